@@ -11,7 +11,7 @@ use std::path::Path;
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use skyline::analysis::summarise;
 use skyline::clock::Timestamp;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::record::{Outcome, Phase, RequestRecord, RunLog, TokenChunk};
 
 const REQUESTS: u64 = 10_000;
@@ -20,7 +20,7 @@ const GAPS: u64 = 1_000;
 const APART_NS: u64 = 1_000_000;
 
 /// A request like `pattern` whose answer has `GAPS` gaps of 15 to 25 ms, no two alike.
-fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
+fn answered(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> RequestRecord {
     let scheduled = index * APART_NS;
     let mut at = scheduled + 50_000_000 + random.below(100_000_000);
     let mut record = pattern.clone();
@@ -48,7 +48,7 @@ fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> Request
 fn ten_million_gaps(criterion: &mut Criterion) {
     let stored = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
     let mut log = RunLog::read(&stored).unwrap();
-    let mut random = Stream::named(1, "gaps");
+    let mut random = RandomStream::named(1, "gaps");
     let pattern = log.records[0].clone();
     log.records = (0..REQUESTS).map(|index| answered(&pattern, index, &mut random)).collect();
     log.header.plan.warmup_requests = 0;

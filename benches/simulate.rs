@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{Criterion, criterion_group, criterion_main};
 use skyline::experiment::VirtualRun;
 use skyline::generator::Schedule;
-use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::{Overrides, WorkloadSpec};
 
 /// 10,000 requests in 3,600 seconds.
@@ -30,8 +30,8 @@ fn hour(workload: &str) -> (VirtualRun, Fleet) {
     let drain = Duration::from_secs_f64(spec.drain_s);
     let run = VirtualRun { plan: schedule.facts(), schedule, drain };
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    (run, Fleet::of_one(Engine::Batching(Box::new(config)), 0))
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    (run, Fleet::of_one(EngineModel::Batching(Box::new(config)), 0))
 }
 
 fn an_hour_of_traffic(criterion: &mut Criterion) {

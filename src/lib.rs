@@ -1,21 +1,57 @@
 //! Skyline: an open-loop load generator for LLM servers whose numbers can be defended.
 //!
-//! A **workload** is drawn into a **schedule**; the **runner** flies it, open loop, against an **engine** and
-//! keeps **records**; **analysis** turns records into a **summary**; a **report** writes it down.
+//! # Design
 //!
-//! Rooms stand on floors; a room uses only rooms on lower floors (a test holds this):
+//! A **workload** is drawn into a **schedule**. The **runner** runs the schedule, open loop, against an **engine**
+//! and keeps **records**. **Analysis** turns records into a **summary**. A **report** writes the summary down.
 //!
-//! | floor | rooms |
-//! |---|---|
-//! | 0 | [`clock`], [`units`], [`random`] |
-//! | 1 | [`workload`] |
-//! | 2 | [`record`], [`arrivals`] |
-//! | 3 | [`generator`], [`analysis`], [`simulator`] |
-//! | 4 | [`engine`], [`foreign`] |
-//! | 5 | [`runner`], [`mock`], [`telemetry`] |
-//! | 6 | [`experiment`], [`calibration`] |
-//! | 7 | [`report`], [`live`] |
-//! | 8 | [`cli`] |
+//! ```text
+//! WorkloadSpec --generator--> Schedule --runner + engine--> RunLog --analysis--> Summary --report--> Document
+//!   (TOML/JSON)   (pure)     (hashed)    (async, clock)    (JSONL)    (pure)               (pure)   text html md
+//! ```
+//!
+//! Only the middle arrow reads a clock or meets a network. Everything beside it is pure, so tests check it exactly.
+//! The run log is the only truth: every number that Skyline prints can be computed again from it.
+//!
+//! ## The floors
+//!
+//! Each folder of `src` is a room with one duty. A room uses only rooms on lower floors; `tests/structure.rs`
+//! checks it.
+//!
+//! | floor | rooms | duty |
+//! |---|---|---|
+//! | 0 | [`clock`], [`units`], [`random`] | the run clock; units as people read them; seeded, named random streams |
+//! | 1 | [`workload`] | what is requested: specs, classes, lengths, arrivals, SLOs, the embedded library |
+//! | 2 | [`record`], [`arrivals`] | what happened: records and the run log; the moments of an arrival process |
+//! | 3 | [`generator`], [`analysis`], [`simulator`] | spec → schedule; records → figures; a model of an engine |
+//! | 4 | [`engine`], [`foreign`] | the wire, the stream grammar, the dialects; results of other tools |
+//! | 5 | [`runner`], [`mock`], [`telemetry`] | the open loop; a known engine over HTTP; what the server reports of itself |
+//! | 6 | [`experiment`], [`calibration`] | which run comes next and what the runs mean; what this machine can measure |
+//! | 7 | [`report`], [`live`] | results → documents → bytes; the screen while a run is on |
+//! | 8 | [`session`] | one run from end to end; a campaign of runs: folder, lock, resume, retry |
+//! | 9 | [`cli`] | clap structs → typed plans; one file per verb; printing; exit codes |
+//!
+//! ## The flow of one run
+//!
+//! 1. A verb's file in [`cli`] turns its clap struct into a typed plan. It reports all mistakes at once.
+//! 2. [`session`] connects to the server, checks it with a test request, and prepares the run: prompts, connections,
+//!    calibration.
+//! 3. [`generator`] draws the plan once: a request has an id, a class, a release moment, lengths and a prompt.
+//! 4. [`runner`] releases each request at its moment. Nothing that it does can delay a release without a record of
+//!    it. [`engine`] sends the bytes and reads the stream; the clock is read when bytes arrive, before they are
+//!    parsed. Each request ends as one record, whatever happens.
+//! 5. [`record`] appends the record to the run log as the request ends.
+//! 6. [`analysis`] turns the records into figures, checks, findings and a verdict.
+//! 7. [`report`] turns the result into one `Document`; a renderer makes text, HTML or Markdown of it.
+//!
+//! Latency counts from the scheduled moment, so a slow server cannot slow the load that measures it (coordinated
+//! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency.
+//!
+//! ## Many runs
+//!
+//! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next and what the runs mean. The
+//! campaign in [`session`] owns all the rest once: the folder, its manifest and lock, resume, pause, interrupt,
+//! spoiled runs and their retry, progress. The same experiment runs in virtual time with the simulator as executor.
 
 pub mod analysis;
 pub mod arrivals;
@@ -32,6 +68,7 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod runner;
+pub mod session;
 pub mod simulator;
 pub mod telemetry;
 pub mod units;

@@ -2,7 +2,7 @@
 
 use crate::clock::Timestamp;
 use crate::record::{
-    ChunkTrain, DeploymentFacts, EngineFacts, Failure, HostFacts, Limits, Outcome, PageKind, Phase,
+    ChunkTrain, ClientLimits, DeploymentFacts, EngineFacts, Failure, HostFacts, Outcome, PageKind, Phase,
     PlanFacts, PromptFacts, PromptMethod, RequestRecord, RunEnding, RunFooter, RunHeader, RunLog,
     StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
@@ -217,7 +217,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 serving_flags: serde_json::Map::new(),
                 modelled: serde_json::Map::new(),
             },
-            limits: Limits::default(),
+            limits: ClientLimits::default(),
             objectives: Vec::new(),
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2 },
             stamps: StampSource::default(),

@@ -1,7 +1,7 @@
 //! A rate in time, made of straight pieces.
 
-use super::{StatePath, Stay};
-use crate::workload::Stage;
+use super::states::{StateInterval, StatePath};
+use crate::workload::RateStage;
 
 /// A rate in time, made of straight pieces that repeat from the first when the last has ended.
 ///
@@ -133,14 +133,14 @@ impl Segment {
     }
 }
 
-impl From<&Stage> for Segment {
-    fn from(stage: &Stage) -> Self {
+impl From<&RateStage> for Segment {
+    fn from(stage: &RateStage) -> Self {
         Self { seconds: stage.duration_s, from: stage.from_rate_per_s, to: stage.to_rate_per_s }
     }
 }
 
-impl From<Stay> for Segment {
-    fn from(stay: Stay) -> Self {
+impl From<StateInterval> for Segment {
+    fn from(stay: StateInterval) -> Self {
         Self::level(stay.seconds, stay.rate_per_s)
     }
 }

@@ -2,9 +2,12 @@
 
 use std::f64::consts::TAU;
 
-use super::{Beginning, RateCurve, Renewal, Segment, StatePath, Superposition};
+use super::curve::{RateCurve, Segment};
+use super::renewal::{FirstGap, Renewal};
+use super::states::StatePath;
+use super::superposition::Superposition;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};
 
 /// One arrival. In order of time.
@@ -38,9 +41,9 @@ enum Process {
     /// Independent gaps.
     Renewal(Renewal),
     /// Poisson on straight pieces of a rate.
-    Poisson(RateCurve, Stream),
+    Poisson(RateCurve, RandomStream),
     /// Poisson at a rate that swings.
-    Swinging(Swing, Stream),
+    Swinging(Swing, RandomStream),
     /// The first request of each user.
     Users { users: u64, ramp_s: f64, begun: u64 },
     /// A renewal process of each client.
@@ -60,20 +63,20 @@ impl Arrivals {
                 let streams = workload.classes.iter().map(|class| Self::stream_of(class, seed));
                 Self::superposed(classes, streams)
             }
-            pattern => Self::new(pattern, Stream::named(seed, "arrivals")),
+            pattern => Self::new(pattern, RandomStream::named(seed, "arrivals")),
         }
     }
 
     /// The stream of a class that has a process of its own.
     #[must_use]
-    pub fn stream_of(class: &RequestClass, seed: u64) -> Stream {
-        Stream::named(seed, &format!("arrivals/{}", class.name))
+    pub fn stream_of(class: &RequestClass, seed: u64) -> RandomStream {
+        RandomStream::named(seed, &format!("arrivals/{}", class.name))
     }
 
     /// The arrivals of `pattern`, with `stream` as their chance. What needs more than one sequence of chance takes
     /// branches of it from 1 on: the states of a Markov-modulated process the first, each client or class its own.
     #[must_use]
-    pub fn new(pattern: &ArrivalPattern, stream: Stream) -> Self {
+    pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
             ArrivalPattern::Poisson { rate_per_s } => {
                 Process::Poisson(RateCurve::new(vec![Segment::endless(*rate_per_s)]), stream)
@@ -127,13 +130,13 @@ impl Arrivals {
     }
 
     /// Of a pattern of independent gaps: of one sequence of them, or of many clients.
-    fn of_gaps(pattern: &ArrivalPattern, stream: Stream) -> Self {
+    fn of_gaps(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = if let Some((rate_per_s, form)) = pattern.gaps() {
-            Process::Renewal(Renewal::new(rate_per_s, form, Beginning::WithTheRun, stream))
+            Process::Renewal(Renewal::new(rate_per_s, form, FirstGap::WithTheRun, stream))
         } else {
             let clients = pattern.clients().unwrap_or_default().into_iter().zip(1..);
             let clients = clients.map(|((rate_per_s, form), branch)| {
-                Moments(Renewal::new(rate_per_s, form, Beginning::LongBefore, stream.branch(branch)))
+                Moments(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream.branch(branch)))
             });
             Process::Clients(Superposition::new(clients.collect()))
         };
@@ -142,11 +145,11 @@ impl Arrivals {
 
     /// One client's arrivals, under way long before: independent gaps of this form with mean 1/rate.
     #[must_use]
-    pub fn under_way(rate_per_s: f64, form: GapForm, stream: Stream) -> Self {
-        Self { process: Process::Renewal(Renewal::new(rate_per_s, form, Beginning::LongBefore, stream)) }
+    pub fn under_way(rate_per_s: f64, form: GapForm, stream: RandomStream) -> Self {
+        Self { process: Process::Renewal(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream)) }
     }
 
-    fn superposed(classes: &[ArrivalPattern], streams: impl Iterator<Item = Stream>) -> Self {
+    fn superposed(classes: &[ArrivalPattern], streams: impl Iterator<Item = RandomStream>) -> Self {
         let sequences = classes.iter().zip(streams).map(|(class, stream)| Self::new(class, stream)).collect();
         Self { process: Process::Classes(Superposition::new(sequences)) }
     }
@@ -209,7 +212,7 @@ impl Swing {
     /// Goes on to the next arrival by thinning: candidates at the highest rate, each kept with the rate at its moment
     /// as a share of that (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413). Exact, and by
     /// other means than the integral by which the arrivals are judged.
-    fn advance(&mut self, stream: &mut Stream) -> Option<f64> {
+    fn advance(&mut self, stream: &mut RandomStream) -> Option<f64> {
         let highest = 1.0 + self.amplitude;
         loop {
             self.seconds += stream.exponential() / (self.rate_per_s * highest);

@@ -1,7 +1,8 @@
 //! What a process draws beside its moments.
 
-use super::{Arrivals, StatePath};
-use crate::random::Stream;
+use super::draw::Arrivals;
+use super::states::StatePath;
+use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 
 /// What a process draws that its moments do not show, and without which they cannot be judged.
@@ -10,7 +11,7 @@ use crate::workload::ArrivalPattern;
     clippy::large_enum_variant,
     reason = "there are a few of them in a plan, and a stream of chance is what is large"
 )]
-pub enum Hidden {
+pub enum LatentStates {
     /// Nothing: the moments tell all.
     Nothing,
     /// The states that a Markov-modulated rate goes through.
@@ -19,10 +20,10 @@ pub enum Hidden {
     Clients(Vec<usize>),
 }
 
-impl Hidden {
+impl LatentStates {
     /// What the first `count` arrivals of `pattern` under `stream` hide: the same that [`Arrivals`] draw.
     #[must_use]
-    pub fn of(pattern: &ArrivalPattern, stream: Stream, count: usize) -> Self {
+    pub fn of(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
         match pattern {
             ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),
             ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => Self::Clients(

@@ -1,7 +1,7 @@
 //! The moments of a declared arrival process: drawn, and with what is drawn beside them.
 //!
 //! Both who plans a run and who judges it need them: the planner the moments, the judge what a process hides and its
-//! seed can tell ([`Hidden`]), such as the states of a Markov-modulated one.
+//! seed can tell ([`LatentStates`]), such as the states of a Markov-modulated one.
 
 mod curve;
 mod draw;
@@ -11,12 +11,9 @@ mod states;
 mod superposition;
 
 pub use draw::{Arrival, Arrivals};
-pub use hidden::Hidden;
-pub use states::{StatePath, Stay};
+pub use hidden::LatentStates;
+pub use states::{StateInterval, StatePath};
 pub use superposition::Superposition;
-
-use curve::{RateCurve, Segment};
-use renewal::{Beginning, Renewal};
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! Independent gaps, one after the other.
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::workload::GapForm;
 
 /// Where the first gap begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Beginning {
+pub(super) enum FirstGap {
     /// With the run: as if something had arrived at its zero.
     WithTheRun,
     /// Long before: the first arrival comes when the gap under way ends. So the expected arrivals are rate × time from
@@ -19,13 +19,13 @@ pub(super) struct Renewal {
     rate_per_s: f64,
     form: GapForm,
     /// Where the next gap begins.
-    beginning: Beginning,
+    beginning: FirstGap,
     seconds: f64,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Renewal {
-    pub(super) fn new(rate_per_s: f64, form: GapForm, beginning: Beginning, stream: Stream) -> Self {
+    pub(super) fn new(rate_per_s: f64, form: GapForm, beginning: FirstGap, stream: RandomStream) -> Self {
         Self { rate_per_s, form, beginning, seconds: 0.0, stream }
     }
 
@@ -61,10 +61,10 @@ impl Iterator for Renewal {
 
     fn next(&mut self) -> Option<f64> {
         self.seconds += match self.beginning {
-            Beginning::WithTheRun => self.gap(),
-            Beginning::LongBefore => self.rest_of_gap(),
+            FirstGap::WithTheRun => self.gap(),
+            FirstGap::LongBefore => self.rest_of_gap(),
         };
-        self.beginning = Beginning::WithTheRun;
+        self.beginning = FirstGap::WithTheRun;
         self.seconds.is_finite().then_some(self.seconds)
     }
 }

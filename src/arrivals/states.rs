@@ -1,11 +1,11 @@
 //! The states that a Markov-modulated rate goes through.
 
-use crate::random::{Stream, WeightedChoice};
+use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::RateState;
 
 /// A stretch of time in one state.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stay {
+pub struct StateInterval {
     /// Its length in seconds.
     pub seconds: f64,
     /// Requests per second during it.
@@ -17,24 +17,27 @@ pub struct Stay {
 pub struct StatePath {
     states: Vec<RateState>,
     current: usize,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl StatePath {
     /// The path under `stream`. It begins in a state drawn by the share of time that each has in the long run.
     #[must_use]
-    pub fn new(states: &[RateState], mut stream: Stream) -> Self {
+    pub fn new(states: &[RateState], mut stream: RandomStream) -> Self {
         let current = WeightedChoice::new(states.iter().map(|state| state.mean_s)).draw(&mut stream);
         Self { states: states.to_vec(), current, stream }
     }
 }
 
 impl Iterator for StatePath {
-    type Item = Stay;
+    type Item = StateInterval;
 
-    fn next(&mut self) -> Option<Stay> {
+    fn next(&mut self) -> Option<StateInterval> {
         let state = self.states.get(self.current)?;
         self.current = (self.current + 1) % self.states.len();
-        Some(Stay { seconds: state.mean_s * self.stream.exponential(), rate_per_s: state.rate_per_s })
+        Some(StateInterval {
+            seconds: state.mean_s * self.stream.exponential(),
+            rate_per_s: state.rate_per_s,
+        })
     }
 }

@@ -1,12 +1,15 @@
 //! Holds arrivals to the laws of their processes.
 
-use super::*;
+use super::curve::{RateCurve, Segment};
+use super::draw::{Arrival, Arrivals};
+use super::hidden::LatentStates;
+use super::superposition::Superposition;
 use crate::clock::Timestamp;
-use crate::random::Stream;
-use crate::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateState, Spike, Stage};
+use crate::random::RandomStream;
+use crate::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateStage, RateState, Spike};
 
 fn arrivals(pattern: &ArrivalPattern, seed: u64) -> impl Iterator<Item = Timestamp> + use<> {
-    Arrivals::new(pattern, Stream::named(seed, "arrivals")).map(|arrival| arrival.moment)
+    Arrivals::new(pattern, RandomStream::named(seed, "arrivals")).map(|arrival| arrival.moment)
 }
 
 /// Arrivals in `from..to` seconds.
@@ -101,7 +104,7 @@ fn bursts_have_each_rate_in_its_place() {
 #[test]
 fn rescaled_moments_of_a_ramp_are_a_unit_poisson_process() {
     // Λ(t) of 0 → 20 per second over 100 s is t²/10: seen through it, the gaps must be unit exponentials.
-    let ramp = vec![Stage { duration_s: 100.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 }];
+    let ramp = vec![RateStage { duration_s: 100.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 }];
     let pattern = ArrivalPattern::Stages { stages: ramp };
     let integrated: Vec<f64> = arrivals(&pattern, 3)
         .map(Timestamp::as_secs_f64)
@@ -129,7 +132,7 @@ fn the_inverse_of_the_integrated_rate_is_exact() {
 
 #[test]
 fn an_endless_pause_ends_the_arrivals() {
-    let fade = vec![Stage { duration_s: 10.0, from_rate_per_s: 5.0, to_rate_per_s: 0.0 }];
+    let fade = vec![RateStage { duration_s: 10.0, from_rate_per_s: 5.0, to_rate_per_s: 0.0 }];
     let moments: Vec<Timestamp> = arrivals(&ArrivalPattern::Stages { stages: fade }, 1).collect();
     assert!(!moments.is_empty() && moments.iter().all(|moment| moment.as_secs_f64() < 10.0));
     let never =
@@ -220,7 +223,8 @@ fn clients_are_under_way_when_the_run_begins() {
 fn each_client_sends_at_its_own_rate_with_its_own_gaps() {
     let client = |rate_per_s, cv| Client { rate_per_s, cv, gaps: GapFamily::Gamma };
     let pattern = ArrivalPattern::Clients { clients: vec![client(3.0, 0.5), client(12.0, 2.0)] };
-    let all: Vec<Arrival> = Arrivals::new(&pattern, Stream::named(1, "arrivals")).take(60_000).collect();
+    let all: Vec<Arrival> =
+        Arrivals::new(&pattern, RandomStream::named(1, "arrivals")).take(60_000).collect();
     assert!(all.is_sorted(), "in order of time");
     for (source, rate, cv) in [(0, 3.0, 0.5), (1, 12.0, 2.0)] {
         let own = all.iter().filter(|arrival| arrival.source == source);
@@ -230,9 +234,12 @@ fn each_client_sends_at_its_own_rate_with_its_own_gaps() {
         assert!((mean * rate - 1.0).abs() < 4.0 * cv / (gaps.len() as f64).sqrt(), "mean gap {mean}");
         assert!((variance.sqrt() / mean / cv - 1.0).abs() < 0.05, "CV {}", variance.sqrt() / mean);
     }
-    let hidden = Hidden::of(&pattern, Stream::named(1, "arrivals"), 60_000);
+    let hidden = LatentStates::of(&pattern, RandomStream::named(1, "arrivals"), 60_000);
     let sources: Vec<usize> = all.iter().map(|arrival| arrival.source).collect();
-    assert!(matches!(hidden, Hidden::Clients(clients) if clients == sources), "the judge draws the same");
+    assert!(
+        matches!(hidden, LatentStates::Clients(clients) if clients == sources),
+        "the judge draws the same"
+    );
 }
 
 #[test]

@@ -4,11 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::exit::{Exit, Stop};
-use super::host;
 use super::outcome::{self, Format};
-use super::printer::Printer;
 use crate::calibration::{Stage, calibrate};
+use crate::session::{Exit, Printer, Stop, host};
 
 /// Measure what this machine can measure.
 #[derive(Debug, Args)]

@@ -1,19 +1,19 @@
 //! `skyline capacity`: how many instances a rate needs, and what they cost.
 
+use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::args::{self, ModelArgs, above_zero};
-use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
-use super::printer::Printer;
 use super::simulate;
 use crate::analysis::Objective;
 use crate::experiment::capacity::{Candidate, Capacity, Contract, NoQueue, Offer, Queueing, Replicas};
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
 use crate::report;
+use crate::session::{Exit, Printer, Stop};
 use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
@@ -88,7 +88,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;
     if let Some(path) = &args.page {
-        outcome::write(path, &report::capacity_page(&capacity, &sweeps))?;
+        save::text(path, &report::capacity_page(&capacity, &sweeps))?;
         printer.words(&format!("page written to {}", path.display()));
     }
     Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
-use super::args::{ServerArgs, survey};
-use super::exit::{Exit, Stop};
+use super::args::ServerArgs;
 use super::golden::{self, Golden};
-use super::printer::Printer;
 use super::session::{Asked, Session};
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::units;
 use crate::workload::WorkloadSpec;
 

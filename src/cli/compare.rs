@@ -1,14 +1,13 @@
 //! `skyline compare`: stored runs held against a baseline.
 
+use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
-use super::exit::{Exit, Stop};
 use super::outcome::{self, Format, Invalid};
-use super::printer::Printer;
 use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
@@ -18,6 +17,7 @@ use crate::experiment::compare::{
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
 use crate::report;
+use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Hold stored runs, repeats or sweeps against a baseline.
@@ -113,7 +113,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     let files = [("page", args.page.as_ref(), &told.page), ("Markdown", to_file, &told.markdown)];
     for (what, path, content) in files {
         if let Some(path) = path {
-            outcome::write(path, content)?;
+            save::text(path, content)?;
             printer.words(&format!("{what} written to {}", path.display()));
         }
     }
@@ -260,7 +260,7 @@ fn side(folder: &Path, name: String) -> Result<Side, Stop> {
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {
     let log = RunLog::read(folder).map_err(|error| Stop::usage(format!("{error}\n{NAME_ONE}")))?;
-    let objectives = outcome::objectives_of(&log.header)?;
+    let objectives = save::objectives_of(&log.header)?;
     let summary = summarise(&log, &objectives);
     Ok((log.header, summary))
 }

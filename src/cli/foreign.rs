@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::exit::Stop;
-use crate::foreign::{ForeignFile, ForeignRun, Tool};
+use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::report;
+use crate::session::Stop;
 
 /// What `--from` takes.
-pub(super) fn tool() -> impl TypedValueParser<Value = Tool> {
-    PossibleValuesParser::new(Tool::ALL.map(Tool::name))
-        .map(|typed| Tool::ALL.into_iter().find(|tool| tool.name() == typed).unwrap_or(Tool::Vllm))
+pub(super) fn tool() -> impl TypedValueParser<Value = ForeignTool> {
+    PossibleValuesParser::new(ForeignTool::ALL.map(ForeignTool::name)).map(|typed| {
+        ForeignTool::ALL.into_iter().find(|tool| tool.name() == typed).unwrap_or(ForeignTool::Vllm)
+    })
 }
 
 /// A path, and which run of it is meant: `FILE` or `FILE:N`.
@@ -39,7 +40,7 @@ pub(super) fn exists(typed: &Path) -> bool {
 
 /// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
 /// tool's.
-pub(super) fn runs_in(typed: &Path, from: Option<Tool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+pub(super) fn runs_in(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
     let Named { path, number } = Named::of(typed);
     let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
         return match from {

@@ -11,12 +11,9 @@ use clap::Args;
 
 pub(super) use self::list::{OwnFiles, RunList};
 
-use super::collector::{Collector, CollectorUrl};
-use super::exit::Stop;
-use super::printer::Printer;
-use super::whole_file::{try_whole_file, whole_file};
 use crate::experiment::{AbTest, Sweep};
 use crate::report::{Content, Export, ExportFile, Format, Out, Told, UsualPlace};
+use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, whole_file};
 
 /// The forms that a report is wanted in.
 #[derive(Debug, Args)]

@@ -8,14 +8,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::args::ServerArgs;
-use super::exit::Stop;
-use super::printer::Printer;
 use super::session::Session;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{CheckTimes, Checks, FinishedCheck, Interrupt, Judge};
+use crate::session::{Printer, Stop};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// Refuses golden prompts that the endpoint cannot carry.

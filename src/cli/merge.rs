@@ -1,18 +1,17 @@
 //! `skyline merge`: shards that several generators flew, one run.
 
+use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::args::ValidityArgs;
-use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
-use super::printer::Printer;
-use super::{command_line, folder};
 use crate::analysis;
 use crate::experiment::Diagnosis;
 use crate::record::{NamedLog, RunLog, merge};
 use crate::report::Beside;
+use crate::session::{Exit, Printer, Stop, command_line, folder};
 use crate::units::spoken;
 
 /// Join the shards that several generators flew into the one run that they were.
@@ -47,14 +46,14 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut merged = merge(shards).map_err(Stop::usage)?;
     let log = &mut merged.log;
     log.header.command = command_line::masked(std::env::args_os());
-    let objectives = outcome::objectives_of(&log.header)?;
+    let objectives = save::objectives_of(&log.header)?;
     let summary = analysis::summarise(log, &objectives);
     folder::base(&args.out)?;
     let engine = format!("{}-merged", log.header.engine.engine);
     let folder = folder::create(&args.out, &log.header.workload.name, &engine, log.header.started_at)?;
     log.store(&folder).map_err(Stop::impossible)?;
     let diagnosis = Diagnosis::of_run(log, &summary);
-    outcome::store(log, &summary, &diagnosis, &folder)?;
+    save::run(log, &summary, &diagnosis, &folder)?;
     let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render(&summary, beside, format)?)?;

@@ -7,9 +7,8 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
 use crate::mock::{Backend, CannedAnswer, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.
 #[derive(Debug, Args)]

@@ -6,43 +6,30 @@ mod bench;
 mod calibrate;
 mod capacity;
 mod check;
-mod collector;
-mod command_line;
 mod compare;
-mod datasets;
-mod exit;
 mod flight;
-mod folder;
 mod foreign;
 mod formats;
 mod golden;
-mod hooks;
-mod host;
-mod interrupts;
 mod matrix;
 mod merge;
 mod mock;
 mod outcome;
-mod pair;
-mod planned;
 mod presets;
-mod printer;
 mod report;
 mod series;
 mod session;
-mod shelf;
 mod simulate;
 mod sweep;
 mod trace;
-mod whole_file;
 mod workloads;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use self::printer::Printer;
 use crate::live::Words;
+use crate::session::Printer;
 
 /// Open-loop load generator for LLM servers.
 ///

@@ -1,24 +1,16 @@
 //! What a summary becomes: bytes for a reader, a file, an exit code.
 
-use std::path::Path;
-
 use console::Term;
 use serde::Serialize;
 
-use super::exit::{Exit, Stop};
-use super::printer::wants_colour;
-use super::shelf::Shelf;
-use super::whole_file::whole_file;
-use crate::analysis::{Judgement, Objective, Summary};
+use crate::analysis::{Judgement, Summary};
 use crate::experiment::capacity::Capacity;
 use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
-use crate::experiment::{
-    AbTest, AcrossJudgement, Diagnosis, EngineFit, PredictedRates, Prediction, Repeats, Sweep,
-};
+use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
-use crate::record::{Calibration, HostFacts, RunHeader, RunLog};
-use crate::report::{self, Beside, Colour, Extent, Style, Told};
-use crate::workload::WorkloadSpec;
+use crate::record::{Calibration, HostFacts};
+use crate::report::{self, Beside, Colour, Extent, Style};
+use crate::session::{Exit, Stop, wants_colour};
 
 pub(super) use crate::report::Format;
 
@@ -35,13 +27,6 @@ pub(super) enum Invalid {
 const NARROWEST: usize = 80;
 /// Nor does it read better over more.
 const WIDEST: usize = 120;
-
-/// Name of the summary inside a run's folder.
-const FILE_NAME: &str = "summary.json";
-/// Name of its page there.
-pub(super) const PAGE_FILE_NAME: &str = "report.html";
-/// Name of what several runs say together, inside the folder that holds theirs.
-const REPEATS_FILE_NAME: &str = "repeats.json";
 
 /// The summary in the form asked for, with what goes beside it.
 pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
@@ -163,52 +148,6 @@ pub(super) fn style() -> Style {
 fn width() -> usize {
     let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
     columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST))
-}
-
-/// Writes the summary beside the run's log, what it points to with it, and the page to look at.
-pub(super) fn store(
-    log: &RunLog,
-    summary: &Summary,
-    diagnosis: &Diagnosis,
-    folder: &Path,
-) -> Result<(), Stop> {
-    store_told(
-        Told { log, summary, beside: Beside { paired_open: None, diagnosis: Some(diagnosis) } },
-        folder,
-    )
-}
-
-/// The same with whatever goes beside it.
-pub(super) fn store_told(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
-    write(&folder.join(FILE_NAME), &render(told.summary, told.beside, Format::Json)?)?;
-    write(&folder.join(PAGE_FILE_NAME), &report::run_page(told.log, told.summary, told.beside))
-}
-
-/// Writes what several runs say together beside their folders.
-pub(super) fn store_repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
-    write(&folder.join(REPEATS_FILE_NAME), &render_repeats(repeats, Format::Json)?)
-}
-
-/// Writes a sweep and its page into the folder of its runs.
-pub(super) fn store_sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    write(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
-    write(&folder.join(Sweep::FILE_NAME), &render_sweep(sweep, Format::Json)?)
-}
-
-/// Writes a text to a file, whole or not at all.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), Stop> {
-    whole_file(path, |out| out.write_all(text.as_bytes()))
-        .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Refuses objectives that a workload leaves nothing to hold against.
-pub(super) fn fit(objectives: &[Objective], workload: &WorkloadSpec) -> Result<(), Stop> {
-    objectives.iter().try_for_each(|objective| objective.check(workload)).map_err(Stop::usage)
-}
-
-/// The objectives that a run was flown with.
-pub(super) fn objectives_of(header: &RunHeader) -> Result<Vec<Objective>, Stop> {
-    header.objectives.iter().map(|objective| objective.parse()).collect::<Result<_, _>>().map_err(Stop::usage)
 }
 
 /// What the summary says to a script: 3 before 1, since a missed objective of a run that deserves no belief says

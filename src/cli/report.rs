@@ -1,21 +1,25 @@
 //! `skyline report`: a stored run, shown again.
 
+use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
+use super::ab;
 use super::args::ValidityArgs;
-use super::exit::{Exit, Stop};
+use super::foreign;
 use super::formats::{FormatArgs, OwnFiles, RunList};
+use super::matrix;
 use super::outcome;
-use super::printer::Printer;
-use super::{ab, folder, foreign, matrix, pair, series, sweep};
+use super::series;
+use super::sweep;
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
-use crate::foreign::{ForeignRun, Tool};
+use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::{Beside, StoredFile, Told};
+use crate::session::{Exit, Printer, Stop, folder, pair};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -39,7 +43,7 @@ pub(super) struct ReportArgs {
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
     /// by what stands in it]
     #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = foreign::tool())]
-    from: Option<Tool>,
+    from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
     #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
@@ -62,7 +66,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The runs of another tool that are kept at `path`, unless something of Skyline's is.
-fn of_another_tool(path: &Path, from: Option<Tool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+fn of_another_tool(path: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
     if from.is_none() && path.join(RunLog::FILE_NAME).exists() {
         return Ok(None);
     }
@@ -137,9 +141,9 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     outputs.check_run()?;
     let log = RunLog::read(path).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
-        outcome::objectives_of(&log.header)?
+        save::objectives_of(&log.header)?
     } else {
-        outcome::fit(&args.objectives, &log.header.workload)?;
+        save::check_objectives(&args.objectives, &log.header.workload)?;
         args.objectives.clone()
     };
     let summary = crate::analysis::summarise(&log, &objectives);
@@ -161,7 +165,7 @@ fn list_sweep(path: &Path, mut lists: RunList<'_>, printer: Printer) -> Result<(
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
-        let summary = crate::analysis::summarise(&log, &outcome::objectives_of(&log.header)?);
+        let summary = crate::analysis::summarise(&log, &save::objectives_of(&log.header)?);
         lists.add(Told { log: &log, summary: &summary, beside: Beside::default() })?;
     }
     lists.write(folder, printer)

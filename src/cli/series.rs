@@ -1,14 +1,13 @@
 //! Runs that repeat one another: the folder that holds them, and what is said of them together.
 
+use crate::session::save;
 use std::path::{Path, PathBuf};
 
-use super::exit::{Exit, Stop};
-use super::folder;
 use super::outcome::{self, Format, Invalid};
-use super::printer::Printer;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, EngineFit, Repeats};
 use crate::record::RunLog;
+use crate::session::{Exit, Printer, Stop, folder};
 
 /// Name of a run's folder before its number.
 pub(super) const PREFIX: &str = "run-";
@@ -42,7 +41,7 @@ impl<'a> Series<'a> {
         self.runs.push(run);
         self.diagnoses.push(diagnosis);
         let Some(parent) = &self.parent else { return Ok(()) };
-        outcome::store_repeats(&self.joined()?, parent)
+        save::repeats(&self.joined()?, parent)
     }
 
     /// Shows all of them together, where that is asked for.
@@ -114,9 +113,9 @@ pub(super) fn again(
     for folder in folders {
         let log = RunLog::read(folder).map_err(Stop::usage)?;
         if demanded.is_empty() {
-            demanded = outcome::objectives_of(&log.header)?;
+            demanded = save::objectives_of(&log.header)?;
         }
-        outcome::fit(objectives, &log.header.workload)?;
+        save::check_objectives(objectives, &log.header.workload)?;
         let summary = summarise(&log, &demanded);
         let found = Diagnosis::of_run(&log, &summary);
         tell(folder, &log, &summary, &found)?;

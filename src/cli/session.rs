@@ -6,10 +6,9 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 
 use super::args::{Server, ServerArgs};
-use super::exit::Stop;
-use super::printer::Printer;
 use crate::engine::{ConnectProgress, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
+use crate::session::{Printer, Stop};
 use crate::units;
 use crate::workload::AnswerShape;
 

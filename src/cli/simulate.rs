@@ -3,6 +3,7 @@
 mod fit;
 mod sweep;
 
+use crate::session::save;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,19 +13,16 @@ use self::fit::FitArgs;
 pub(super) use self::fit::fitted_to;
 use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
-use super::exit::{Exit, Stop};
 use super::outcome::{self, Format};
-use super::planned::PlannedRun;
-use super::printer::Printer;
 use super::series::{self, Series, folder_of};
-use super::{command_line, datasets, folder, host, pair};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
     Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, fly_virtually, predict, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
-use crate::record::{EngineFacts, Limits, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::units::three_digits;
 use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
@@ -78,7 +76,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         )));
     }
     let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
-    outcome::fit(&args.objectives, &spec)?;
+    save::check_objectives(&args.objectives, &spec)?;
     if args.loads.rates.is_some() && !args.loads.sweep && args.fit.fit.is_empty() {
         return Err(Stop::usage(
             "--rates needs --sweep, or --fit with runs that were measured\nhint: for one rate there is --rate",
@@ -261,7 +259,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
             serving_flags: serde_json::Map::new(),
             modelled: described.facts.clone(),
         },
-        limits: Limits::default(),
+        limits: ClientLimits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
         stamps: StampSource::default(),
@@ -282,5 +280,5 @@ fn folder_for(args: &SimulateArgs, workload: &str, at: jiff::Timestamp) -> Resul
 fn keep(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: Option<&Path>) -> Result<(), Stop> {
     let Some(folder) = folder else { return Ok(()) };
     log.store(folder).map_err(Stop::impossible)?;
-    outcome::store(log, summary, diagnosis, folder)
+    save::run(log, summary, diagnosis, folder)
 }

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::args::{SliceArgs, survey};
-use super::exit::{Exit, Stop};
-use super::printer::Printer;
+use super::args::SliceArgs;
 use crate::analysis::wording::counted;
-use crate::generator::{LogFields, ReadLog, TimeUnit, TraceWriter, Traced, read_log};
+use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::units::count;
 use crate::workload::{BadLines, Trace};
 
@@ -134,7 +134,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
 fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     let traced = match (&args.time, &args.input, &args.output) {
         (Some(time), Some(input), Some(output)) => {
-            let fields = LogFields {
+            let fields = AccessLogFields {
                 time: time.clone(),
                 unit: args.time_unit.map_or(TimeUnit::Seconds, Into::into),
                 input: input.clone(),
@@ -160,31 +160,31 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// What a stored run sent.
-fn of_run(path: &Path, printer: Printer) -> Result<Traced, Stop> {
+fn of_run(path: &Path, printer: Printer) -> Result<RequestTrace, Stop> {
     let log = RunLog::read(path).map_err(|error| {
         Stop::usage(format!(
             "{error}\nhint: of a log in JSON lines name the fields: --time, --input and --output"
         ))
     })?;
-    for note in Traced::given_up_of(&log) {
+    for note in RequestTrace::given_up_of(&log) {
         printer.words(&format!("note: {note}"));
     }
-    Ok(Traced::of_run(&log))
+    Ok(RequestTrace::of_run(&log))
 }
 
 /// What the lines of a log tell.
-fn of_log(args: &FromArgs, fields: &LogFields, printer: Printer) -> Result<Traced, Stop> {
+fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result<RequestTrace, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
-    let ReadLog { requests, skipped } =
+    let AccessLog { requests, skipped } =
         read_log(&args.source.display().to_string(), fields, bad_lines).map_err(Stop::usage)?;
     if args.skip_bad {
         printer.words(&format!("{} left out", counted(skipped, "line")));
     }
-    Ok(Traced { requests, ..Traced::default() })
+    Ok(RequestTrace { requests, ..RequestTrace::default() })
 }
 
 /// Writes beside the file that is wanted, so that half a trace is never taken for one.
-fn keep(traced: Traced, path: &Path) -> Result<(), Stop> {
+fn keep(traced: RequestTrace, path: &Path) -> Result<(), Stop> {
     if path.exists() {
         return Err(Stop::usage(format!(
             "{} is there already\nhint: name another file with --out, or remove it",
@@ -206,7 +206,7 @@ fn keep(traced: Traced, path: &Path) -> Result<(), Stop> {
         })
 }
 
-fn write(traced: Traced, out: &mut dyn Write) -> io::Result<()> {
+fn write(traced: RequestTrace, out: &mut dyn Write) -> io::Result<()> {
     let mut writer = TraceWriter::begin(out, traced.block_tokens, traced.window)?;
     for request in traced.requests {
         writer.add(request)?;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::bottleneck::Limit;
 use super::virtual_run::Flown;
 use crate::record::PlanFacts;
-use crate::simulator::Effort;
+use crate::simulator::WorkTotals;
 use crate::units::{count, three_digits};
 
 /// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
@@ -59,7 +59,7 @@ impl Evidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
-        let Effort { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = flown.decode_effort;
+        let WorkTotals { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } = flown.decode_effort;
         let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
         let gauges = &flown.gauges;
         Self {

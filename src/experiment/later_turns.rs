@@ -3,21 +3,21 @@
 use std::collections::BTreeMap;
 
 use crate::clock::Timestamp;
-use crate::generator::{Break, PlannedRequest, Sessions, TurnEnd};
+use crate::generator::{ConversationBreak, PlannedRequest, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts, Turn};
 
 /// Those that are known and have not been sent.
 #[derive(Debug)]
 pub(super) struct LaterTurns {
     /// What draws them; absent where every request stands by itself.
-    sessions: Option<Sessions>,
+    sessions: Option<SessionPlanner>,
     /// By moment, and of several at one moment by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,
     counts: SessionCounts,
 }
 
 impl LaterTurns {
-    pub(super) fn new(sessions: Option<Sessions>) -> Self {
+    pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
         Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
     }
 
@@ -41,7 +41,7 @@ impl LaterTurns {
         let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
-            record.context_full = matches!(broken, Break::Full(_));
+            record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next?;
         self.due.insert((next.scheduled, next.index), next);

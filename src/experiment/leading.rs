@@ -2,13 +2,13 @@
 
 use crate::generator::{Blocks, PlannedRequest};
 use crate::record::Turn;
-use crate::simulator::{BLOCK_SIZE, Prefix};
+use crate::simulator::{BLOCK_SIZE, PrefixHashes};
 
 /// What the prompt of `request`, which begins with `blocks`, may have in common with others. But for that it is like no
 /// other, as the salted prompts of a run against a server are, so that no prefix cache is warm by accident. Each model
 /// computes prefixes of its own. A turn of a `conversation` shares all that is said in it, its answer too, with the turns
 /// that follow.
-pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: Option<Turn>) -> Prefix {
+pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: Option<Turn>) -> PrefixHashes {
     let begins = beginning(request, blocks);
     match conversation {
         Some(turn) => {
@@ -20,18 +20,18 @@ pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: O
 }
 
 /// What requests of other conversations may begin with too.
-fn beginning(request: &PlannedRequest, blocks: &Blocks) -> Prefix {
+fn beginning(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
     let model = u64::from(request.model.unwrap_or(0));
     if let Some(prefix) = request.prefix {
         let class = u64::from(request.class);
-        return Prefix::of_group(
+        return PrefixHashes::of_group(
             model << 48 | class << 32 | u64::from(prefix.number),
             prefix.tokens / BLOCK_SIZE,
         );
     }
     let told = (blocks.ids.len() as u64).saturating_mul(u64::from(blocks.tokens));
     let whole = told.min(u64::from(request.input_tokens)) / u64::from(BLOCK_SIZE);
-    Prefix::of_blocks((0..whole).map(|place| model << 48 ^ content(blocks, place)))
+    PrefixHashes::of_blocks((0..whole).map(|place| model << 48 ^ content(blocks, place)))
 }
 
 /// What stands in one block of the cache: the ids of the trace's blocks that reach into it. Where in them it begins
@@ -47,13 +47,13 @@ fn content(blocks: &Blocks, place: u64) -> u64 {
 mod tests {
     use super::*;
 
-    fn of(ids: &[u64], tokens: u32, input_tokens: u32, model: u16) -> Prefix {
+    fn of(ids: &[u64], tokens: u32, input_tokens: u32, model: u16) -> PrefixHashes {
         let request = PlannedRequest { input_tokens, model: Some(model), ..PlannedRequest::default() };
         leading(&request, &Blocks { ids: ids.into(), tokens }, None)
     }
 
     /// Leading hashes that two prompts have in common.
-    fn common(one: &Prefix, other: &Prefix) -> usize {
+    fn common(one: &PrefixHashes, other: &PrefixHashes) -> usize {
         one.hashes().iter().zip(other.hashes()).take_while(|(one, other)| one == other).count()
     }
 

@@ -13,7 +13,7 @@ use super::virtual_run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::generator::Schedule;
 use crate::record::{Phase, RunHeader, RunLog};
-use crate::simulator::{BadFleet, BandwidthMath, Engine, Fleet, StepTime};
+use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
 
 /// A prediction; `skyline simulate --json` prints this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -126,7 +126,7 @@ impl Prediction {
 /// The envelope's back, at the context that the workload's requests have on average while they decode: the whole prompt
 /// and half of the answer.
 fn bandwidth_math(fleet: &Fleet, run: &VirtualRun) -> Option<BandwidthMath> {
-    let Engine::Batching(config) = &fleet.engine else { return None };
+    let EngineModel::Batching(config) = &fleet.engine else { return None };
     let StepTime::Roofline(roofline) = &config.step_time else { return None };
     let (mut requests, mut tokens) = (0_u64, 0.0);
     for request in run.schedule.plan().take_while(|request| request.phase != Phase::Cooldown) {

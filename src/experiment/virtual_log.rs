@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use crate::clock::Timestamp;
 use crate::generator::PlannedRequest;
 use crate::record::{Failure, FailureKind, FinishReason, Outcome, Phase, RequestRecord, TokenSource, Usage};
-use crate::simulator::{End, History, Job, JobId, Prefix, urgency};
+use crate::simulator::{Job, JobEnd, JobHistory, JobId, PrefixHashes, urgency};
 
 /// A request as the simulator sees it.
-pub(super) fn job(request: &PlannedRequest, prefix: Prefix) -> Job {
+pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
     Job {
         id: JobId(request.index),
         input_tokens: request.input_tokens,
@@ -38,7 +38,7 @@ impl Log {
     /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
     pub(super) fn landed(
         &mut self,
-        history: History,
+        history: JobHistory,
         now: Timestamp,
     ) -> Option<(PlannedRequest, RequestRecord)> {
         let request = self.asked.remove(&history.job.0)?;
@@ -52,18 +52,18 @@ impl Log {
     }
 }
 
-fn record(request: &PlannedRequest, history: History, now: Timestamp) -> RequestRecord {
-    let History { arrived, cached_tokens, mut chunks, end, .. } = history;
+fn record(request: &PlannedRequest, history: JobHistory, now: Timestamp) -> RequestRecord {
+    let JobHistory { arrived, cached_tokens, mut chunks, end, .. } = history;
     chunks.shrink_to_fit();
     let tokens = chunks.tokens();
     let (ended, outcome) = match end {
-        End::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
-        End::Rejected(reject) => {
+        JobEnd::Finished => (chunks.last_at().unwrap_or(arrived), Outcome::Completed),
+        JobEnd::Rejected(reject) => {
             (arrived, Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())))
         }
-        End::Unfinished => (now, Outcome::Censored),
+        JobEnd::Unfinished => (now, Outcome::Censored),
     };
-    let finished = end == End::Finished;
+    let finished = end == JobEnd::Finished;
     let usage = finished.then(|| Usage {
         prompt_tokens: u64::from(request.input_tokens),
         completion_tokens: tokens,

@@ -8,7 +8,7 @@ use super::virtual_log::{Log, job};
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, Schedule};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
-use crate::simulator::{Driver, Effort, Gauges, Server};
+use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
 ///
@@ -33,11 +33,11 @@ pub struct Flown {
     /// How the run was left.
     pub footer: RunFooter,
     /// What the server did during the window.
-    pub effort: Effort,
+    pub effort: WorkTotals,
     /// Of it, what its decode pool did.
-    pub decode_effort: Effort,
+    pub decode_effort: WorkTotals,
     /// The server's counters when the run ended.
-    pub gauges: Gauges,
+    pub gauges: ServerGauges,
     /// Seconds that the window's requests spent in the server's queue before their first step, of those that got a
     /// token.
     pub queued_s: f64,
@@ -47,7 +47,7 @@ pub struct Flown {
 
 impl VirtualRun {
     /// Flies it against `server`, which must be fresh.
-    pub fn fly<S: Server + ?Sized>(&self, server: &mut S) -> Flown {
+    pub fn fly<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> Flown {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));

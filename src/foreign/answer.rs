@@ -1,12 +1,12 @@
 //! An answer as another tool kept it, and the latencies of many.
 
-use super::{ForeignFigures, ForeignLatency};
+use super::figures::{ForeignFigures, ForeignLatency};
 use crate::analysis::{LatencyRow, Metric};
 
 /// What one completed request took, milliseconds; absent where it has none.
 #[allow(clippy::struct_field_names)] // the unit
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct ForeignAnswer {
     /// From sending to the first token.
     pub(super) ttft_ms: Option<f64>,
     /// From sending to the last token.
@@ -25,8 +25,8 @@ pub(super) fn tpot_ms(e2e_ms: Option<f64>, ttft_ms: Option<f64>, tokens: Option<
 }
 
 /// The latencies of answers in order of sending, each named by us and by the tool. Those without a sample are left out.
-pub(super) fn latencies(answers: &[Answer], names: &[(Metric, &'static str)]) -> Vec<ForeignLatency> {
-    let each = |read: fn(&Answer) -> Option<f64>| -> Option<LatencyRow> {
+pub(super) fn latencies(answers: &[ForeignAnswer], names: &[(Metric, &'static str)]) -> Vec<ForeignLatency> {
+    let each = |read: fn(&ForeignAnswer) -> Option<f64>| -> Option<LatencyRow> {
         LatencyRow::in_order(&answers.iter().filter_map(read).collect::<Vec<_>>())
     };
     let row = |metric| match metric {

@@ -2,13 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::Cap;
-
 /// What is wrong with a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Problem(pub(super) String);
+pub(super) struct FieldProblem(pub(super) String);
 
-impl Problem {
+impl FieldProblem {
     fn wrong(place: &str, found: &Value, wanted: &str) -> Self {
         Self(format!("`{place}` is {}, and {wanted} is wanted", shown(found)))
     }
@@ -35,7 +33,7 @@ const LARGEST: u64 = 1 << 53;
 
 /// A number above 0, or a word in its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Pace {
+pub(super) enum StatedRate {
     Finite(f64),
     Infinite,
     /// As a trace has it.
@@ -44,28 +42,29 @@ pub(super) enum Pace {
 
 /// An object, and where it stands.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct ResultFields<'a> {
     object: &'a Map<String, Value>,
-    place: Place<'a>,
+    place: Parent<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Place<'a> {
+enum Parent<'a> {
     Top,
     Under(&'a str),
 }
 
-impl<'a> Fields<'a> {
-    pub(super) fn of(value: &'a Value) -> Result<Self, Problem> {
-        let object =
-            value.as_object().ok_or_else(|| Problem(format!("it is {}, and no object", shown(value))))?;
-        Ok(Self { object, place: Place::Top })
+impl<'a> ResultFields<'a> {
+    pub(super) fn of(value: &'a Value) -> Result<Self, FieldProblem> {
+        let object = value
+            .as_object()
+            .ok_or_else(|| FieldProblem(format!("it is {}, and no object", shown(value))))?;
+        Ok(Self { object, place: Parent::Top })
     }
 
     fn place(&self, key: &str) -> String {
         match self.place {
-            Place::Top => key.to_owned(),
-            Place::Under(above) => format!("{above}.{key}"),
+            Parent::Top => key.to_owned(),
+            Parent::Under(above) => format!("{above}.{key}"),
         }
     }
 
@@ -83,63 +82,64 @@ impl<'a> Fields<'a> {
         key: &str,
         wanted: &str,
         read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Result<Option<T>, Problem> {
+    ) -> Result<Option<T>, FieldProblem> {
         self.at(key)
-            .map(|value| read(value).ok_or_else(|| Problem::wrong(&self.place(key), value, wanted)))
+            .map(|value| read(value).ok_or_else(|| FieldProblem::wrong(&self.place(key), value, wanted)))
             .transpose()
     }
 
     /// What must be there.
-    pub(super) fn must<T>(&self, key: &str, found: Option<T>) -> Result<T, Problem> {
-        found.ok_or_else(|| Problem(format!("`{}` is missing", self.place(key))))
+    pub(super) fn must<T>(&self, key: &str, found: Option<T>) -> Result<T, FieldProblem> {
+        found.ok_or_else(|| FieldProblem(format!("`{}` is missing", self.place(key))))
     }
 
     /// A finite number of at least 0.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, Problem> {
+    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
         self.read(key, NUMBER, number)
     }
 
     /// A whole number.
-    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, Problem> {
+    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, FieldProblem> {
         self.read(key, "a whole number", whole)
     }
 
     /// A moment, whole nanoseconds.
-    pub(super) fn nanoseconds(&self, key: &str) -> Result<Option<u64>, Problem> {
+    pub(super) fn nanoseconds(&self, key: &str) -> Result<Option<u64>, FieldProblem> {
         self.read(key, "a whole number", Value::as_u64)
     }
 
     /// A time.
-    pub(super) fn time(&self, key: &str) -> Result<Option<f64>, Problem> {
+    pub(super) fn time(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
         self.read(key, TIME, time)
     }
 
     /// A rate, or what else is above 0 and may be infinite.
-    pub(super) fn pace(&self, key: &str) -> Result<Option<Pace>, Problem> {
+    pub(super) fn pace(&self, key: &str) -> Result<Option<StatedRate>, FieldProblem> {
         self.read(key, "a number above 0, or \"inf\",", |value| match value.as_str() {
-            Some("inf" | "Infinity") => Some(Pace::Infinite),
-            Some("trace") => Some(Pace::Trace),
+            Some("inf" | "Infinity") => Some(StatedRate::Infinite),
+            Some("trace") => Some(StatedRate::Trace),
             Some(_) => None,
-            None => number(value).filter(|&number| number > 0.0).map(Pace::Finite),
+            None => number(value).filter(|&number| number > 0.0).map(StatedRate::Finite),
         })
     }
 
     /// The same where it cannot be but a number.
-    pub(super) fn rate(&self, key: &str) -> Result<Option<f64>, Problem> {
-        Ok(self.pace(key)?.and_then(|pace| if let Pace::Finite(rate) = pace { Some(rate) } else { None }))
+    pub(super) fn rate(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
+        Ok(self
+            .pace(key)?
+            .and_then(|pace| if let StatedRate::Finite(rate) = pace { Some(rate) } else { None }))
     }
 
-    /// A cap, of which null and 0 are none; `None` where nothing is said of one.
-    pub(super) fn cap(&self, key: &str) -> Result<Option<Cap>, Problem> {
-        let most = self.count(key)?.filter(|&most| most > 0);
-        Ok(self.object.contains_key(key).then(|| most.map_or(Cap::Uncapped, Cap::At)))
+    /// Whether anything stands under `key`, be it null.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.object.contains_key(key)
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, Problem> {
+    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, FieldProblem> {
         self.read(key, "a text", Value::as_str)
     }
 
-    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, Problem> {
+    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, FieldProblem> {
         self.read(key, "true or false", Value::as_bool)
     }
 
@@ -148,13 +148,13 @@ impl<'a> Fields<'a> {
         self.at(key)
     }
 
-    pub(super) fn object(&self, key: &'a str) -> Result<Option<Self>, Problem> {
+    pub(super) fn object(&self, key: &'a str) -> Result<Option<Self>, FieldProblem> {
         let object = self.read(key, "an object", Value::as_object)?;
-        Ok(object.map(|object| Self { object, place: Place::Under(key) }))
+        Ok(object.map(|object| Self { object, place: Parent::Under(key) }))
     }
 
     /// The same of an object that must be there.
-    pub(super) fn inner(&self, key: &'a str) -> Result<Self, Problem> {
+    pub(super) fn inner(&self, key: &'a str) -> Result<Self, FieldProblem> {
         self.must(key, self.object(key)?)
     }
 
@@ -164,28 +164,29 @@ impl<'a> Fields<'a> {
         key: &str,
         wanted: &str,
         read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, Problem> {
+    ) -> Result<Option<Vec<T>>, FieldProblem> {
         let Some(items) = self.read(key, "a list", Value::as_array)? else { return Ok(None) };
         let item = |(i, value): (usize, &'a Value)| {
-            read(value).ok_or_else(|| Problem::wrong(&format!("{}[{i}]", self.place(key)), value, wanted))
+            read(value)
+                .ok_or_else(|| FieldProblem::wrong(&format!("{}[{i}]", self.place(key)), value, wanted))
         };
         items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Some)
     }
 
     /// A list of times.
-    pub(super) fn times(&self, key: &str) -> Result<Option<Vec<f64>>, Problem> {
+    pub(super) fn times(&self, key: &str) -> Result<Option<Vec<f64>>, FieldProblem> {
         self.list(key, TIME, time)
     }
 
     /// A list of lists of times.
-    pub(super) fn lists_of_times(&self, key: &str) -> Result<Option<Vec<Vec<f64>>>, Problem> {
+    pub(super) fn lists_of_times(&self, key: &str) -> Result<Option<Vec<Vec<f64>>>, FieldProblem> {
         self.list(key, "a list of times from 0 to 1e9", |value| value.as_array()?.iter().map(time).collect())
     }
 
     /// A list of objects.
-    pub(super) fn objects(&self, key: &'a str) -> Result<Option<Vec<Self>>, Problem> {
+    pub(super) fn objects(&self, key: &'a str) -> Result<Option<Vec<Self>>, FieldProblem> {
         self.list(key, "an object", |value| {
-            Some(Self { object: value.as_object()?, place: Place::Under(key) })
+            Some(Self { object: value.as_object()?, place: Parent::Under(key) })
         })
     }
 }

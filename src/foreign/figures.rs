@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::{Fields, Problem};
+use super::fields::{FieldProblem, ResultFields};
 use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
 
 /// A latency.
@@ -29,12 +29,12 @@ pub enum ForeignFigures {
     /// From the requests that the tool kept, as ours are computed.
     Computed(Box<LatencyRow>),
     /// As the tool told them: nothing says how sure they are.
-    Told(ToldFigures),
+    Told(ReportedFigures),
 }
 
 /// Figures as a tool told them, milliseconds; absent is what it did not tell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct ToldFigures {
+pub struct ReportedFigures {
     /// Samples, where the tool told their number.
     pub n: Option<u64>,
     /// Arithmetic mean.
@@ -55,16 +55,16 @@ pub struct ToldFigures {
     pub max_ms: Option<f64>,
 }
 
-impl ToldFigures {
+impl ReportedFigures {
     /// Those that stand under such keys, each of which `key` makes of a statistic's name; `factor` turns them into
     /// milliseconds. `None` where there is none.
     pub(super) fn read(
-        fields: &Fields<'_>,
+        fields: &ResultFields<'_>,
         names: [&str; 8],
         key: impl Fn(&str) -> String,
         factor: f64,
         n: Option<u64>,
-    ) -> Result<Option<Self>, Problem> {
+    ) -> Result<Option<Self>, FieldProblem> {
         let mut values = [None; 8];
         for (value, name) in values.iter_mut().zip(names) {
             *value = fields.time(&key(name))?.map(|number| number * factor);

@@ -4,24 +4,20 @@
 //! ours mean); the others are named, with the reason. Latencies of all of them count from sending, so none is our `ttft`
 //! or `e2e`, which count from the scheduled moment.
 
-mod aiperf;
 mod answer;
 mod fields;
 mod figures;
-mod guidellm;
 mod lenient;
 mod read;
 mod refused;
 mod run;
-mod serving;
-mod sglang;
 #[cfg(test)]
 mod tests;
 mod tool;
-mod vllm;
+mod tools;
 
-pub use figures::{ForeignFigures, ForeignLatency, ToldFigures};
+pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::{ForeignError, ForeignFile};
-pub use refused::Refused;
-pub use run::{Cap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRun};
-pub use tool::Tool;
+pub use refused::UnmatchedFigure;
+pub use run::{ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates};
+pub use tool::ForeignTool;

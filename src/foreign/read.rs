@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::fields::{Fields, Problem};
-use super::{ForeignRun, Tool, aiperf, guidellm, lenient, sglang, vllm};
+use super::fields::{FieldProblem, ResultFields};
+use super::lenient;
+use super::run::ForeignRun;
+use super::tool::ForeignTool;
+use crate::foreign::tools::{aiperf, guidellm, sglang, vllm};
 use crate::record::RunLog;
 
 /// A file of another tool: what it holds, in its order.
@@ -44,7 +47,7 @@ pub enum ForeignError {
         /// The file.
         path: PathBuf,
         /// Whose it should be.
-        tool: Tool,
+        tool: ForeignTool,
         /// Where it stops being JSON.
         problem: String,
     },
@@ -72,14 +75,14 @@ pub enum ForeignError {
         /// The file.
         path: PathBuf,
         /// Whose it should be.
-        tool: Tool,
+        tool: ForeignTool,
         /// Which field, and why.
         problem: String,
     },
 }
 
 fn looks() -> String {
-    Tool::ALL.map(|tool| format!("\n  {tool}: {}", tool.looks_like())).concat()
+    ForeignTool::ALL.map(|tool| format!("\n  {tool}: {}", tool.looks_like())).concat()
 }
 
 /// What AIPerf calls its summary, and how that name ends where it was given another prefix.
@@ -95,7 +98,7 @@ impl ForeignFile {
     /// # Errors
     ///
     /// [`ForeignError`] names the file, the field and what is wrong with it.
-    pub fn read(path: &Path, from: Option<Tool>) -> Result<Option<Self>, ForeignError> {
+    pub fn read(path: &Path, from: Option<ForeignTool>) -> Result<Option<Self>, ForeignError> {
         let Some(file) = file_in(path, from) else { return Ok(None) };
         if from.is_none() && is_a_run_log(&file) {
             return Ok(None);
@@ -120,16 +123,16 @@ impl ForeignFile {
             }
             (Err(NoJson::Other(_)), None) => return Ok(None),
         };
-        let found = from.or_else(|| values.first().and_then(Tool::of));
+        let found = from.or_else(|| values.first().and_then(ForeignTool::of));
         let Some(tool) = found else { return Err(ForeignError::Unknown { path: file }) };
-        let malformed = |Problem(problem)| ForeignError::Malformed { path: file.clone(), tool, problem };
+        let malformed = |FieldProblem(problem)| ForeignError::Malformed { path: file.clone(), tool, problem };
         let runs = match tool {
-            Tool::AiPerf => with_records(&values, &file)?,
-            Tool::GuideLlm => {
-                one(&values).and_then(|value| guidellm::read(&Fields::of(value)?)).map_err(malformed)?
+            ForeignTool::AiPerf => with_records(&values, &file)?,
+            ForeignTool::GuideLlm => {
+                one(&values).and_then(|value| guidellm::read(&ResultFields::of(value)?)).map_err(malformed)?
             }
-            Tool::Vllm => each(&values, tool, vllm::read).map_err(malformed)?,
-            Tool::Sglang => each(&values, tool, sglang::read).map_err(malformed)?,
+            ForeignTool::Vllm => each(&values, tool, vllm::read).map_err(malformed)?,
+            ForeignTool::Sglang => each(&values, tool, sglang::read).map_err(malformed)?,
         };
         Ok(Some(Self { runs }))
     }
@@ -145,11 +148,11 @@ fn is_a_run_log(file: &Path) -> bool {
 }
 
 /// The file that `path` names, or holds; `None` for a folder without one.
-fn file_in(path: &Path, from: Option<Tool>) -> Option<PathBuf> {
+fn file_in(path: &Path, from: Option<ForeignTool>) -> Option<PathBuf> {
     if !path.is_dir() {
         return Some(path.to_owned());
     }
-    let names = [(Tool::AiPerf, AIPERF_SUMMARY), (Tool::GuideLlm, GUIDELLM_FILE)];
+    let names = [(ForeignTool::AiPerf, AIPERF_SUMMARY), (ForeignTool::GuideLlm, GUIDELLM_FILE)];
     let wanted = names.into_iter().filter(|(tool, _)| from.is_none_or(|from| from == *tool));
     wanted.map(|(_, name)| path.join(name)).find(|file| file.is_file())
 }
@@ -193,31 +196,35 @@ fn values(text: &str) -> Result<Vec<Value>, NoJson> {
 
 fn each(
     values: &[Value],
-    tool: Tool,
-    read: impl Fn(&Fields<'_>, u64) -> Result<ForeignRun, Problem>,
-) -> Result<Vec<ForeignRun>, Problem> {
+    tool: ForeignTool,
+    read: impl Fn(&ResultFields<'_>, u64) -> Result<ForeignRun, FieldProblem>,
+) -> Result<Vec<ForeignRun>, FieldProblem> {
     if values.is_empty() {
-        return Err(Problem("it is empty".to_owned()));
+        return Err(FieldProblem("it is empty".to_owned()));
     }
     let numbered = values.iter().zip(1..);
     numbered
         .map(|(value, number)| {
-            let of = |Problem(text)| {
-                if values.len() > 1 { Problem(format!("in its run {number}, {text}")) } else { Problem(text) }
+            let of = |FieldProblem(text)| {
+                if values.len() > 1 {
+                    FieldProblem(format!("in its run {number}, {text}"))
+                } else {
+                    FieldProblem(text)
+                }
             };
-            let other = Tool::of(value).filter(|&other| other != tool);
+            let other = ForeignTool::of(value).filter(|&other| other != tool);
             other
-                .map_or(Ok(()), |other| Err(Problem(format!("it is a result of {other}"))))
-                .and_then(|()| read(&Fields::of(value)?, number))
+                .map_or(Ok(()), |other| Err(FieldProblem(format!("it is a result of {other}"))))
+                .and_then(|()| read(&ResultFields::of(value)?, number))
                 .map_err(of)
         })
         .collect()
 }
 
-fn one(values: &[Value]) -> Result<&Value, Problem> {
+fn one(values: &[Value]) -> Result<&Value, FieldProblem> {
     match values {
         [value] => Ok(value),
-        several => Err(Problem(format!("it holds {} values, and one is wanted", several.len()))),
+        several => Err(FieldProblem(format!("it holds {} values, and one is wanted", several.len()))),
     }
 }
 
@@ -227,8 +234,11 @@ fn with_records(values: &[Value], file: &Path) -> Result<Vec<ForeignRun>, Foreig
     let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));
     let beside =
         prefix.map(|prefix| file.with_file_name(format!("{prefix}.jsonl"))).filter(|file| file.is_file());
-    let malformed =
-        |path: &Path, problem| ForeignError::Malformed { path: path.to_owned(), tool: Tool::AiPerf, problem };
+    let malformed = |path: &Path, problem| ForeignError::Malformed {
+        path: path.to_owned(),
+        tool: ForeignTool::AiPerf,
+        problem,
+    };
     let records = match &beside {
         None => None,
         Some(path) => {
@@ -242,12 +252,12 @@ fn with_records(values: &[Value], file: &Path) -> Result<Vec<ForeignRun>, Foreig
             Some(parsed.collect::<Result<Vec<_>, _>>()?)
         }
     };
-    let read = || -> Result<ForeignRun, Problem> {
+    let read = || -> Result<ForeignRun, FieldProblem> {
         let records = match &records {
-            Some(records) => Some(records.iter().map(Fields::of).collect::<Result<Vec<_>, _>>()?),
+            Some(records) => Some(records.iter().map(ResultFields::of).collect::<Result<Vec<_>, _>>()?),
             None => None,
         };
-        aiperf::read(&Fields::of(one(values)?)?, records.as_deref())
+        aiperf::read(&ResultFields::of(one(values)?)?, records.as_deref())
     };
-    read().map(|run| vec![run]).map_err(|Problem(problem)| malformed(file, problem))
+    read().map(|run| vec![run]).map_err(|FieldProblem(problem)| malformed(file, problem))
 }

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::fields::Fields;
+use super::fields::ResultFields;
 
 /// A figure that is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct UnmatchedFigure {
     /// What the tool calls it; `*` stands for any ending.
     pub name: &'static str,
     /// Why it is none of ours.
@@ -21,9 +21,9 @@ pub(super) const BLENDED: &str = "adds prompt and answer tokens, which cost a se
 /// Goodput of another kind.
 pub(super) const OTHER_GOODPUT: &str = "its bounds count from sending and leave failed requests out or are not in the file; ours counts from the schedule";
 
-impl Refused {
+impl UnmatchedFigure {
     /// Those of `all` that `fields` has.
-    pub(super) fn found(all: &[(&'static str, &'static str)], fields: &Fields<'_>) -> Vec<Self> {
+    pub(super) fn found(all: &[(&'static str, &'static str)], fields: &ResultFields<'_>) -> Vec<Self> {
         let is_there = |name: &str| match name.strip_suffix('*') {
             Some(start) => fields.keys().any(|key| key.starts_with(start)),
             None => fields.keys().any(|key| key == name),

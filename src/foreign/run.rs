@@ -2,14 +2,17 @@
 
 use serde::{Serialize, Serializer};
 
-use super::{ForeignLatency, Refused, Tool};
-use crate::analysis::{Figure, Mark, Share, Statistic, Subject};
+use super::fields::{FieldProblem, ResultFields};
+use super::figures::ForeignLatency;
+use super::refused::UnmatchedFigure;
+use super::tool::ForeignTool;
+use crate::analysis::{Figure, FigureKey, Mark, Share, Statistic};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForeignRun {
     /// Who flew it.
-    pub tool: Tool,
+    pub tool: ForeignTool,
     /// The tool's version, where its file tells.
     pub tool_version: Option<String>,
     /// Its place in its file, from 1.
@@ -21,13 +24,13 @@ pub struct ForeignRun {
     /// Tokens of the requests that completed.
     pub tokens: ForeignTokens,
     /// Totals over all of it.
-    pub whole_run: WholeRun,
+    pub whole_run: WholeRunRates,
     /// Latencies, of completed requests only.
     pub latency: Vec<ForeignLatency>,
     /// What a reader must know of these figures.
     pub reservations: Vec<String>,
     /// Figures of the tool that have no equal here.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<UnmatchedFigure>,
 }
 
 /// What a run was flown under; absent is what its file does not tell.
@@ -46,19 +49,27 @@ pub struct ForeignConditions {
     /// Requests per second that were asked for.
     pub rate_per_s: Option<f64>,
     /// Most requests in flight.
-    pub max_concurrency: Option<Cap>,
+    pub max_concurrency: Option<ConcurrencyCap>,
 }
 
 /// Whether the tool held requests back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cap {
+pub enum ConcurrencyCap {
     /// It did not.
     Uncapped,
     /// So many were in flight at most.
     At(u64),
 }
 
-impl std::fmt::Display for Cap {
+impl ConcurrencyCap {
+    /// The cap under `key`, of which null and 0 are none; `None` where nothing is said of one.
+    pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Result<Option<Self>, FieldProblem> {
+        let most = fields.count(key)?.filter(|&most| most > 0);
+        Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
+    }
+}
+
+impl std::fmt::Display for ConcurrencyCap {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Uncapped => f.pad("none"),
@@ -67,7 +78,7 @@ impl std::fmt::Display for Cap {
     }
 }
 
-impl Serialize for Cap {
+impl Serialize for ConcurrencyCap {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Uncapped => serializer.serialize_str("none"),
@@ -117,7 +128,7 @@ pub struct ForeignTokens {
 /// Totals over the whole run, its end included, in which load falls off. They are not our rates, which are those of a
 /// window in which load keeps coming.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct WholeRun {
+pub struct WholeRunRates {
     /// What the totals are divided by, seconds.
     pub duration_s: Option<f64>,
     /// Completed requests ÷ duration.
@@ -126,7 +137,7 @@ pub struct WholeRun {
     pub output_tokens_per_s: Option<f64>,
 }
 
-impl WholeRun {
+impl WholeRunRates {
     pub(super) fn of(duration_s: Option<f64>, requests: ForeignRequests, tokens: ForeignTokens) -> Self {
         let over = |count: Option<u64>| {
             let duration = duration_s.filter(|&duration| duration > 0.0)?;
@@ -152,18 +163,18 @@ impl ForeignRun {
 
     /// One of its figures by our name; `None` where it has none that means the same.
     #[must_use]
-    pub fn figure(&self, subject: Subject) -> Option<Figure> {
+    pub fn figure(&self, subject: FigureKey) -> Option<Figure> {
         match subject {
-            Subject::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
-            Subject::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
-            Subject::Rate(_) | Subject::Share(_) => None,
+            FigureKey::Latency(statistic, _) => self.latency(subject)?.figures.statistic(statistic),
+            FigureKey::Share(Share::Errors) => self.requests.error_rate().map(Figure::Exact),
+            FigureKey::Rate(_) | FigureKey::Share(_) => None,
         }
     }
 
     /// The 95 % interval of a percentile, where it could be computed.
     #[must_use]
-    pub fn interval(&self, subject: Subject) -> (Option<f64>, Option<f64>) {
-        let (Subject::Latency(Statistic::Percentile(quantile), _), Some(row)) =
+    pub fn interval(&self, subject: FigureKey) -> (Option<f64>, Option<f64>) {
+        let (FigureKey::Latency(Statistic::Percentile(quantile), _), Some(row)) =
             (subject, self.latency(subject).and_then(|latency| latency.figures.computed()))
         else {
             return (None, None);
@@ -173,13 +184,13 @@ impl ForeignRun {
 
     /// A reservation about a percentile, as far as the number of its samples is known.
     #[must_use]
-    pub fn mark(&self, subject: Subject) -> Option<Mark> {
-        let Subject::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
+    pub fn mark(&self, subject: FigureKey) -> Option<Mark> {
+        let FigureKey::Latency(Statistic::Percentile(quantile), _) = subject else { return None };
         quantile.mark(self.latency(subject)?.figures.n()?)
     }
 
-    fn latency(&self, subject: Subject) -> Option<&ForeignLatency> {
-        let Subject::Latency(_, metric) = subject else { return None };
+    fn latency(&self, subject: FigureKey) -> Option<&ForeignLatency> {
+        let FigureKey::Latency(_, metric) = subject else { return None };
         self.latency.iter().find(|latency| latency.metric == metric)
     }
 }

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use super::{Cap, ForeignError, ForeignFigures, ForeignFile, ForeignRun, Tool};
-use crate::analysis::{Figure, Flow, Metric, Quantile, Share, Statistic, Subject};
+use super::figures::ForeignFigures;
+use super::read::{ForeignError, ForeignFile};
+use super::run::{ConcurrencyCap, ForeignRun};
+use super::tool::ForeignTool;
+use crate::analysis::{Figure, FigureKey, Flow, Metric, Quantile, Share, Statistic};
 
 fn sample(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name)
@@ -30,7 +33,7 @@ fn run(name: &str) -> ForeignRun {
 }
 
 /// A changed sample, read again from a file of its own.
-fn changed(value: &Value, from: Option<Tool>) -> Result<Option<ForeignFile>, ForeignError> {
+fn changed(value: &Value, from: Option<ForeignTool>) -> Result<Option<ForeignFile>, ForeignError> {
     let desk = tempfile::tempdir().unwrap();
     let file = desk.path().join("result.json");
     std::fs::write(&file, value.to_string()).unwrap();
@@ -41,19 +44,19 @@ fn changed_run(value: &Value) -> ForeignRun {
     changed(value, None).unwrap().unwrap().runs.remove(0)
 }
 
-fn problem(value: &Value, from: Option<Tool>) -> String {
+fn problem(value: &Value, from: Option<ForeignTool>) -> String {
     changed(value, from).unwrap_err().to_string()
 }
 
-fn mean(metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Mean, metric)
+fn mean(metric: Metric) -> FigureKey {
+    FigureKey::Latency(Statistic::Mean, metric)
 }
 
-fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+    FigureKey::Latency(Statistic::Percentile(quantile), metric)
 }
 
-fn figure(run: &ForeignRun, subject: Subject) -> Option<f64> {
+fn figure(run: &ForeignRun, subject: FigureKey) -> Option<f64> {
     run.figure(subject).and_then(Figure::exact)
 }
 
@@ -77,7 +80,7 @@ const QUANTILES: [(Quantile, &str); 4] =
 #[test]
 fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     let (run, file) = (run("vllm.json"), raw("vllm.json"));
-    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (Tool::Vllm, 19, Some(5)));
+    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (ForeignTool::Vllm, 19, Some(5)));
     for (metric, name) in [
         (Metric::TtftFromSend, "ttft"),
         (Metric::Tpot, "tpot"),
@@ -90,15 +93,15 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
             near(figure(&run, percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    assert_eq!(figure(&run, Subject::Share(Share::Errors)), Some(5.0 / 24.0));
+    assert_eq!(figure(&run, FigureKey::Share(Share::Errors)), Some(5.0 / 24.0));
     near(run.whole_run.output_tokens_per_s, &file["output_throughput"]);
     near(run.whole_run.completed_requests_per_s, &file["request_throughput"]);
     let conditions = &run.conditions;
     assert_eq!((conditions.model.as_deref(), conditions.endpoint.as_deref()), (Some("plain"), Some("chat")));
     assert_eq!((conditions.arrival.as_deref(), conditions.rate_per_s), (Some("poisson"), Some(20.0)));
-    assert_eq!(conditions.max_concurrency, Some(Cap::Uncapped));
+    assert_eq!(conditions.max_concurrency, Some(ConcurrencyCap::Uncapped));
     // What counts from the schedule, or over a window, it does not have.
-    for subject in [mean(Metric::Ttft), mean(Metric::E2e), Subject::Rate(Flow::OutputTokens)] {
+    for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::Rate(Flow::OutputTokens)] {
         assert_eq!(run.figure(subject), None);
     }
     assert!(is_refused(&run, "total_token_throughput") && !is_refused(&run, "request_goodput"));
@@ -108,7 +111,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
 #[test]
 fn its_python_client_writes_the_same() {
     let (run, file) = (run("vllm-python.json"), raw("vllm-python.json"));
-    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (Tool::Vllm, 16, Some(4)));
+    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (ForeignTool::Vllm, 16, Some(4)));
     for (metric, name) in [
         (Metric::TtftFromSend, "ttft"),
         (Metric::Tpot, "tpot"),
@@ -148,7 +151,7 @@ fn without_its_requests_vllm_is_believed_and_marked() {
 #[test]
 fn sglang_is_computed_to_the_last_text() {
     let (run, file) = (run("sglang.jsonl"), raw("sglang.jsonl"));
-    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (Tool::Sglang, 19, Some(5)));
+    assert_eq!((run.tool, run.requests.completed, run.requests.failed), (ForeignTool::Sglang, 19, Some(5)));
     for (metric, name) in [(Metric::TtftFromSend, "ttft"), (Metric::ChunkGap, "itl")] {
         near(figure(&run, mean(metric)), &file[format!("mean_{name}_ms")]);
         near(figure(&run, percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
@@ -209,7 +212,8 @@ fn every_benchmark_of_guidellm_is_a_run() {
         {
             assert!(is_computed(run, metric));
             near(figure(run, mean(metric)), &told(name)["mean"]);
-            let ends = [Statistic::Min, Statistic::Max].map(|end| figure(run, Subject::Latency(end, metric)));
+            let ends =
+                [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::Latency(end, metric)));
             near(ends[0], &told(name)["min"]);
             near(ends[1], &told(name)["max"]);
         }
@@ -275,7 +279,10 @@ fn aiperf_is_read_with_its_requests_beside_it() {
     let file = raw("aiperf/profile_export_aiperf.json");
     for name in ["aiperf", "aiperf/profile_export_aiperf.json", "aiperf/profile_export.jsonl"] {
         let run = run(name);
-        assert_eq!((run.tool, run.requests.completed, run.requests.failed), (Tool::AiPerf, 15, Some(1)));
+        assert_eq!(
+            (run.tool, run.requests.completed, run.requests.failed),
+            (ForeignTool::AiPerf, 15, Some(1))
+        );
         for (metric, name) in [
             (Metric::TtftFromSend, "time_to_first_token"),
             (Metric::ChunkGap, "inter_chunk_latency"),
@@ -368,16 +375,16 @@ fn a_result_is_known_by_what_stands_in_it() {
     for wanted in ["vLLM:", "SGLang:", "GuideLLM:", "AIPerf:", "hint: --from"] {
         assert!(unknown.contains(wanted), "{unknown}");
     }
-    let forced = problem(&json!({"throughput": 3}), Some(Tool::Vllm));
+    let forced = problem(&json!({"throughput": 3}), Some(ForeignTool::Vllm));
     assert!(forced.contains("cannot be read as a result of vLLM: `completed` is missing"), "{forced}");
-    let forced = problem(&raw("vllm.json"), Some(Tool::GuideLlm));
+    let forced = problem(&raw("vllm.json"), Some(ForeignTool::GuideLlm));
     assert!(forced.contains("`benchmarks` is missing"), "{forced}");
     let desk = tempfile::tempdir().unwrap();
     let text = desk.path().join("notes.txt");
     std::fs::write(&text, "no JSON").unwrap();
     assert_eq!(ForeignFile::read(&text, None).unwrap(), None);
     assert_eq!(ForeignFile::read(desk.path(), None).unwrap(), None);
-    let error = ForeignFile::read(&text, Some(Tool::Sglang)).unwrap_err().to_string();
+    let error = ForeignFile::read(&text, Some(ForeignTool::Sglang)).unwrap_err().to_string();
     assert!(error.contains("is no result of SGLang: it is not JSON"), "{error}");
     // A run of our own is none of theirs.
     let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1/run.jsonl");

@@ -8,7 +8,7 @@ use serde_json::Value;
 /// A benchmark whose results are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Tool {
+pub enum ForeignTool {
     /// `vllm bench serve`.
     Vllm,
     /// `python -m sglang.bench_serving`.
@@ -19,7 +19,7 @@ pub enum Tool {
     AiPerf,
 }
 
-impl Tool {
+impl ForeignTool {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Vllm, Self::Sglang, Self::GuideLlm, Self::AiPerf];
 
@@ -67,7 +67,7 @@ impl Tool {
 }
 
 /// Its name as its makers write it.
-impl fmt::Display for Tool {
+impl fmt::Display for ForeignTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Vllm => "vLLM",

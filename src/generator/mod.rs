@@ -2,28 +2,23 @@
 
 mod datasets;
 mod draws;
-mod lengths;
 mod objects;
 mod phases;
 mod plan;
-mod prefixes;
 mod prompts;
 mod request;
 mod schedule;
 mod sessions;
-mod source;
-mod think_times;
 mod traces;
 
-pub use datasets::{BadRow, Column, DatasetError, Datasets, Wire};
-pub use lengths::Lengths;
+pub use datasets::{BadRow, DatasetError, Datasets, RequiredEndpoint, RowPosition};
+pub use draws::{LengthSampler, prefixes_of};
 pub use plan::Plan;
-pub use prefixes::prefixes_of;
-pub use prompts::{Joint, PromptBuilder, PromptError, TokenCounter};
+pub use prompts::{PromptBuilder, PromptError, TextPosition, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::{Schedule, ShardError};
-pub use sessions::{Break, Sequel, Sessions, TurnEnd};
+pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
-    Blocks, LogFields, ReadLog, TimeUnit, TraceError, TraceWriter, Traced, TracedRequest, TracedWindow,
-    read_log, survey,
+    AccessLog, AccessLogFields, Blocks, RequestTrace, TimeUnit, TraceError, TraceWriter, TracedRequest,
+    TracedWindow, read_log, survey,
 };

@@ -8,7 +8,7 @@ use crate::workload::WorkloadSpec;
 
 /// The parts of a run, passed through arrival by arrival.
 #[derive(Clone, Debug)]
-pub(super) struct Phases {
+pub(super) struct PhaseTracker {
     workload: Arc<WorkloadSpec>,
     next_index: u64,
     /// The last moment of which load may still arrive; unknown until the window's end is.
@@ -17,7 +17,7 @@ pub(super) struct Phases {
     latest: Timestamp,
 }
 
-impl Phases {
+impl PhaseTracker {
     pub(super) fn new(workload: Arc<WorkloadSpec>) -> Self {
         let cooldown_end = match workload.requests {
             Some(_) => None,

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::datasets::RowDraws;
-use super::draws::ClassDraws;
-use super::phases::Phases;
-use super::sessions::opening;
-use super::{Datasets, PlannedRequest, Sessions};
+use super::draws::class_draws::models_of;
+use super::phases::PhaseTracker;
+use super::request::PlannedRequest;
+use super::sessions::{SessionPlanner, opening};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
-use crate::random::{Stream, WeightedChoice};
+use crate::generator::datasets::draws::RowDraws;
+use crate::generator::datasets::sources::Datasets;
+use crate::generator::draws::class_draws::ClassDraws;
+use crate::random::{RandomStream, WeightedChoice};
 use crate::record::Turn;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -19,27 +21,20 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 /// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`,
 /// `images/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
 /// changing one class never changes the lengths of another. What users of a closed loop send is drawn by
-/// [`Sessions`].
+/// [`SessionPlanner`].
 #[derive(Clone, Debug)]
 pub struct Plan {
     workload: Arc<WorkloadSpec>,
     arrivals: Arrivals,
     class_choice: WeightedChoice,
-    class_stream: Stream,
+    class_stream: RandomStream,
     classes: Vec<ClassDraws>,
     /// Rows of the class's dataset, where it has one that is open.
     rows: Vec<Option<RowDraws>>,
-    models: Option<(WeightedChoice, Stream)>,
-    phases: Phases,
+    models: Option<(WeightedChoice, RandomStream)>,
+    phases: PhaseTracker,
     /// Who draws the requests of users; absent where there are none.
-    users: Option<Sessions>,
-}
-
-/// What draws the models of a workload's requests, where it mixes any.
-pub(super) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, Stream)> {
-    workload.models.as_ref().map(|models| {
-        (WeightedChoice::new(models.weights.iter().copied()), Stream::named(workload.seed, "models"))
-    })
+    users: Option<SessionPlanner>,
 }
 
 impl Plan {
@@ -48,14 +43,18 @@ impl Plan {
         Self {
             arrivals: Arrivals::of(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
-            class_stream: Stream::named(seed, "classes"),
+            class_stream: RandomStream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
             rows: (workload.classes.iter().enumerate())
                 .map(|(place, class)| datasets.rows(place, class, seed))
                 .collect(),
             models: models_of(&workload),
-            phases: Phases::new(Arc::clone(&workload)),
-            users: workload.arrival.users().is_some().then(|| Sessions::new(Arc::clone(&workload), datasets)),
+            phases: PhaseTracker::new(Arc::clone(&workload)),
+            users: workload
+                .arrival
+                .users()
+                .is_some()
+                .then(|| SessionPlanner::new(Arc::clone(&workload), datasets)),
             workload,
         }
     }

@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 
-use super::source::Source;
-use super::{Blocks, Datasets, PlannedRequest, PromptBuilder, RequestSpec, Sessions};
+use super::plan::Plan;
+use super::request::{PlannedRequest, RequestSpec};
+use super::sessions::SessionPlanner;
 use crate::clock::Timestamp;
+use crate::generator::datasets::sources::Datasets;
+use crate::generator::prompts::builder::PromptBuilder;
+use crate::generator::traces::blocks::Blocks;
+use crate::generator::traces::plan::TracePlan;
 use crate::record::{Phase, PlanFacts};
 use crate::units::hexadecimal;
-use crate::workload::{Priority, WorkloadSpec};
+use crate::workload::{ArrivalPattern, Priority, WorkloadSpec};
 
 /// Begins the bytes that are hashed; the number goes up if their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
@@ -82,16 +87,17 @@ impl Schedule {
 
     /// What follows the first requests of sessions, in the window of this plan; none where every request stands by itself.
     #[must_use]
-    pub fn sessions(&self, plan: &PlanFacts) -> Option<Sessions> {
+    pub fn sessions(&self, plan: &PlanFacts) -> Option<SessionPlanner> {
         self.all_sessions().map(|sessions| sessions.within(plan))
     }
 
-    fn all_sessions(&self) -> Option<Sessions> {
-        Sessions::are_in(&self.workload).then(|| Sessions::new(Arc::clone(&self.workload), &self.datasets))
+    fn all_sessions(&self) -> Option<SessionPlanner> {
+        SessionPlanner::are_in(&self.workload)
+            .then(|| SessionPlanner::new(Arc::clone(&self.workload), &self.datasets))
     }
 
-    fn source(&self) -> Source {
-        Source::of(Arc::clone(&self.workload), &self.datasets)
+    fn source(&self) -> RequestSource {
+        RequestSource::of(Arc::clone(&self.workload), &self.datasets)
     }
 
     /// The requests of this share in order, without prompts, each with the blocks of a trace that its prompt begins with.
@@ -240,3 +246,37 @@ fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
 
 #[cfg(test)]
 mod tests;
+
+/// The requests of a whole plan in order, each with the blocks that its prompt begins with.
+pub(crate) enum RequestSource {
+    Drawn(Box<Plan>),
+    Replayed(Box<TracePlan>),
+}
+
+impl RequestSource {
+    pub(crate) fn of(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
+        match workload.arrival {
+            ArrivalPattern::Trace(_) => Self::Replayed(Box::new(TracePlan::new(workload))),
+            _ => Self::Drawn(Box::new(Plan::new(workload, datasets))),
+        }
+    }
+
+    /// The latest arrival met: once the plan has left the window, the first moment after it.
+    pub(crate) fn latest_arrival(&self) -> Timestamp {
+        match self {
+            Self::Drawn(plan) => plan.latest_arrival(),
+            Self::Replayed(plan) => plan.latest_arrival(),
+        }
+    }
+}
+
+impl Iterator for RequestSource {
+    type Item = (PlannedRequest, Blocks);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Drawn(plan) => plan.next().map(|request| (request, Blocks::default())),
+            Self::Replayed(plan) => plan.next(),
+        }
+    }
+}

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::datasets::{DrawnRow, RowDraws};
-use super::draws::ClassDraws;
-use super::think_times::Pauses;
-use super::{Datasets, PlannedRequest};
+use super::request::PlannedRequest;
 use crate::clock::Timestamp;
-use crate::random::{Stream, WeightedChoice};
+use crate::generator::datasets::draws::{DrawnRow, RowDraws};
+use crate::generator::datasets::sources::Datasets;
+use crate::generator::draws::class_draws::ClassDraws;
+use crate::generator::draws::think_times::ThinkTimeSampler;
+use crate::random::{RandomStream, WeightedChoice};
 use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -20,13 +21,13 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 /// session moves another, and a user's k-th request is the same however long the others took. A user whose conversation
 /// ends before its time passes over the numbers of the turns that it never came to.
 #[derive(Clone, Debug)]
-pub struct Sessions {
+pub struct SessionPlanner {
     workload: Arc<WorkloadSpec>,
     classes: Vec<ClassDraws>,
     rows: Vec<Option<RowDraws>>,
     class_choice: WeightedChoice,
-    class_stream: Stream,
-    models: Option<(WeightedChoice, Stream)>,
+    class_stream: RandomStream,
+    models: Option<(WeightedChoice, RandomStream)>,
     users: Option<Users>,
     /// The window, by which a turn's part of the run is told.
     window: (Timestamp, Timestamp),
@@ -36,8 +37,8 @@ pub struct Sessions {
 #[derive(Clone, Debug)]
 struct Users {
     count: u64,
-    pauses: Pauses,
-    stream: Stream,
+    pauses: ThinkTimeSampler,
+    stream: RandomStream,
 }
 
 /// How a turn ended, as far as what follows depends on it.
@@ -51,23 +52,23 @@ pub struct TurnEnd {
 
 /// What follows a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sequel {
+pub struct NextTurn {
     /// The next request of the session, `scheduled` a think time after the end of the last; absent: there is none.
     pub next: Option<PlannedRequest>,
     /// Why the conversation ended before its time, if it did.
-    pub broken: Option<Break>,
+    pub broken: Option<ConversationBreak>,
 }
 
 /// Why a conversation ended before its time, and how many turns it never came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+pub enum ConversationBreak {
     /// A turn failed or was cut off.
     Unanswered(u32),
     /// The next turn would not have fit into the context.
     Full(u32),
 }
 
-impl Break {
+impl ConversationBreak {
     /// Adds it to what is known of all sessions.
     pub fn count(self, counts: &mut SessionCounts) {
         let (counter, turns) = match self {
@@ -79,15 +80,15 @@ impl Break {
     }
 }
 
-impl Sessions {
+impl SessionPlanner {
     /// Those of `workload`, all of whose turns lie in the window.
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let seed = workload.seed;
         let users = match &workload.arrival {
             ArrivalPattern::Users { users, think_time_s, .. } => Some(Users {
                 count: *users,
-                pauses: Pauses::new(*think_time_s),
-                stream: Stream::named(seed, "think_times"),
+                pauses: ThinkTimeSampler::new(*think_time_s),
+                stream: RandomStream::named(seed, "think_times"),
             }),
             _ => None,
         };
@@ -96,8 +97,8 @@ impl Sessions {
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
             rows: workload.classes.iter().enumerate().map(rows).collect(),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
-            class_stream: Stream::named(seed, "classes"),
-            models: super::plan::models_of(&workload),
+            class_stream: RandomStream::named(seed, "classes"),
+            models: crate::generator::draws::class_draws::models_of(&workload),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
             workload,
@@ -124,16 +125,16 @@ impl Sessions {
 
     /// What follows `last`, which has ended so.
     #[must_use]
-    pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> Sequel {
-        let Some(turn) = last.turn else { return Sequel::default() };
+    pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> NextTurn {
+        let Some(turn) = last.turn else { return NextTurn::default() };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);
         let (going_on, broken) = match end.answered {
             _ if left == 0 => (None, None),
-            None => (None, Some(Break::Unanswered(left))),
+            None => (None, Some(ConversationBreak::Unanswered(left))),
             Some(answered) => match self.next_turn(last, &turn, answered, end.at) {
                 Some(next) => (Some(next), None),
-                None => (None, Some(Break::Full(left))),
+                None => (None, Some(ConversationBreak::Full(left))),
             },
         };
         let next = going_on.or_else(|| {
@@ -146,7 +147,7 @@ impl Sessions {
             let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
             Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
         });
-        Sequel { next, broken }
+        NextTurn { next, broken }
     }
 
     /// What follows `last` where it is answered, but for its moment and what it carries on: of a later turn of a

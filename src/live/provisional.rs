@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Metric, Objective, Quantile, Share, Statistic, Subject, lag_bar_ms};
+use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Share, Statistic, lag_bar_ms};
 use crate::runner::{LiveLatency, Snapshot, Spread};
 use crate::units::{count, millis, three_digits};
 
@@ -98,13 +98,13 @@ fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
 
 fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
     let value = match (&objective.scope, objective.subject) {
-        (None, Subject::Latency(statistic, metric)) => {
+        (None, FigureKey::Latency(statistic, metric)) => {
             let spread = live(metric, snapshot).and_then(|latency| latency.window);
             spread.map(|spread| millis(of(statistic, &spread)))
         }
-        (None, Subject::Share(Share::Errors)) => share(snapshot, snapshot.measured.failed),
-        (None, Subject::Share(Share::Rejects)) => share(snapshot, snapshot.measured.rejected),
-        (None, Subject::Share(Share::Timeouts)) => share(snapshot, snapshot.measured.timed_out),
+        (None, FigureKey::Share(Share::Errors)) => share(snapshot, snapshot.measured.failed),
+        (None, FigureKey::Share(Share::Rejects)) => share(snapshot, snapshot.measured.rejected),
+        (None, FigureKey::Share(Share::Timeouts)) => share(snapshot, snapshot.measured.timed_out),
         _ => None,
     };
     match value {
@@ -122,7 +122,7 @@ fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
 
 /// The samples behind a percentile that needs more of them.
 fn too_few(objective: &Objective, snapshot: &Snapshot) -> Option<u64> {
-    let Subject::Latency(Statistic::Percentile(quantile), metric) = objective.subject else { return None };
+    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = objective.subject else { return None };
     let n = live(metric, snapshot)?.window?.n;
     (n < quantile.floor()).then_some(n)
 }

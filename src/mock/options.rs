@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use super::faults::Chance;
 use super::reply::CannedAnswer;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::simulator::{
-    Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, Instance, InstanceConfig, Server,
+    BatchingConfig, BatchingEngine, Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, SimulatedServer,
 };
 
 /// The simulated server behind the mock, and what its clients are told of it.
 pub struct Backend {
     /// Who makes the tokens.
-    pub server: Box<dyn Server + Send>,
+    pub server: Box<dyn SimulatedServer + Send>,
     /// Name of the model served.
     pub model: String,
     /// Longest prompt and answer together, tokens.
@@ -45,10 +45,10 @@ impl Backend {
             unreachable!("both are built in")
         };
         let deployment = Deployment::new(hardware, model);
-        let config = InstanceConfig::vllm(&deployment, Efficiency::default())?;
+        let config = BatchingConfig::vllm(&deployment, Efficiency::default())?;
         let limits = config.limits;
         Ok(Self {
-            server: Box::new(Instance::new(config)),
+            server: Box::new(BatchingEngine::new(config)),
             model: deployment.model.name.to_owned(),
             max_model_len: limits.max_model_len,
             claim: format!(
@@ -130,7 +130,7 @@ impl Default for StopLength {
 
 impl StopLength {
     /// One length, at least one token.
-    pub(super) fn draw(&self, stream: &mut Stream) -> u32 {
+    pub(super) fn draw(&self, stream: &mut RandomStream) -> u32 {
         (self.median * libm::exp(self.sigma * stream.normal())).round().max(1.0) as u32
     }
 }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn stop_lengths_have_the_declared_median() {
-        let mut stream = Stream::named(0, "test");
+        let mut stream = RandomStream::named(0, "test");
         let below = (0..2_000).filter(|_| StopLength::default().draw(&mut stream) < 150).count();
         // Half of 2,000 with a standard deviation of 22.4.
         assert!((900..=1_090).contains(&below), "{below}");

@@ -23,7 +23,7 @@ use super::options::{Backend, MockOptions};
 use super::state::Mock;
 use super::truth::{MockStatistics, Truth};
 use crate::clock::RunClock;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// Why a mock did not start.
 #[derive(Debug, thiserror::Error)]
@@ -92,7 +92,7 @@ impl MockServer {
             answers: options.answers,
             prompt_details: options.prompt_details,
             stop_length: options.stop_length,
-            stop_lengths: Stream::named(options.seed, "mock stop length"),
+            stop_lengths: RandomStream::named(options.seed, "mock stop length"),
             requests: AtomicU64::new(0),
             jobs: AtomicU64::new(0),
         });

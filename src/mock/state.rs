@@ -10,7 +10,7 @@ use super::reply::CannedAnswer;
 use super::request::Served;
 use super::truth::Truth;
 use crate::clock::RunClock;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// What every handler shares.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Mock {
     pub(super) answers: Vec<CannedAnswer>,
     pub(super) prompt_details: PromptDetails,
     pub(super) stop_length: StopLength,
-    pub(super) stop_lengths: Stream,
+    pub(super) stop_lengths: RandomStream,
     pub(super) requests: AtomicU64,
     pub(super) jobs: AtomicU64,
 }

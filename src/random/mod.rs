@@ -13,7 +13,7 @@ mod stream;
 mod weighted;
 
 pub use normal::{normal_cdf, normal_quantile};
-pub use stream::Stream;
+pub use stream::RandomStream;
 pub use weighted::WeightedChoice;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha256};
 
-use super::normal_quantile;
+use super::normal::normal_quantile;
 
 /// Separates these streams from every other use of SHA-256; the number goes up if a sampler ever changes.
 const DOMAIN: &[u8] = b"skyline stream 1\0";
@@ -13,11 +13,11 @@ const DOMAIN: &[u8] = b"skyline stream 1\0";
 ///
 /// One name for each purpose: what is drawn for one purpose then never moves what is drawn for another.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct RandomStream {
     bits: ChaCha8Rng,
 }
 
-impl Stream {
+impl RandomStream {
     /// The stream called `name` under `seed`: `ChaCha8` keyed with
     /// SHA-256(domain ‖ seed as 8 little-endian bytes ‖ name).
     #[must_use]

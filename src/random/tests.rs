@@ -1,10 +1,12 @@
 //! Holds the streams to their pinned values, and the samplers to closed forms.
 
-use super::*;
+use super::normal::{normal_cdf, normal_quantile};
+use super::stream::RandomStream;
+use super::weighted::WeightedChoice;
 
 /// The seed and the name under which a plan draws its arrivals, as an example.
-fn arrivals() -> Stream {
-    Stream::named(42, "arrivals")
+fn arrivals() -> RandomStream {
+    RandomStream::named(42, "arrivals")
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn kolmogorov(n: usize, mut draw: impl FnMut() -> f64, cdf: impl Fn(f64) -> f64)
 #[test]
 fn samples_follow_their_distributions() {
     // 1.95 is the Kolmogorov distribution's 0.1 % critical value; the seeds are fixed, so this cannot flicker.
-    let mut stream = Stream::named(1, "laws");
+    let mut stream = RandomStream::named(1, "laws");
     assert!(kolmogorov(20_000, || stream.unit(), |x| x) < 1.95);
     assert!(kolmogorov(20_000, || stream.exponential(), |x| 1.0 - (-x).exp()) < 1.95);
     assert!(kolmogorov(20_000, || stream.normal(), normal_cdf) < 1.95);
@@ -127,7 +129,7 @@ fn samples_follow_their_distributions() {
 #[test]
 fn moments_are_the_closed_forms() {
     let n = 100_000;
-    let mut stream = Stream::named(2, "moments");
+    let mut stream = RandomStream::named(2, "moments");
     for shape in [0.2, 0.5, 1.0, 2.5, 9.0] {
         let sample: Vec<f64> = (0..n).map(|_| stream.gamma(shape)).collect();
         let mean = sample.iter().sum::<f64>() / f64::from(n);
@@ -141,7 +143,7 @@ fn moments_are_the_closed_forms() {
 
 #[test]
 fn whole_numbers_are_even_and_inside() {
-    let mut stream = Stream::named(3, "below");
+    let mut stream = RandomStream::named(3, "below");
     let mut counts = [0_u32; 7];
     for _ in 0..70_000 {
         counts[stream.below(7) as usize] += 1;
@@ -158,13 +160,13 @@ fn whole_numbers_are_even_and_inside() {
 
 #[test]
 fn open_units_exclude_both_ends() {
-    let mut stream = Stream::named(4, "open");
+    let mut stream = RandomStream::named(4, "open");
     assert!((0..10_000).map(|_| stream.open_unit()).all(|u| u > 0.0 && u < 1.0));
 }
 
 #[test]
 fn choices_follow_their_weights() {
-    let mut stream = Stream::named(5, "choice");
+    let mut stream = RandomStream::named(5, "choice");
     let choice = WeightedChoice::new([0.0, 1.0, 0.0, 3.0, 0.0]);
     let mut counts = [0_u32; 5];
     for _ in 0..40_000 {

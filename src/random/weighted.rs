@@ -1,6 +1,6 @@
 //! Choices with unequal chances.
 
-use super::Stream;
+use super::stream::RandomStream;
 
 /// A choice among `n` things, each as likely as its weight is large.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,7 +30,7 @@ impl WeightedChoice {
     }
 
     /// The place of the thing chosen; 0 when there is nothing to choose from. Takes one number from `stream`.
-    pub fn draw(&self, stream: &mut Stream) -> usize {
+    pub fn draw(&self, stream: &mut RandomStream) -> usize {
         let total = self.sums.last().copied().unwrap_or(0.0);
         let mark = stream.unit() * total;
         let place = self.sums.partition_point(|&sum| sum <= mark);

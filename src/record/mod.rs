@@ -1,40 +1,21 @@
 //! What happened: one record a request, and the log that keeps them for ever.
 
-mod calibration;
-mod check;
-mod chunks;
-mod client;
-mod deployment;
-mod header;
-mod merge;
-mod outcome;
-mod parameters;
-mod possible;
+mod log;
 mod request;
-mod runlog;
-mod shard;
+mod run;
 mod telemetry;
-mod turn;
-mod validity;
 
-pub use calibration::Calibration;
-pub use check::{CheckRecord, CheckResult};
-pub use chunks::{ChunkTrain, TokenChunk};
-pub use client::{ClientFacts, Delays, Pause, ServerCounters, StampSource};
-pub use deployment::DeploymentFacts;
-pub use header::{
-    CachePreparation, EngineFacts, HostFacts, Limits, PlanFacts, PromptFacts, PromptMethod, Repeat,
-    RunEnding, RunFooter, RunHeader,
+pub use log::{MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
+pub use request::{
+    CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, Outcome, Phase,
+    RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage, Validity,
 };
-pub use merge::{MergeError, Merged, NamedLog, merge};
-pub use outcome::{Failure, FailureKind, Outcome};
-pub use parameters::RequestParameters;
-pub use request::{CountedAnswer, FinishReason, Phase, RequestRecord, SharedPrefix, TokenSource, Usage};
-pub use runlog::{RunLog, RunLogError, RunLogWriter};
-pub use shard::Shard;
+pub use run::{
+    CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
+    HostFacts, HostStall, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding,
+    RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+};
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,
     TelemetrySource, TimeHistogram, TokenCounting,
 };
-pub use turn::{SessionCounts, Turn};
-pub use validity::Validity;

@@ -6,7 +6,7 @@ use super::document::mark;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page;
 use super::page::{Page, Style, Tone};
-use crate::analysis::Subject;
+use crate::analysis::FigureKey;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::compare::{
     Against, Compared, Difference, Interval, Level, Pairing, Role, Row, SideDescription, Standing, Trend,
@@ -137,23 +137,23 @@ pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
 pub(crate) fn detectable(row: &Row) -> String {
     match (row.detectable, row.subject) {
         (None, _) => NOTHING.to_owned(),
-        (Some(least), Subject::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), Subject::Latency(..) | Subject::Rate(_)) => percent(least),
+        (Some(least), FigureKey::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
+        (Some(least), FigureKey::Latency(..) | FigureKey::Rate(_)) => percent(least),
     }
 }
 
 /// A figure's name and unit.
-pub(crate) fn label(subject: Subject) -> String {
+pub(crate) fn label(subject: FigureKey) -> String {
     match subject {
-        Subject::Latency(..) => format!("{subject}, ms"),
-        Subject::Rate(_) => format!("{subject}, /s"),
-        Subject::Share(_) => format!("{subject}, %"),
+        FigureKey::Latency(..) => format!("{subject}, ms"),
+        FigureKey::Rate(_) => format!("{subject}, /s"),
+        FigureKey::Share(_) => format!("{subject}, %"),
     }
     .replace("_per_s, /s", ", /s")
 }
 
 pub(crate) fn scaled(row: &Row, value: f64) -> String {
-    cell(if matches!(row.subject, Subject::Share(_)) { value * 100.0 } else { value })
+    cell(if matches!(row.subject, FigureKey::Share(_)) { value * 100.0 } else { value })
 }
 
 pub(crate) fn value(row: &Row, level: &Level) -> String {
@@ -192,8 +192,8 @@ pub(crate) fn change_interval(row: &Row) -> Option<String> {
 
 fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
     match row.subject {
-        Subject::Share(_) => Some((row.difference?, "pt")),
-        Subject::Latency(..) | Subject::Rate(_) => Some((row.change?, "%")),
+        FigureKey::Share(_) => Some((row.difference?, "pt")),
+        FigureKey::Latency(..) | FigureKey::Rate(_) => Some((row.change?, "%")),
     }
 }
 
@@ -275,7 +275,7 @@ fn over_time(page: &mut Page, trend: &Trend) {
 
 /// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
 pub(crate) fn trend_cells(line: &TrendLine) -> [String; 7] {
-    let scale = if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+    let scale = if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 };
     let shown = |level: Option<&Level>| {
         level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale))
     };
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn what_would_be_seen_has_the_unit_of_the_change() {
         let level = Level { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: Subject| Row {
+        let row = |subject: FigureKey| Row {
             figure: subject.to_string(),
             subject,
             baseline: level,
@@ -334,9 +334,9 @@ mod tests {
             detectable: Some(0.0903),
             standing: Standing::NotShown,
         };
-        let share = Subject::Share(crate::analysis::Share::SloAttainment);
+        let share = FigureKey::Share(crate::analysis::Share::SloAttainment);
         assert_eq!(detectable(&row(share)), "9.03 pt");
-        assert_eq!(detectable(&row(Subject::Rate(crate::analysis::Flow::Goodput))), "9.03 %");
+        assert_eq!(detectable(&row(FigureKey::Rate(crate::analysis::Flow::Goodput))), "9.03 %");
     }
 
     #[test]

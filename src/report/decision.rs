@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use super::matrix::{confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped};
 use super::render::escape::{block, code, text};
-use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
 use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
 use crate::units::three_digits;
 
 /// Columns of figures.
-const FIGURES: [(&str, Subject); 9] = [
+const FIGURES: [(&str, FigureKey); 9] = [
     ("TTFT p50 ms", latency(Metric::Ttft, Quantile::P50)),
     ("p95", latency(Metric::Ttft, Quantile::P95)),
     ("p99", latency(Metric::Ttft, Quantile::P99)),
@@ -17,12 +17,12 @@ const FIGURES: [(&str, Subject); 9] = [
     ("p95", latency(Metric::Tpot, Quantile::P95)),
     ("e2e p50 ms", latency(Metric::E2e, Quantile::P50)),
     ("p99", latency(Metric::E2e, Quantile::P99)),
-    ("output tokens/s", Subject::Rate(Flow::OutputTokens)),
-    ("error rate", Subject::Share(Share::Errors)),
+    ("output tokens/s", FigureKey::Rate(Flow::OutputTokens)),
+    ("error rate", FigureKey::Share(Share::Errors)),
 ];
 
-const fn latency(metric: Metric, quantile: Quantile) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+const fn latency(metric: Metric, quantile: Quantile) -> FigureKey {
+    FigureKey::Latency(Statistic::Percentile(quantile), metric)
 }
 
 /// The decision record of a table; `again` is the command that flies it again.

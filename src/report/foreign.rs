@@ -8,7 +8,7 @@ use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Mark, Quantile, Statistic};
-use crate::foreign::{Cap, ForeignLatency, ForeignRun, Refused};
+use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
 use crate::units::{count, three_digits};
 
 /// Version of [`foreign_json`]'s format.
@@ -68,8 +68,8 @@ fn title(run: &ForeignRun) -> String {
     let told = &run.conditions;
     let rate = told.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
     let cap = told.max_concurrency.map(|cap| match cap {
-        Cap::Uncapped => "no cap".to_owned(),
-        Cap::At(most) => format!("at most {} in flight", count(most)),
+        ConcurrencyCap::Uncapped => "no cap".to_owned(),
+        ConcurrencyCap::At(most) => format!("at most {} in flight", count(most)),
     });
     let under = [told.model.clone(), told.endpoint.clone(), told.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
@@ -206,7 +206,7 @@ fn intervals(latency: &ForeignLatency) -> Option<String> {
 }
 
 /// The names of figures that are left out for the same reason, in the order of the first of them.
-fn by_reason(all: &[Refused]) -> Vec<(Vec<&str>, &str)> {
+fn by_reason(all: &[UnmatchedFigure]) -> Vec<(Vec<&str>, &str)> {
     let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
     for refused in all {
         match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {

@@ -5,7 +5,7 @@ use super::document::mark;
 use super::grid::{ALWAYS, Grid, NOTHING, cell as figure};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::analysis::{Flow, Mark, Metric, Quantile, Statistic, Subject};
+use crate::analysis::{FigureKey, Flow, Mark, Metric, Quantile, Statistic};
 use crate::experiment::matrix::{
     Cell, Decision, Matrix, Standing, Stopped, Tested, Variable, VariantStanding,
 };
@@ -85,7 +85,7 @@ fn rows(page: &mut Page, matrix: &Matrix) {
             verdict(cell).to_owned(),
         ]);
         cells.extend(LATENCIES.map(|(_, metric, quantile, _)| shown(cell, percentile(metric, quantile))));
-        cells.push(shown(cell, Subject::Rate(Flow::OutputTokens)));
+        cells.push(shown(cell, FigureKey::Rate(Flow::OutputTokens)));
         cells.extend(priced.then(|| known(cell.cost_per_million_output_tokens)));
         cells.push(cell.standing.map_or(NOTHING, Standing::word).to_owned());
         grid.row(cells);
@@ -98,8 +98,8 @@ fn rows(page: &mut Page, matrix: &Matrix) {
     }
 }
 
-const fn percentile(metric: Metric, quantile: Quantile) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
+    FigureKey::Latency(Statistic::Percentile(quantile), metric)
 }
 
 /// What a row asks of the server, in short: `2,048/128, 1/s`.
@@ -125,7 +125,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &Cell, subject: Subject) -> String {
+pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
@@ -138,7 +138,7 @@ pub(super) fn shown(cell: &Cell, subject: Subject) -> String {
 }
 
 /// What the signs behind these figures mean, of those that are there.
-pub(super) fn signs(matrix: &Matrix, subjects: &[Subject]) -> Vec<(&'static str, &'static str)> {
+pub(super) fn signs(matrix: &Matrix, subjects: &[FigureKey]) -> Vec<(&'static str, &'static str)> {
     let figures = || matrix.cells.iter().flat_map(|cell| subjects.iter().map(|of| cell.figures.figure(*of)));
     let all = [
         (Mark::TooFewSamples, "too few samples in a run to rely on"),

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc as blocking};
 use super::release::Order;
 use super::turns::first_order;
 use crate::engine::Engine;
-use crate::generator::{PromptBuilder, RequestSpec, Sessions};
+use crate::generator::{PromptBuilder, RequestSpec, SessionPlanner};
 
 /// Requests handed over together: to wake a thread costs more than to prepare a request.
 const BATCH: usize = 32;
@@ -19,7 +19,7 @@ pub struct Feed {
     batches: blocking::Receiver<Vec<Order>>,
     batch: std::vec::IntoIter<Order>,
     /// What follows the first requests of sessions, and who writes it; absent where every request stands by itself.
-    later: Option<(Sessions, Arc<PromptBuilder>)>,
+    later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
 }
 
 impl Feed {
@@ -36,7 +36,7 @@ impl Feed {
     pub fn with_sessions<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-        sessions: Option<Sessions>,
+        sessions: Option<SessionPlanner>,
         prompts: Arc<PromptBuilder>,
     ) -> Self {
         Self::start_with(engine, schedule, sessions.map(|sessions| (sessions, prompts)))
@@ -45,7 +45,7 @@ impl Feed {
     fn start_with<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-        later: Option<(Sessions, Arc<PromptBuilder>)>,
+        later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
     ) -> Self {
         let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
         let (ready_in, ready) = blocking::sync_channel(1);
@@ -69,7 +69,7 @@ impl Feed {
     }
 
     /// Takes out what follows the first requests of sessions.
-    pub(super) fn take_later(&mut self) -> Option<(Sessions, Arc<PromptBuilder>)> {
+    pub(super) fn take_later(&mut self) -> Option<(SessionPlanner, Arc<PromptBuilder>)> {
         self.later.take()
     }
 

@@ -3,13 +3,14 @@
 use std::ops::{Add, Sub};
 use std::time::Duration;
 
-use super::step_time::{StepTime, StepWork};
+use crate::simulator::step_time::model::StepTime;
+use crate::simulator::step_time::work::StepWork;
 
 /// What a server did so far, summed over its steps and, where there are several engines, over these.
 ///
 /// The difference of two such sums is what it did between.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Effort {
+pub struct WorkTotals {
     /// Engines that take steps of their own. A server without steps has none.
     pub engines: u32,
     /// Forward passes.
@@ -47,7 +48,7 @@ pub(super) enum Shortage {
     Tokens,
 }
 
-impl Effort {
+impl WorkTotals {
     /// Adds a step of `time`.
     pub(super) fn add_step(
         &mut self,
@@ -101,7 +102,7 @@ impl Effort {
 }
 
 /// Two servers as one.
-impl Add for Effort {
+impl Add for WorkTotals {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -111,7 +112,7 @@ impl Add for Effort {
 }
 
 /// What the same server did since `earlier`.
-impl Sub for Effort {
+impl Sub for WorkTotals {
     type Output = Self;
 
     fn sub(self, earlier: Self) -> Self {

@@ -20,14 +20,14 @@ pub struct Job {
     /// Urgency as vLLM's `priority`: lower is sooner, 0 is usual.
     pub priority: i32,
     /// The leading part of its tokens that other jobs may share.
-    pub prefix: Prefix,
+    pub prefix: PrefixHashes,
 }
 
 impl Job {
     /// A job of usual urgency that shares nothing.
     #[must_use]
     pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
-        Self { id, input_tokens, output_tokens, priority: 0, prefix: Prefix::default() }
+        Self { id, input_tokens, output_tokens, priority: 0, prefix: PrefixHashes::default() }
     }
 }
 
@@ -47,9 +47,9 @@ pub const fn urgency(priority: Priority) -> i32 {
 /// As in vLLM a block's hash covers all tokens up to its end, so equal hashes mean equal prefixes. The hashes may
 /// reach past the prompt into the answer, where a later turn of a conversation repeats that.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prefix(Arc<[u64]>);
+pub struct PrefixHashes(Arc<[u64]>);
 
-impl Prefix {
+impl PrefixHashes {
     /// A prefix of these blocks, each named by anything that stands for its own tokens.
     #[must_use]
     pub fn of_blocks(contents: impl IntoIterator<Item = u64>) -> Self {
@@ -109,16 +109,16 @@ mod tests {
 
     #[test]
     fn hashes_are_chained() {
-        let (a, b) = (Prefix::of_blocks([1, 2, 3]), Prefix::of_blocks([1, 7, 3]));
+        let (a, b) = (PrefixHashes::of_blocks([1, 2, 3]), PrefixHashes::of_blocks([1, 7, 3]));
         assert_eq!(a.hashes()[0], b.hashes()[0]);
         assert_ne!(a.hashes()[1], b.hashes()[1]);
         assert_ne!(a.hashes()[2], b.hashes()[2], "a block after a different one is a different block");
-        assert_eq!(Prefix::of_blocks([1, 2]).hashes(), &a.hashes()[..2]);
+        assert_eq!(PrefixHashes::of_blocks([1, 2]).hashes(), &a.hashes()[..2]);
     }
 
     #[test]
     fn lengthening_keeps_what_is_shared_and_shares_nothing_more() {
-        let of = |owner| Prefix::of_group(1, 2).lengthened(4, owner);
+        let of = |owner| PrefixHashes::of_group(1, 2).lengthened(4, owner);
         assert_eq!(of(7).hashes()[..2], of(8).hashes()[..2]);
         assert!(of(7).hashes()[2..].iter().all(|hash| !of(8).hashes().contains(hash)));
         assert_eq!(of(7).lengthened(3, 9), of(7));
@@ -126,17 +126,17 @@ mod tests {
 
     #[test]
     fn a_turn_begins_with_all_of_the_turn_before() {
-        let of = |session, blocks| Prefix::of_group(1, 2).continued(blocks, session);
+        let of = |session, blocks| PrefixHashes::of_group(1, 2).continued(blocks, session);
         assert_eq!(of(7, 5).hashes(), &of(7, 9).hashes()[..5]);
         assert!(of(7, 9).hashes()[2..].iter().all(|hash| !of(8, 9).hashes().contains(hash)));
         // Nor with a preempted sequence, which is named by a number as small.
-        let preempted = Prefix::of_group(1, 2).lengthened(9, 7);
+        let preempted = PrefixHashes::of_group(1, 2).lengthened(9, 7);
         assert!(of(7, 9).hashes()[2..].iter().all(|hash| !preempted.hashes().contains(hash)));
     }
 
     #[test]
     fn groups_share_with_nobody_else() {
-        let of = |group| Prefix::of_group(group, 4);
+        let of = |group| PrefixHashes::of_group(group, 4);
         assert_eq!(of(5), of(5));
         assert!(of(5).hashes().iter().all(|hash| !of(6).hashes().contains(hash)));
     }

@@ -1,17 +1,17 @@
 //! What every simulated server can do, whatever is inside it.
 
-use super::effort::Effort;
+use super::effort::WorkTotals;
 use super::job::{Job, JobId};
 use crate::clock::Timestamp;
 
 /// A server in virtual time. It does nothing by itself: whoever drives it asks when something will happen next, and
-/// calls [`Server::advance`] then, in a loop over virtual time or after a real sleep until that moment.
+/// calls [`SimulatedServer::advance`] then, in a loop over virtual time or after a real sleep until that moment.
 ///
 /// Time never runs backwards: no call's `now` lies before that of an earlier one. A driver that wakes late still gets
 /// every token stamped with the moment it was due at, and nothing after it is put off; when a job comes in after a
 /// moment that is due, it must advance first and submit then.
-pub trait Server {
-    /// Takes a job in; to be followed by [`Server::advance`] once all that arrive at this moment are in.
+pub trait SimulatedServer {
+    /// Takes a job in; to be followed by [`SimulatedServer::advance`] once all that arrive at this moment are in.
     ///
     /// # Errors
     ///
@@ -28,16 +28,16 @@ pub trait Server {
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>);
 
     /// Its counters.
-    fn gauges(&self) -> Gauges;
+    fn gauges(&self) -> ServerGauges;
 
     /// What it did so far; nothing of a server that takes no steps.
-    fn effort(&self) -> Effort {
-        Effort::default()
+    fn effort(&self) -> WorkTotals {
+        WorkTotals::default()
     }
 
     /// What the engines did that only take answers over from others; nothing where each makes its answers whole.
-    fn decode_effort(&self) -> Effort {
-        Effort::default()
+    fn decode_effort(&self) -> WorkTotals {
+        WorkTotals::default()
     }
 
     /// Jobs in it, waiting and running: what a router knows of its load.
@@ -110,7 +110,7 @@ pub enum Reject {
 
 /// A server's counters, under the names of vLLM's `/metrics` (there with the prefix `vllm:`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Gauges {
+pub struct ServerGauges {
     /// Sequences in the running set.
     pub num_requests_running: u64,
     /// Sequences in the waiting queue.
@@ -131,7 +131,7 @@ pub struct Gauges {
     pub request_success: u64,
 }
 
-impl Gauges {
+impl ServerGauges {
     /// The counters of several servers as one: counts added up, KV usage averaged.
     #[must_use]
     pub fn of_all(servers: impl IntoIterator<Item = Self>) -> Self {

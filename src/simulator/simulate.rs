@@ -1,17 +1,19 @@
-//! Runs a server over virtual time: arrivals in, histories out.
+//! Runs a server over virtual time: arrivals in, each job's history out.
 
-use super::driver::{Driver, History};
-use super::job::Job;
-use super::server::Server;
+use std::collections::HashMap;
+
+use super::job::{Job, JobId};
+use super::server::{Reject, SimulatedServer, TokenEvent};
 use crate::clock::Timestamp;
+use crate::record::{ChunkTrain, TokenChunk};
 
 /// Feeds `arrivals` (in order of time) to `server` and hands each job's history to `on_end` as it ends, until all have
 /// ended or, when given, until the moment `until`. What is in the server then is handed over as unfinished, by name.
-pub fn simulate<S: Server + ?Sized>(
+pub fn simulate<S: SimulatedServer + ?Sized>(
     server: &mut S,
     arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
     until: Option<Timestamp>,
-    mut on_end: impl FnMut(History),
+    mut on_end: impl FnMut(JobHistory),
 ) {
     let mut arrivals = arrivals.into_iter().peekable();
     let mut driver = Driver::new(server);
@@ -30,4 +32,111 @@ pub fn simulate<S: Server + ?Sized>(
         driver.advance(clock, &mut on_end);
     }
     driver.stop().into_iter().for_each(on_end);
+}
+
+/// What happened to one job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JobHistory {
+    /// Which job.
+    pub job: JobId,
+    /// When it came.
+    pub arrived: Timestamp,
+    /// When it left the queue for its first step; absent when no token came.
+    pub scheduled: Option<Timestamp>,
+    /// Prompt tokens that came from a prefix cache.
+    pub cached_tokens: u32,
+    /// Its tokens.
+    pub chunks: ChunkTrain,
+    /// How it ended.
+    pub end: JobEnd,
+}
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobEnd {
+    /// With its last token.
+    Finished,
+    /// It was refused.
+    Rejected(Reject),
+    /// It was still in the server when the simulation stopped.
+    Unfinished,
+}
+
+/// A server and the histories of the jobs in it. Whoever holds it decides when time goes on and when it stops.
+///
+/// Memory grows with the jobs in the server, not with those that have been through it.
+#[derive(Debug)]
+pub struct Driver<'a, S: ?Sized> {
+    server: &'a mut S,
+    inside: HashMap<JobId, JobHistory>,
+    events: Vec<TokenEvent>,
+}
+
+impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
+    /// Drives `server`, which must be empty.
+    pub fn new(server: &'a mut S) -> Self {
+        Self { server, inside: HashMap::new(), events: Vec::new() }
+    }
+
+    /// The server.
+    #[must_use]
+    pub fn server(&self) -> &S {
+        self.server
+    }
+
+    /// When the server must be advanced next.
+    #[must_use]
+    pub fn next_event(&self) -> Option<Timestamp> {
+        self.server.next_event()
+    }
+
+    /// Lets a job in at `now`; [`Driver::advance`] follows when all that arrive at this moment are in. A job that the
+    /// server refuses comes straight back.
+    pub fn submit(&mut self, now: Timestamp, job: Job) -> Option<JobHistory> {
+        let mut history = JobHistory {
+            job: job.id,
+            arrived: now,
+            scheduled: None,
+            cached_tokens: 0,
+            chunks: ChunkTrain::default(),
+            end: JobEnd::Unfinished,
+        };
+        match self.server.submit(now, job) {
+            Ok(()) => {
+                self.inside.insert(history.job, history);
+                None
+            }
+            Err(reject) => {
+                history.end = JobEnd::Rejected(reject);
+                Some(history)
+            }
+        }
+    }
+
+    /// Does what is due at `now` and hands over the history of each job that ends by it.
+    pub fn advance(&mut self, now: Timestamp, mut on_end: impl FnMut(JobHistory)) {
+        self.server.advance(now, &mut self.events);
+        for event in self.events.drain(..) {
+            let Some(history) = self.inside.get_mut(&event.job) else { continue };
+            if let Some(first) = event.first {
+                history.scheduled = Some(first.scheduled);
+                history.cached_tokens = first.cached_tokens;
+            }
+            history.chunks.push(TokenChunk { at: event.at, tokens: event.tokens });
+            if event.finished
+                && let Some(mut history) = self.inside.remove(&event.job)
+            {
+                history.end = JobEnd::Finished;
+                on_end(history);
+            }
+        }
+    }
+
+    /// Stops: the histories of the jobs that are still in the server, by name.
+    #[must_use]
+    pub fn stop(self) -> Vec<JobHistory> {
+        let mut unfinished: Vec<JobHistory> = self.inside.into_values().collect();
+        unfinished.sort_unstable_by_key(|history| history.job);
+        unfinished
+    }
 }

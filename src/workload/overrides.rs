@@ -1,10 +1,16 @@
 //! What the command line changes in a workload.
 
-use super::arrival::{RATE, SECONDS, USERS};
-use super::reading::{Allowed, Mistakes};
-use super::spec::{REQUESTS, WAIT};
-use super::window::MistakenLength;
-use super::{ArrivalPattern, DatasetChange, Distribution, SpecError, TOKEN_LIMIT, ThinkTime, WorkloadSpec};
+use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
+use super::spec::WorkloadSpec;
+use super::window::LengthMistake;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::think_time::ThinkTime;
+use crate::workload::class::request_class::RequestClass;
+use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
+use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::mistakes::{Mistakes, SpecError};
 
 /// Changes to a spec; what is absent stays as the spec has it.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -14,7 +20,7 @@ pub struct Overrides {
     /// `--requests`: the run has this many requests, in place of ending at the horizon.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
-    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](super::ArrivalPattern::mean_rate_per_s)) is this one.
+    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](crate::workload::arrival::pattern::ArrivalPattern::mean_rate_per_s)) is this one.
     pub rate_per_s: Option<f64>,
     /// `--users`: a closed loop of so many takes the place of the arrivals; where each class has its own, their rates
     /// become weights.
@@ -93,7 +99,7 @@ impl WorkloadSpec {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
-        if let Some(MistakenLength { field, sentence }) = spec.window().mistake(spec.warmup_s) {
+        if let Some(LengthMistake { field, sentence }) = spec.window().mistake(spec.warmup_s) {
             let said = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
                 "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",
@@ -179,5 +185,89 @@ impl WorkloadSpec {
             .warmup_s
             .unwrap_or_else(|| spec.window().adapted_warmup_s(&self.window(), self.warmup_s));
         spec
+    }
+}
+
+/// Another dataset, or another use of the one there is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatasetChange {
+    /// `--dataset`: the prompts of the workload's only class come from this file, and so do its lengths.
+    pub path: Option<String>,
+    /// `--dataset-format`.
+    pub format: Option<DatasetFormat>,
+    /// `--dataset-order`.
+    pub order: Option<RowOrder>,
+    /// `--dataset-filter`.
+    pub filter: Option<RowFilter>,
+    /// `--skip-bad`.
+    pub skip_bad: bool,
+}
+
+impl DatasetChange {
+    /// What forbids this change of `workload`, flag, value and cure.
+    pub(super) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
+        let WorkloadSpec { name, classes, .. } = workload;
+        let replays = workload.arrival.trace().is_some();
+        if let Some(path) = &self.path {
+            if replays {
+                return Some(format!(
+                    "`--dataset` cannot be given for a trace, which `{name}` replays: both say how long requests are"
+                ));
+            }
+            if classes.len() > 1 {
+                return Some(format!(
+                    "`--dataset` takes the place of the prompts of one class, and `{name}` has {}; give each its \
+                     dataset in a workload file",
+                    classes.len()
+                ));
+            }
+            return self.format_of(path).is_none().then(|| {
+                format!(
+                    "`--dataset` is {path:?}, whose ending does not tell the format; add --dataset-format: one of \
+                     sharegpt, jsonl, csv"
+                )
+            });
+        }
+        let flags = [
+            ("--dataset-format", self.format.is_some()),
+            ("--dataset-order", self.order.is_some()),
+            ("--dataset-filter", self.filter.is_some()),
+            // Lines of the trace are meant, where there is one.
+            ("--skip-bad", self.skip_bad && !replays),
+        ];
+        let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;
+        let has_dataset = classes.iter().any(|class| class.prompt.dataset().is_some());
+        if has_dataset {
+            return None;
+        }
+        Some(if flag == "--skip-bad" {
+            format!(
+                "`--skip-bad` is about a dataset or a trace, and `{name}` has neither; give one with --dataset or --trace"
+            )
+        } else {
+            format!("`{flag}` is about a dataset, and `{name}` has none; give one with --dataset")
+        })
+    }
+
+    /// Makes the change.
+    pub(super) fn apply(&self, classes: &mut [RequestClass]) {
+        for class in classes {
+            let file = self.path.as_ref().and_then(|path| Some((path, self.format_of(path)?)));
+            if let Some((path, format)) = file {
+                class.prompt = PromptSource::Dataset(Dataset::new(path.clone(), format));
+                class.input_tokens = Distribution::Dataset { mean: None };
+                class.output_tokens = Distribution::Dataset { mean: None };
+            }
+            if let PromptSource::Dataset(dataset) = &mut class.prompt {
+                dataset.format = self.format.unwrap_or(dataset.format);
+                dataset.order = self.order.unwrap_or(dataset.order);
+                dataset.filter = self.filter.or(dataset.filter);
+                dataset.skip_bad |= self.skip_bad;
+            }
+        }
+    }
+
+    fn format_of(&self, path: &str) -> Option<DatasetFormat> {
+        self.format.or_else(|| DatasetFormat::of_name(path))
     }
 }

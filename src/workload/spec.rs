@@ -4,18 +4,24 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::arrival::SECONDS;
-use super::reading::{self, Allowed, Fields, Given, Mistakes, Node, Place, SpecError};
-use super::window::{LONGEST_S, MOST_REQUESTS, Window};
-use super::{
-    ArrivalPattern, GoldenCheck, ModelMix, Priority, RequestClass, Slo, Tenant, Trace, TraceFindings,
-    TraceSurvey, schema_files, weights,
-};
-
-/// Counts of requests.
-pub(super) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
-/// Waits, which may be none.
-pub(super) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
+use super::limits::{REQUESTS, SECONDS, WAIT};
+use super::window::RunLength;
+use crate::workload::answer::golden::GoldenCheck;
+use crate::workload::answer::schema_files;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::class::model_mix::ModelMix;
+use crate::workload::class::request_class::RequestClass;
+use crate::workload::class::slo::{Priority, Slo};
+use crate::workload::class::tenant::Tenant;
+use crate::workload::lengths::weights;
+use crate::workload::reading::fields::{Fields, Given};
+use crate::workload::reading::json_text;
+use crate::workload::reading::mistakes::{Mistakes, SpecError};
+use crate::workload::reading::node::Node;
+use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::toml_text;
+use crate::workload::trace::findings::TraceFindings;
+use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Seconds between golden prompts under load, if there are any.
 const SOONEST_CHECK_S: f64 = 0.05;
@@ -76,12 +82,12 @@ impl WorkloadSpec {
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
     pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin, None, survey)
+        Self::from_node(toml_text::parse(text), origin, None, survey)
     }
 
     /// Reads JSON; `survey` reads the trace, if the spec has one.
     pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin, None, survey)
+        Self::from_node(json_text::parse(text), origin, None, survey)
     }
 
     /// Reads TOML of a file in `folder`, at which paths of schemas begin.
@@ -91,7 +97,7 @@ impl WorkloadSpec {
         origin: &str,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_toml(text), origin, Some(folder), survey)
+        Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
     }
 
     /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
@@ -101,7 +107,7 @@ impl WorkloadSpec {
         origin: &str,
         survey: TraceSurvey<'_>,
     ) -> Result<Self, SpecError> {
-        Self::from_node(reading::parse_json(text), origin, Some(folder), survey)
+        Self::from_node(json_text::parse(text), origin, Some(folder), survey)
     }
 
     /// Reads what [`Serialize`] wrote.
@@ -132,13 +138,13 @@ impl WorkloadSpec {
                 return Err(mistakes.into_error(origin));
             }
         }
-        match Self::read(Place::root(&node, &mistakes), survey) {
+        match Self::read(SpecValue::root(&node, &mistakes), survey) {
             Some(spec) if mistakes.is_empty() => Ok(spec),
             _ => Err(mistakes.into_error(origin)),
         }
     }
 
-    fn read(place: Place<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
         place.table("a workload", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
@@ -183,7 +189,7 @@ impl WorkloadSpec {
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
-            let window = Window { horizon_s, requests, arrival: &arrival };
+            let window = RunLength { horizon_s, requests, arrival: &arrival };
             let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
@@ -234,8 +240,8 @@ impl WorkloadSpec {
         shares().map(|(share, class)| share * class.mean_turns()).sum::<f64>() / all
     }
 
-    pub(super) fn window(&self) -> Window<'_> {
-        Window { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
+    pub(super) fn window(&self) -> RunLength<'_> {
+        RunLength { horizon_s: self.horizon_s, requests: self.requests, arrival: &self.arrival }
     }
 }
 
@@ -343,7 +349,7 @@ type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
 /// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
-    let read = |place: Place<'_>| read_list(place, trace);
+    let read = |place: SpecValue<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
@@ -355,7 +361,7 @@ fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<Re
     }
 }
 
-fn read_list(place: Place<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
+fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
     place.list(|place| {
         place.own_name("class", &mut seen);
@@ -368,5 +374,18 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
         Self::from_value(value, "the stored workload").map_err(serde::de::Error::custom)
+    }
+}
+
+impl WorkloadSpec {
+    /// Whether there can be requests of this class: it has a share of them, or a trace that may name it.
+    #[must_use]
+    pub fn occurs(&self, class: &RequestClass) -> bool {
+        class.weight > 0.0 || self.arrival.trace().is_some()
+    }
+
+    /// The tenants who send requests of this class; none where nobody tells tenants apart.
+    pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
+        self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }
 }

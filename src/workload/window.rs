@@ -1,21 +1,18 @@
 //! How long a run lasts, how much of it is warm-up, and whether anything is left to measure.
 
-use super::{ArrivalPattern, trace};
+use super::limits::{LONGEST_S, MOST_REQUESTS};
 use crate::units::three_digits;
-
-/// Most requests of one run: at 10,000 a second nearly three hours.
-pub(super) const MOST_REQUESTS: f64 = 100_000_000.0;
-/// The longest run, seconds: 31 days.
-pub(super) const LONGEST_S: f64 = 2_678_400.0;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::trace::source::beyond;
 
 /// What bounds a run.
-pub(super) struct Window<'a> {
+pub(super) struct RunLength<'a> {
     pub(super) horizon_s: f64,
     pub(super) requests: Option<u64>,
     pub(super) arrival: &'a ArrivalPattern,
 }
 
-impl Window<'_> {
+impl RunLength<'_> {
     /// Length of the run in seconds; expected at the mean rate where it is bounded by requests.
     pub(super) fn length_s(&self) -> f64 {
         let requests = self.requests.filter(|_| self.arrival.users().is_none());
@@ -31,7 +28,7 @@ impl Window<'_> {
 
     /// The warm-up of a spec whose run has been changed to this one: as it was, but when the run has become
     /// shorter, at most a quarter of it, or the share it had if that was more.
-    pub(super) fn adapted_warmup_s(&self, before: &Window<'_>, warmup_s: f64) -> f64 {
+    pub(super) fn adapted_warmup_s(&self, before: &RunLength<'_>, warmup_s: f64) -> f64 {
         let (now, before) = (self.length_s(), before.length_s());
         if now >= before {
             return warmup_s;
@@ -47,7 +44,7 @@ impl Window<'_> {
     }
 
     /// Why such a run cannot be flown, or would leave nothing to measure after this warm-up; none if it can.
-    pub(super) fn mistake(&self, warmup_s: f64) -> Option<MistakenLength> {
+    pub(super) fn mistake(&self, warmup_s: f64) -> Option<LengthMistake> {
         let warm = self.arrival.expected_arrivals(warmup_s);
         match self.requests {
             Some(requests) => self.mistake_in_requests(requests, warmup_s, warm),
@@ -55,23 +52,23 @@ impl Window<'_> {
         }
     }
 
-    fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<MistakenLength> {
+    fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
         if let Some(found) = self.arrival.found().filter(|found| found.requests < requests) {
             let sentence = format!(
                 "is {requests}, and the slice of the trace has {}; ask for fewer or take more of the trace",
                 found.requests
             );
-            return Some(MistakenLength { field: "requests", sentence });
+            return Some(LengthMistake { field: "requests", sentence });
         }
         if self.arrival.users().is_some() {
             let sentence = "is given beside users in a closed loop, who send as many requests as the server lets them; \
                             say for how many seconds they do instead";
-            return Some(MistakenLength { field: "requests", sentence: sentence.to_owned() });
+            return Some(LengthMistake { field: "requests", sentence: sentence.to_owned() });
         }
         let ever = self.arrival.expected_arrivals(LONGEST_S);
         if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);
-            return Some(MistakenLength {
+            return Some(LengthMistake {
                 field: "requests",
                 sentence: format!(
                     "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
@@ -81,7 +78,7 @@ impl Window<'_> {
         }
         (warm >= requests as f64).then(|| {
             let warm = three_digits(warm);
-            MistakenLength {
+            LengthMistake {
                 field: "warmup_s",
                 sentence: format!(
                     "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
@@ -91,10 +88,10 @@ impl Window<'_> {
         })
     }
 
-    fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<MistakenLength> {
+    fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
         let horizon_s = self.horizon_s;
-        if let Some(sentence) = self.arrival.trace().and_then(|trace| trace::beyond(trace, horizon_s)) {
-            return Some(MistakenLength { field: "horizon_s", sentence });
+        if let Some(sentence) = self.arrival.trace().and_then(|trace| beyond(trace, horizon_s)) {
+            return Some(LengthMistake { field: "horizon_s", sentence });
         }
         if let ArrivalPattern::Users { ramp_s, .. } = self.arrival
             && *ramp_s >= horizon_s
@@ -103,7 +100,7 @@ impl Window<'_> {
                 "is {horizon_s} s, and users still begin until {ramp_s} s (`ramp_s`); lengthen the run or let them \
                  begin sooner"
             );
-            return Some(MistakenLength { field: "horizon_s", sentence });
+            return Some(LengthMistake { field: "horizon_s", sentence });
         }
         let all = self.arrival.expected_arrivals(horizon_s);
         let (field, sentence) = if warmup_s >= horizon_s {
@@ -129,12 +126,12 @@ impl Window<'_> {
         } else {
             return None;
         };
-        Some(MistakenLength { field, sentence })
+        Some(LengthMistake { field, sentence })
     }
 }
 
 /// What is wrong with a run's length, said of one field.
-pub(super) struct MistakenLength {
+pub(super) struct LengthMistake {
     pub(super) field: &'static str,
     pub(super) sentence: String,
 }
@@ -145,8 +142,8 @@ mod tests {
 
     fn warmup_after(length: (f64, Option<u64>), rate_per_s: f64, before: (f64, f64)) -> f64 {
         let arrival = ArrivalPattern::Poisson { rate_per_s };
-        let before_window = Window { horizon_s: before.0, requests: None, arrival: &arrival };
-        let window = Window { horizon_s: length.0, requests: length.1, arrival: &arrival };
+        let before_window = RunLength { horizon_s: before.0, requests: None, arrival: &arrival };
+        let window = RunLength { horizon_s: length.0, requests: length.1, arrival: &arrival };
         window.adapted_warmup_s(&before_window, before.1)
     }
 
@@ -176,7 +173,7 @@ mod tests {
         for (horizon_s, requests, warmup) in
             [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 2.0)]
         {
-            assert_eq!(Window { horizon_s, requests, arrival: &arrival }.usual_warmup_s(), warmup);
+            assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.usual_warmup_s(), warmup);
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use skyline::analysis::summarise;
 use skyline::clock::Timestamp;
 use skyline::experiment::Diagnosis;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::record::{
     Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk,
 };
@@ -39,7 +39,7 @@ const FAILS: u64 = 500;
 const CUT_OFF: u64 = 2_000;
 
 /// A request of one of two classes, whole, failed or cut off.
-fn flown(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
+fn flown(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> RequestRecord {
     let mut record = answered(pattern, index, random);
     record.class = index.is_multiple_of(3).into();
     if index.is_multiple_of(FAILS) {
@@ -67,7 +67,7 @@ fn readings(pattern: &Reading) -> Vec<Reading> {
     (0..=REQUESTS * APART_NS / 1_000_000_000).map(at).collect()
 }
 
-fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> RequestRecord {
+fn answered(pattern: &RequestRecord, index: u64, random: &mut RandomStream) -> RequestRecord {
     let scheduled = index * APART_NS;
     let mut at = scheduled + 50_000_000 + random.below(100_000_000);
     let mut record = pattern.clone();
@@ -96,7 +96,7 @@ fn answered(pattern: &RequestRecord, index: u64, random: &mut Stream) -> Request
 #[allow(clippy::print_stderr, reason = "a measurement is to be read")]
 fn a_million_requests_have_a_small_page_soon() {
     let mut log = stored(1);
-    let mut random = Stream::named(1, "a million");
+    let mut random = RandomStream::named(1, "a million");
     let pattern = log.records[0].clone();
     log.records = (0..REQUESTS).map(|index| flown(&pattern, index, &mut random)).collect();
     let mut other = log.header.workload.classes[0].clone();

@@ -6,7 +6,7 @@ use crate::virtual_time::{fly, header};
 use skyline::analysis::{Summary, summarise};
 use skyline::experiment::Flown;
 use skyline::record::RunLog;
-use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 /// `short_chat` for a minute as it is shipped, but at `rate` requests a second, with another seed.
@@ -36,14 +36,14 @@ output_tokens = {{ kind = "normal", mean = 128, std = 64, min = 8, max = 512 }}
 /// Llama-3.1-8B on one A10G, as vLLM runs it.
 fn a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 /// A server of `places` places that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
 fn places(places: usize, seed: u64) -> Fleet {
     let ttft = Delay::LogNormal(0.08, 0.45);
-    Fleet::of_one(Engine::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
+    Fleet::of_one(EngineModel::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {

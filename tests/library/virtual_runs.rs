@@ -10,7 +10,8 @@ use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Beside, Extent, Style, run_text};
 use skyline::simulator::{
-    Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig, KvTransfer, Layout, RoutingRule, Server,
+    BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
+    SimulatedServer,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -36,19 +37,20 @@ slo = {{ ttft_ms = 100 }}
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
 fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
-    let engine = Engine::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+    let engine =
+        EngineModel::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 
 fn llama_on_a10g() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 /// The simulate side of an agreement with a server that is driven in real time: `spec` flown in virtual time against
 /// `server`, which must be fresh, and summarised as any run is.
-fn simulated(spec: &WorkloadSpec, server: &mut dyn Server) -> Summary {
+fn simulated(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Summary {
     let Flown { records, footer, .. } = fly(spec, server);
     summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
@@ -196,7 +198,7 @@ fn the_bottleneck_follows_the_evidence() {
     assert!(full.evidence.queue_share_of_ttft.unwrap() > 0.9 && full.cure.contains("compute-bound already"));
 
     let mut few_seats = llama_on_a10g();
-    let Engine::Batching(config) = &mut few_seats.engine else { unreachable!() };
+    let EngineModel::Batching(config) = &mut few_seats.engine else { unreachable!() };
     config.limits.max_num_seqs = 8;
     assert_eq!(limit(10.0, &few_seats).limit, Limit::Seats);
 
@@ -204,15 +206,15 @@ fn the_bottleneck_follows_the_evidence() {
         tensor_parallel: 8,
         ..Deployment::new("l4".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
-    let config = InstanceConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
-    let over_pcie = Fleet::of_one(Engine::Batching(Box::new(config)), 0);
+    let config = BatchingConfig::vllm(&over_pcie, Efficiency::default()).unwrap();
+    let over_pcie = Fleet::of_one(EngineModel::Batching(Box::new(config)), 0);
     let shares = limit(1.0, &over_pcie).evidence;
     assert!(shares.communication_share.unwrap() > 0.1, "{shares:?}");
 
     // One decode server cannot hold what seven prefill servers begin: TTFT stays calm, and answers wait after it.
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     let transfer = KvTransfer::of(&deployment, 12.5e9);
-    let layout = Layout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
+    let layout = FleetLayout::Pools { prefill: 7, decode: 1, rule: RoutingRule::LeastLoaded, transfer };
     let narrow = limit(25.0, &Fleet { layout, ..llama_on_a10g() });
     assert_eq!(narrow.limit, Limit::DecodePool, "{}", narrow.sentence);
     assert!(narrow.evidence.queue_share_of_ttft.unwrap() < 0.5);
@@ -225,7 +227,7 @@ fn the_bottleneck_follows_the_evidence() {
 fn pools_are_held_against_as_many_alike_behind_round_robin() {
     let spec = WorkloadSpec::load("bursty_mix").unwrap();
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let layout = Layout::Pools {
+    let layout = FleetLayout::Pools {
         prefill: 6,
         decode: 2,
         rule: RoutingRule::ByPriority,

@@ -5,13 +5,13 @@ use std::time::Duration;
 use skyline::experiment::{Flown, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::{
-    DeploymentFacts, EngineFacts, HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource,
+    ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource,
 };
-use skyline::simulator::Server;
+use skyline::simulator::SimulatedServer;
 use skyline::workload::WorkloadSpec;
 
 /// Flies `spec` against `server`, which must be fresh.
-pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn Server) -> Flown {
+pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Flown {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
     VirtualRun { plan: schedule.facts(), schedule, drain }.fly(server)
@@ -43,7 +43,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
             serving_flags: serde_json::Map::new(),
             modelled: serde_json::Map::new(),
         },
-        limits: Limits::default(),
+        limits: ClientLimits::default(),
         objectives: Vec::new(),
         host: HostFacts::default(),
         stamps: StampSource::default(),

@@ -6,7 +6,7 @@ use super::figures::ArrivalFigures;
 use super::figures::Departure;
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::Check;
-use crate::arrivals::{Arrivals, Hidden};
+use crate::arrivals::{Arrivals, LatentStates};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -37,7 +37,7 @@ impl ClassArrivals {
                 let own = departures.iter().filter(|request| request.class == place);
                 let moments: Vec<_> = own.map(|request| (request.planned, request.delivered)).collect();
                 let stream = Arrivals::stream_of(class, workload.seed);
-                let hidden = Hidden::of(pattern, stream, moments.len());
+                let hidden = LatentStates::of(pattern, stream, moments.len());
                 let figures = ArrivalFigures::of_delivery(pattern, &hidden, until, &moments);
                 Self {
                     class: class.name.clone(),

@@ -1,8 +1,8 @@
 //! The clock of expected arrivals.
 
 use super::hazard::Gaps;
-use crate::arrivals::{Hidden, StatePath};
-use crate::random::Stream;
+use crate::arrivals::{LatentStates, StatePath};
+use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 
 /// Gaps up to this long, seconds, are not told from one another: a thousand times the resolution of a moment.
@@ -31,7 +31,7 @@ impl Expectation {
     /// Of arrivals in order, each in seconds and with its place in the plan, over a stretch of `span_s` seconds.
     pub(super) fn of(
         pattern: &ArrivalPattern,
-        hidden: &Hidden,
+        hidden: &LatentStates,
         span_s: f64,
         arrivals: &[(f64, usize)],
     ) -> Self {
@@ -41,7 +41,7 @@ impl Expectation {
             (_, Some((rate_per_s, form)), _) => {
                 clock.renewal(seconds(), span_s, Gaps { rate_per_s, form }, Gaps::hazard);
             }
-            (Hidden::Clients(client_of), _, Some(clients)) => {
+            (LatentStates::Clients(client_of), _, Some(clients)) => {
                 let mut by_client = vec![Vec::new(); clients.len()];
                 for (seconds, place) in arrivals {
                     let client = client_of.get(*place).and_then(|&client| by_client.get_mut(client));
@@ -53,7 +53,7 @@ impl Expectation {
                     clock.renewal(seconds, span_s, Gaps { rate_per_s, form }, Gaps::hazard_of_rest);
                 }
             }
-            (Hidden::States(path), ..) => clock.along(path.clone(), seconds(), span_s),
+            (LatentStates::States(path), ..) => clock.along(path.clone(), seconds(), span_s),
             _ => clock.at_rate(pattern, seconds(), span_s),
         }
         Self {
@@ -70,12 +70,12 @@ struct Clock {
     steps: Vec<f64>,
     /// How far it has gone since the last arrival.
     since: f64,
-    places: Stream,
+    places: RandomStream,
 }
 
 impl Clock {
     fn new() -> Self {
-        let places = Stream::named(0, "places of unresolved gaps");
+        let places = RandomStream::named(0, "places of unresolved gaps");
         Self { steps: Vec::new(), since: 0.0, places }
     }
 

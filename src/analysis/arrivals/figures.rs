@@ -14,9 +14,9 @@ use super::shift::ArrivalShift;
 use crate::analysis::verdict::check::Check;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::counted;
-use crate::arrivals::Hidden;
+use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::record::RunLog;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
@@ -80,7 +80,7 @@ impl ArrivalFigures {
     #[must_use]
     pub fn of_delivery(
         pattern: &ArrivalPattern,
-        hidden: &Hidden,
+        hidden: &LatentStates,
         until: Timestamp,
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
@@ -124,8 +124,8 @@ impl ArrivalFigures {
     /// Of all requests of a workload in the order of its plan, as far as they are before `until`.
     fn of_departures(workload: &WorkloadSpec, until: Timestamp, departures: &[Departure]) -> Self {
         let moments: Vec<_> = departures.iter().map(|request| (request.planned, request.delivered)).collect();
-        let stream = Stream::named(workload.seed, "arrivals");
-        let hidden = Hidden::of(&workload.arrival, stream, moments.len());
+        let stream = RandomStream::named(workload.seed, "arrivals");
+        let hidden = LatentStates::of(&workload.arrival, stream, moments.len());
         Self {
             classes: ClassArrivals::of(workload, until, departures),
             ..Self::of_delivery(&workload.arrival, &hidden, until, &moments)

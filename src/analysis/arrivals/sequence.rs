@@ -10,7 +10,7 @@ use crate::analysis::statistics::lag1_spearman;
 use crate::analysis::statistics::uniform_distance;
 use crate::analysis::statistics::{anderson_darling_exponential, anderson_darling_uniform};
 use crate::analysis::statistics::{mean, variance};
-use crate::arrivals::Hidden;
+use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;
 
@@ -72,7 +72,12 @@ impl ArrivalSequence {
     /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
     /// `pattern`, which hides `hidden`.
     #[must_use]
-    pub fn of(pattern: &ArrivalPattern, hidden: &Hidden, until: Timestamp, moments: &[Timestamp]) -> Self {
+    pub fn of(
+        pattern: &ArrivalPattern,
+        hidden: &LatentStates,
+        until: Timestamp,
+        moments: &[Timestamp],
+    ) -> Self {
         let places = moments.iter().zip(0..).filter(|(moment, _)| **moment < until);
         let mut arrivals: Vec<(f64, usize)> =
             places.map(|(moment, place)| (moment.as_secs_f64(), place)).collect();

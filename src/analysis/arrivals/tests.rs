@@ -6,15 +6,15 @@ use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::verdict::check::{Check, CheckOutcome};
-use crate::arrivals::Hidden;
+use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::record::{Phase, RequestRecord, RunEnding, RunLog, Shard};
 use crate::workload::ArrivalPattern;
 
 /// A clean Poisson run of 10 requests/s for `seconds`, each let go `late_ns(index)` after its moment.
 fn poisson_run(seconds: u64, late_ns: impl Fn(u64) -> u64) -> RunLog {
-    let mut stream = Stream::named(1, "arrivals");
+    let mut stream = RandomStream::named(1, "arrivals");
     let mut moment = 0.0;
     let mut records: Vec<RequestRecord> = Vec::new();
     for index in 0.. {
@@ -177,21 +177,22 @@ fn a_metronome_has_beats_and_no_chance() {
             .map(|k| Timestamp::from_nanos(k * 100_000_000 + if k % 50 == 0 { off_ns } else { 0 }))
             .collect()
     };
-    let planned = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &beats(0));
+    let planned = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &beats(0));
     assert!(planned.fit.is_none() && planned.beats.unwrap().beat_ms == 100.0);
     assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
     // 2 % of the beats 5 ms off: no plan, but delivered well enough; 15 ms off: not.
     for (off_ms, planned, delivered) in
         [(5, CheckOutcome::Failed, CheckOutcome::Passed), (15, CheckOutcome::Failed, CheckOutcome::Failed)]
     {
-        let sequence = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &beats(off_ms * 1_000_000));
+        let sequence =
+            ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &beats(off_ms * 1_000_000));
         assert_eq!(sequence.planned_checks(&pattern)[0].outcome, planned, "{off_ms} ms");
         assert_eq!(sequence.delivered_checks(&pattern, None)[0].outcome, delivered, "{off_ms} ms");
     }
     // Half of them missing.
     let halved: Vec<_> = beats(0).into_iter().step_by(2).collect();
-    let checks =
-        ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &halved).delivered_checks(&pattern, None);
+    let checks = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &halved)
+        .delivered_checks(&pattern, None);
     assert!(
         checks.iter().all(|check| check.outcome == CheckOutcome::Failed && check.cure.contains("machine"))
     );
@@ -202,7 +203,7 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
     let pattern = ArrivalPattern::Poisson { rate_per_s: 20.0 };
     let until = Timestamp::from_secs_f64(30.0);
     let moments = |seed| -> Vec<_> {
-        let mut stream = Stream::named(seed, "arrivals");
+        let mut stream = RandomStream::named(seed, "arrivals");
         let mut moment = 0.0;
         let moments = std::iter::repeat_with(|| {
             moment += stream.exponential() / 20.0;
@@ -211,12 +212,13 @@ fn a_seed_that_is_unusual_itself_is_not_held_against_the_delivery() {
         moments.take_while(|&moment| moment < until).collect()
     };
     let accused = |seed: &u64| {
-        let sequence = ArrivalSequence::of(&pattern, &Hidden::Nothing, until, &moments(*seed));
+        let sequence = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &moments(*seed));
         let alone = sequence.delivered_checks(&pattern, None);
         alone.iter().any(|check| check.outcome == CheckOutcome::Failed)
     };
     let unusual = (0..1_000).find(accused).unwrap();
     let delivery: Vec<_> = moments(unusual).into_iter().map(|moment| (moment, moment)).collect();
-    let checks = ArrivalFigures::of_delivery(&pattern, &Hidden::Nothing, until, &delivery).checks(&pattern);
+    let checks =
+        ArrivalFigures::of_delivery(&pattern, &LatentStates::Nothing, until, &delivery).checks(&pattern);
     assert!(checks.iter().all(|check| check.outcome == CheckOutcome::Passed), "seed {unusual}");
 }

@@ -14,7 +14,7 @@ use crate::analysis::verdict::check::Measure;
 use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, Pause, RequestRecord, Shard, TokenChunk};
+use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
 use crate::units::{count, three_digits};
 
 /// A percentile is touched when it could be lower by more than this share of itself …
@@ -198,8 +198,8 @@ fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercenti
 struct Timelines(Vec<(Option<Shard>, Timeline)>);
 
 impl Timelines {
-    fn without(pauses: &[Pause]) -> Self {
-        let mut own: BTreeMap<_, Vec<Pause>> = BTreeMap::new();
+    fn without(pauses: &[HostStall]) -> Self {
+        let mut own: BTreeMap<_, Vec<HostStall>> = BTreeMap::new();
         for pause in pauses {
             own.entry(pause.shard).or_default().push(*pause);
         }
@@ -221,7 +221,7 @@ struct Timeline {
 }
 
 impl Timeline {
-    fn without(pauses: &[Pause]) -> Self {
+    fn without(pauses: &[HostStall]) -> Self {
         let (mut cuts, mut lost, mut free_from) = (Vec::with_capacity(pauses.len()), 0, 0);
         for pause in pauses {
             let (from, until) = (pause.from.as_nanos().max(free_from), pause.until().as_nanos());

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::percentile::Figure;
 use super::scope::{PartKind, Scope};
 use super::subject::Statistic;
-use super::subject::{Comparison, Sense, Subject};
+use super::subject::{Comparison, FigureKey, Sense};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::slo::objective::figure_of_part;
 use crate::analysis::slo::objective::{Objective, UnfitObjective};
@@ -19,7 +19,7 @@ pub struct Measure {
     /// As it was typed.
     pub text: String,
     /// The figure.
-    pub subject: Subject,
+    pub subject: FigureKey,
     /// Whose figure it is; absent: the whole run's.
     pub scope: Option<Scope>,
 }
@@ -30,20 +30,20 @@ pub struct Measure {
     "`{text}` is not a figure to compare: {problem}\n  a figure is, for example, p95 ttft, mean e2e, goodput, \
      error_rate, output_tokens_per_s or p95 ttft of chat"
 )]
-pub struct NotAMeasure {
+pub struct FigureKeyError {
     text: String,
     problem: String,
 }
 
 impl FromStr for Measure {
-    type Err = NotAMeasure;
+    type Err = FigureKeyError;
 
-    fn from_str(text: &str) -> Result<Self, NotAMeasure> {
+    fn from_str(text: &str) -> Result<Self, FigureKeyError> {
         let words: Vec<_> = text.split_whitespace().collect();
         let text = words.join(" ");
         match figure_of_part(&text) {
             Ok((subject, scope)) => Ok(Self { text, subject, scope }),
-            Err(problem) => Err(NotAMeasure { text, problem }),
+            Err(problem) => Err(FigureKeyError { text, problem }),
         }
     }
 }
@@ -88,7 +88,7 @@ impl Measure {
     /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.
     #[must_use]
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
-        let Subject::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
+        let FigureKey::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
         let row: &LatencyRow = match &self.scope {
             Some(scope) => scope.row(metric, summary)?,
             None => summary.latency.row(metric)?,
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn figures_are_read_by_name() {
         let measure: Measure = " p95  ttft of chat".parse().unwrap();
-        assert_eq!(measure.subject, Subject::Latency(Statistic::Percentile(Quantile::P95), Metric::Ttft));
+        assert_eq!(measure.subject, FigureKey::Latency(Statistic::Percentile(Quantile::P95), Metric::Ttft));
         assert_eq!((measure.to_string(), measure.of_class("chat")), ("p95 ttft of chat".to_owned(), None));
         let goodput: Measure = "goodput".parse().unwrap();
         assert!(measure.less_is_better() && !goodput.less_is_better());

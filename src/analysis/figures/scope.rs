@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::metric::Metric;
 use super::percentile::Figure;
-use super::subject::{Flow, Share, Subject};
+use super::subject::{FigureKey, Flow, Share};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::slo::group::{Group, Promise};
 use crate::analysis::slo::group::{promises, promises_to};
@@ -184,17 +184,17 @@ impl Scope {
     }
 
     /// The figure `subject` of these requests; `None` where they have none.
-    pub(crate) fn read(&self, subject: Subject, summary: &Summary) -> Option<Figure> {
+    pub(crate) fn read(&self, subject: FigureKey, summary: &Summary) -> Option<Figure> {
         let group = self.group(summary)?;
         match subject {
-            Subject::Latency(statistic, metric) => statistic.of(group.latency.row(metric)?),
-            Subject::Rate(Flow::Goodput) => group.slo.goodput_per_s.map(Figure::Exact),
-            Subject::Rate(Flow::CompletedRequests | Flow::InputTokens | Flow::OutputTokens)
-            | Subject::Share(Share::CheckPasses | Share::ValidAnswers) => None,
-            Subject::Share(Share::Errors) => group.error_rate.map(Figure::Exact),
-            Subject::Share(Share::Rejects) => group.reject_rate.map(Figure::Exact),
-            Subject::Share(Share::Timeouts) => group.timeout_rate.map(Figure::Exact),
-            Subject::Share(Share::SloAttainment) => group.slo.slo_attainment.map(Figure::Exact),
+            FigureKey::Latency(statistic, metric) => statistic.of(group.latency.row(metric)?),
+            FigureKey::Rate(Flow::Goodput) => group.slo.goodput_per_s.map(Figure::Exact),
+            FigureKey::Rate(Flow::CompletedRequests | Flow::InputTokens | Flow::OutputTokens)
+            | FigureKey::Share(Share::CheckPasses | Share::ValidAnswers) => None,
+            FigureKey::Share(Share::Errors) => group.error_rate.map(Figure::Exact),
+            FigureKey::Share(Share::Rejects) => group.reject_rate.map(Figure::Exact),
+            FigureKey::Share(Share::Timeouts) => group.timeout_rate.map(Figure::Exact),
+            FigureKey::Share(Share::SloAttainment) => group.slo.slo_attainment.map(Figure::Exact),
         }
     }
 
@@ -204,7 +204,7 @@ impl Scope {
     }
 }
 
-impl Subject {
+impl FigureKey {
     /// Whether there is such a figure of a part of the requests too, not of the whole run alone.
     pub(crate) const fn is_of_parts(self) -> bool {
         match self {

@@ -7,7 +7,7 @@ use super::quantile::Quantile;
 
 /// The figure that an objective is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Subject {
+pub enum FigureKey {
     /// A statistic of a latency, milliseconds.
     Latency(Statistic, Metric),
     /// A flow, per second.
@@ -117,7 +117,7 @@ const STATISTICS: [(&str, Statistic); 8] = [
     ("p99.9", Statistic::Percentile(Quantile::P999)),
 ];
 
-impl Subject {
+impl FigureKey {
     /// Reads the name of a figure, such as `p95 ttft` or `goodput`.
     pub(crate) fn parse(figure: &str) -> Result<Self, String> {
         let lower = figure.to_ascii_lowercase();
@@ -148,7 +148,7 @@ pub enum Sense {
     More,
 }
 
-impl Subject {
+impl FigureKey {
     /// Which way it is better.
     #[must_use]
     pub const fn sense(self) -> Sense {
@@ -160,7 +160,7 @@ impl Subject {
 }
 
 /// Its name, as objectives have it.
-impl fmt::Display for Subject {
+impl fmt::Display for FigureKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Latency(statistic, metric) => write!(f, "{} {metric}", name_of(&STATISTICS, statistic)),

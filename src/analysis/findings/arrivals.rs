@@ -4,7 +4,7 @@ use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::summary::run::{Summary, Window};
 use crate::analysis::wording::{percent, seconds};
 use crate::units::three_digits;
-use crate::workload::{ArrivalPattern, Course, Spike};
+use crate::workload::{ArrivalPattern, RateProfile, Spike};
 
 /// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
 const UNEVEN_BAR: f64 = 0.1;
@@ -40,7 +40,7 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
         return spikes.iter().find_map(|spike| cut_spike(window, spike));
     }
     let cure = match (arrival, arrival.course()) {
-        (_, Course::Periodic(period_s)) => {
+        (_, RateProfile::Periodic(period_s)) => {
             format!("let the window last a whole number of periods of {}", seconds(period_s))
         }
         (ArrivalPattern::Stages { stages }, _) => {

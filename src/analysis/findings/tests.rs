@@ -6,8 +6,8 @@ use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix};
 use crate::workload::{
-    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource,
-    SharedPrefixes, Slo, Spike, Stage, Trace, TraceFindings, TraceFormat,
+    ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
+    SharedPrefixes, Slo, Spike, Trace, TraceFindings, TraceFormat,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
@@ -118,7 +118,7 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
     let said = told(bursts, 28_000).unwrap();
     assert!(said.contains("4.57 requests/s where the pattern's mean is 5.60; the bar is 10.0 %"), "{said}");
     // A ramp from 0 to 10/s over 10 s: 5/s, but 2.5/s in its first half.
-    let ramp = Stage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
+    let ramp = RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
     let ramp = ArrivalPattern::Stages { stages: vec![ramp] };
     assert_eq!(told(ramp.clone(), 10_000), None);
     assert!(told(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
@@ -135,7 +135,7 @@ fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
     let told = |window_ms: u64| {
         let mut log = run(window_ms, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
         let spike = Spike { at_s: 300.0, rate_per_s: 20.0, rise_s: 10.0, hold_s: 60.0, fall_s: 0.0 };
-        let ramp = Stage { duration_s: 370.0, from_rate_per_s: 1.0, to_rate_per_s: 19.0 };
+        let ramp = RateStage { duration_s: 370.0, from_rate_per_s: 1.0, to_rate_per_s: 19.0 };
         let classes = vec![
             ArrivalPattern::Poisson { rate_per_s: 2.0 },
             ArrivalPattern::Spikes { base_rate_per_s: 2.0, spikes: vec![spike] },

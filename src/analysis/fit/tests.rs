@@ -5,7 +5,7 @@
 use statrs::distribution::{ContinuousCDF, Gamma};
 
 use super::*;
-use crate::random::{Stream, normal_cdf, normal_quantile};
+use crate::random::{RandomStream, normal_cdf, normal_quantile};
 use crate::workload::Distribution;
 
 fn uniforms() -> impl Iterator<Item = f64> {
@@ -127,7 +127,7 @@ fn popularity_is_scipys() {
 
 /// Moments of a Poisson process with these rates, one after the other for 100 s each.
 fn moments(seed: u64, rates: &[f64]) -> Vec<f64> {
-    let mut stream = Stream::named(seed, "course");
+    let mut stream = RandomStream::named(seed, "course");
     let mut moments = Vec::new();
     for (place, rate) in rates.iter().enumerate() {
         let (begins, mut at) = (place as f64 * 100.0, 0.0);

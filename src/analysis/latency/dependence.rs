@@ -100,11 +100,11 @@ pub(crate) fn are_dependent(figures: &[Figure]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     /// `n` requests whose logarithms follow each other with `memory`; their true median is 100.
     fn requests(seed: u64, n: usize, memory: f64) -> Vec<f64> {
-        let mut stream = Stream::named(seed, "dependence");
+        let mut stream = RandomStream::named(seed, "dependence");
         let mut last = stream.normal();
         let step = (1.0 - memory * memory).sqrt();
         (0..n)

@@ -9,7 +9,7 @@ use crate::analysis::statistics::SECTIONS;
 use crate::analysis::statistics::mean;
 use crate::analysis::statistics::{Truncation, mser5};
 use crate::clock::Timestamp;
-use crate::workload::Course;
+use crate::workload::RateProfile;
 
 /// Requests in a section, on average.
 const LEAST_IN_SECTION: usize = 5;
@@ -115,8 +115,8 @@ impl Stretch {
     fn judged(observed: &Observed<'_>) -> Option<Self> {
         let by_requests = observed.requests.len() / LEAST_IN_SECTION;
         let stretch = match observed.log.header.workload.arrival.course() {
-            Course::Level => Self::window(observed, by_requests.min(SECTIONS)),
-            Course::Periodic(period_s) => {
+            RateProfile::Level => Self::window(observed, by_requests.min(SECTIONS)),
+            RateProfile::Periodic(period_s) => {
                 // Sections that are not whole periods would each hold another share of the bursts.
                 let whole = (observed.length().as_secs_f64() / period_s + 1e-6).floor();
                 if (by_requests as f64) < whole {
@@ -126,7 +126,7 @@ impl Stretch {
                 let start = Timestamp::from_secs_f64(start_s).max(observed.start);
                 Self { start, sections: whole as usize, each_s: period_s }
             }
-            Course::Changing => return None,
+            RateProfile::Changing => return None,
         };
         (stretch.sections >= FEWEST).then_some(stretch)
     }
@@ -177,7 +177,7 @@ impl Stretch {
 
 /// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
 fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
-    if observed.log.header.workload.arrival.course() != Course::Level {
+    if observed.log.header.workload.arrival.course() != RateProfile::Level {
         return (None, None);
     }
     let levels = Stretch::window(observed, FINE).present(observed);

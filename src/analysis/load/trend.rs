@@ -62,7 +62,7 @@ impl Trend {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     #[test]
     fn a_straight_line_grows_by_its_slope() {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn memory_is_not_taken_for_growth() {
         let alarms = (0..400).filter(|&seed| {
-            let mut stream = Stream::named(seed, "trend");
+            let mut stream = RandomStream::named(seed, "trend");
             let mut last = 0.0;
             let points: Vec<_> = (0..20)
                 .map(|i| {

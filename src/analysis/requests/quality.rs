@@ -146,7 +146,7 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::clock::Timestamp;
     use crate::record::{Failure, FailureKind};
-    use crate::workload::{Expect, GoldenCheck};
+    use crate::workload::{Expectation, GoldenCheck};
 
     fn asked(check: u16, released: Option<u64>, result: CheckResult) -> CheckRecord {
         let released = released.map(|ms| Timestamp::from_nanos(ms * 1_000_000));
@@ -165,7 +165,7 @@ mod tests {
             prompt: Some("?".to_owned()),
             messages: None,
             max_tokens: 8,
-            expect: Expect::default(),
+            expect: Expectation::default(),
         };
         log.header.workload.checks = vec![check("capital"), check("year")];
         log.checks = checks;

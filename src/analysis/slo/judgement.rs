@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::objective::Objective;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Mark;
-use crate::analysis::figures::subject::{Flow, Share, Statistic, Subject};
+use crate::analysis::figures::subject::{FigureKey, Flow, Share, Statistic};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::summary::run::Summary;
 use crate::units::{count, three_digits};
@@ -166,7 +166,7 @@ impl Statistic {
     }
 }
 
-impl Subject {
+impl FigureKey {
     /// This figure of a run; `None` where the run has none.
     pub(crate) fn read(self, summary: &Summary) -> Option<Figure> {
         match self {

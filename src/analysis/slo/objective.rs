@@ -9,7 +9,7 @@ use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::{Mark, Quantile};
 use crate::analysis::figures::scope::Scope;
 use crate::analysis::figures::subject::Statistic;
-use crate::analysis::figures::subject::{Comparison, Share, Subject};
+use crate::analysis::figures::subject::{Comparison, FigureKey, Share};
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::summary::run::Summary;
 use crate::units::{millis, parse_duration};
@@ -21,7 +21,7 @@ pub struct Objective {
     /// As it was typed.
     pub text: String,
     /// The figure that is judged.
-    pub subject: Subject,
+    pub subject: FigureKey,
     /// Whose figure it is; absent: the whole run's.
     pub scope: Option<Scope>,
     /// On which side of the bound it must lie.
@@ -93,29 +93,29 @@ fn parse(text: &str) -> Result<Objective, String> {
 }
 
 /// Reads a figure, and whose it is if that is said: `p95 ttft of chat`.
-pub(crate) fn figure_of_part(text: &str) -> Result<(Subject, Option<Scope>), String> {
+pub(crate) fn figure_of_part(text: &str) -> Result<(FigureKey, Option<Scope>), String> {
     let words: Vec<_> = text.split_whitespace().collect();
     let Some(at) = words.iter().position(|word| *word == "of") else {
-        return Ok((Subject::parse(text)?, None));
+        return Ok((FigureKey::parse(text)?, None));
     };
     let figure = words[..at].join(" ");
-    let (subject, scope) = (Subject::parse(&figure)?, Scope::parse(&words[at + 1..])?);
+    let (subject, scope) = (FigureKey::parse(&figure)?, Scope::parse(&words[at + 1..])?);
     if !subject.is_of_parts() {
         return Err(format!("`{figure}` is only known of the whole run"));
     }
     Ok((subject, Some(scope)))
 }
 
-fn bound(subject: Subject, text: &str) -> Result<f64, String> {
+fn bound(subject: FigureKey, text: &str) -> Result<f64, String> {
     let number = |digits: &str| digits.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
     match subject {
-        Subject::Latency(..) if text.ends_with(|c: char| c.is_ascii_digit()) => {
+        FigureKey::Latency(..) if text.ends_with(|c: char| c.is_ascii_digit()) => {
             Err(format!("the bound `{text}` has no unit; write {text}ms or {text}s"))
         }
-        Subject::Latency(..) => parse_duration(text).map(millis),
-        Subject::Rate(_) => number(text.strip_suffix("/s").unwrap_or(text))
+        FigureKey::Latency(..) => parse_duration(text).map(millis),
+        FigureKey::Rate(_) => number(text.strip_suffix("/s").unwrap_or(text))
             .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
-        Subject::Share(_) => match text.strip_suffix('%') {
+        FigureKey::Share(_) => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|percent| percent / 100.0),
             None if text.parse() == Ok(1.0) => {
                 return Err(format!("the bound `{text}` may mean 1 % or all; write 1% or 100%"));
@@ -142,7 +142,7 @@ impl Objective {
         let problem = match promised {
             Err(problem) => problem,
             Ok(bounds)
-                if self.subject == Subject::Share(Share::SloAttainment)
+                if self.subject == FigureKey::Share(Share::SloAttainment)
                     && bounds.iter().all(|promise| promise.slo.is_empty()) =>
             {
                 let whom =
@@ -157,7 +157,7 @@ impl Objective {
 
     /// Whether it is about the share of failed requests of the whole run.
     pub(crate) fn is_about_error_rate(&self) -> bool {
-        self.subject == Subject::Share(Share::Errors) && self.scope.is_none()
+        self.subject == FigureKey::Share(Share::Errors) && self.scope.is_none()
     }
 
     /// The figure that is judged; `None` where the run has none.
@@ -170,7 +170,7 @@ impl Objective {
 
     /// The percentile that is judged and the latency it is of, where it is one.
     pub(crate) fn percentile<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
-        let Subject::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
+        let FigureKey::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
         let row = match &self.scope {
             Some(scope) => scope.row(metric, summary),
             None => summary.latency.row(metric),
@@ -208,15 +208,15 @@ mod tests {
     fn objectives_are_read_as_typed() {
         let p95 = Statistic::Percentile(Quantile::P95);
         for (text, subject, comparison, bound) in [
-            ("p95 ttft < 500ms", Subject::Latency(p95, Metric::Ttft), Comparison::Below, 500.0),
-            ("p95 e2el<=2s", Subject::Latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
-            ("Mean TPOT < 40 ms", Subject::Latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
-            ("error_rate < 1%", Subject::Share(Share::Errors), Comparison::Below, 0.01),
-            ("slo_attainment >= 0.95", Subject::Share(Share::SloAttainment), Comparison::AtLeast, 0.95),
-            ("check_pass_rate >= 95%", Subject::Share(Share::CheckPasses), Comparison::AtLeast, 0.95),
-            ("valid_answers > 99%", Subject::Share(Share::ValidAnswers), Comparison::Above, 0.99),
-            ("goodput > 5/s", Subject::Rate(Flow::Goodput), Comparison::Above, 5.0),
-            ("output_tokens_per_s > 1000/s", Subject::Rate(Flow::OutputTokens), Comparison::Above, 1_000.0),
+            ("p95 ttft < 500ms", FigureKey::Latency(p95, Metric::Ttft), Comparison::Below, 500.0),
+            ("p95 e2el<=2s", FigureKey::Latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
+            ("Mean TPOT < 40 ms", FigureKey::Latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
+            ("error_rate < 1%", FigureKey::Share(Share::Errors), Comparison::Below, 0.01),
+            ("slo_attainment >= 0.95", FigureKey::Share(Share::SloAttainment), Comparison::AtLeast, 0.95),
+            ("check_pass_rate >= 95%", FigureKey::Share(Share::CheckPasses), Comparison::AtLeast, 0.95),
+            ("valid_answers > 99%", FigureKey::Share(Share::ValidAnswers), Comparison::Above, 0.99),
+            ("goodput > 5/s", FigureKey::Rate(Flow::Goodput), Comparison::Above, 5.0),
+            ("output_tokens_per_s > 1000/s", FigureKey::Rate(Flow::OutputTokens), Comparison::Above, 1_000.0),
         ] {
             let objective: Objective = text.parse().unwrap();
             assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::objective::Objective;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::subject::{Statistic, Subject};
+use crate::analysis::figures::subject::{FigureKey, Statistic};
 use crate::analysis::latency::table::reading;
 use crate::analysis::requests::observed::Observed;
 
@@ -14,7 +14,7 @@ impl Objective {
     /// Its mean over runs is the share of all requests that ever come, however short the runs are; that of a percentile
     /// is not the percentile.
     pub(crate) fn over_share(&self, observed: &Observed<'_>) -> Option<f64> {
-        let Subject::Latency(Statistic::Percentile(_), metric) = self.subject else { return None };
+        let FigureKey::Latency(Statistic::Percentile(_), metric) = self.subject else { return None };
         if !metric.is_one_per_request() {
             return None;
         }

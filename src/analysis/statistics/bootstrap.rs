@@ -1,7 +1,7 @@
 //! Intervals by resampling, for figures whose distribution nobody knows.
 
 use super::estimate::{CONFIDENCE, Estimate};
-use crate::random::{Stream, normal_cdf, normal_quantile};
+use crate::random::{RandomStream, normal_cdf, normal_quantile};
 
 /// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.
 const RESAMPLES: usize = 10_000;
@@ -18,7 +18,7 @@ pub fn bootstrap<T: Copy>(units: &[T], name: &str, figure: impl Fn(&[T]) -> f64)
     if units.len() < 2 || !value.is_finite() {
         return None;
     }
-    let mut stream = Stream::named(units.len() as u64, &format!("bootstrap/{name}"));
+    let mut stream = RandomStream::named(units.len() as u64, &format!("bootstrap/{name}"));
     let mut sample = units.to_vec();
     let mut resampled: Vec<f64> = (0..RESAMPLES)
         .map(|_| {

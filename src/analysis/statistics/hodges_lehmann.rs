@@ -58,7 +58,7 @@ pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Estimate> {
 mod tests {
     use super::*;
     use crate::analysis::statistics::wilcoxon::signed_rank_p;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     /// Hollander, Wolfe and Chicken, examples 3.3 and 3.4: the depression scores give −0.46 with the 96.1 % interval
     /// (−0.786, −0.010).
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn the_interval_holds_what_the_test_does_not_reject() {
-        let mut stream = Stream::named(1, "hodges-lehmann");
+        let mut stream = RandomStream::named(1, "hodges-lehmann");
         for _ in 0..200 {
             let differences: Vec<f64> = (0..9).map(|_| stream.normal() + 0.6).collect();
             let found = hodges_lehmann(&differences, 0.05).unwrap();

@@ -45,10 +45,10 @@ pub fn mser5(samples: &[f64]) -> Option<Truncation> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     fn noisy(level: impl Fn(usize) -> f64) -> Vec<f64> {
-        let mut stream = Stream::named(3, "mser");
+        let mut stream = RandomStream::named(3, "mser");
         (0..500).map(|i| level(i) + stream.normal()).collect()
     }
 

@@ -45,7 +45,7 @@ mod tests {
     use super::super::test_sequences::halton_exponentials;
     use super::*;
     use crate::analysis::statistics::moments::mean;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     /// The mean of samples by that of 20 sections, which leave out what does not fill one at the beginning.
     fn mean_of(samples: &[f64]) -> Sectioned {
@@ -76,7 +76,7 @@ mod tests {
     fn intervals_cover_the_truth_where_samples_depend() {
         let (mut sections, mut naive) = (0, 0);
         for seed in 0..300 {
-            let mut stream = Stream::named(seed, "sections");
+            let mut stream = RandomStream::named(seed, "sections");
             let mut last = 0.0;
             let samples: Vec<f64> = (0..4_000)
                 .map(|_| {

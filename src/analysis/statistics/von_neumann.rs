@@ -39,7 +39,7 @@ pub fn von_neumann(values: &[f64]) -> Option<VonNeumann> {
 mod tests {
     use super::super::test_sequences::{TIED, halton_exponentials};
     use super::*;
-    use crate::random::Stream;
+    use crate::random::RandomStream;
 
     /// numpy 2.4.6, from the definition.
     #[test]
@@ -58,7 +58,7 @@ mod tests {
     fn false_alarms_are_one_in_twenty_and_memory_is_seen() {
         let alarms = |memory: f64| {
             let alarm = |seed: &u64| {
-                let mut stream = Stream::named(*seed, "von neumann");
+                let mut stream = RandomStream::named(*seed, "von neumann");
                 let mut last = 0.0;
                 let values: Vec<f64> = (0..20)
                     .map(|_| {

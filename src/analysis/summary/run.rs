@@ -31,7 +31,7 @@ use crate::analysis::slo::group::Group;
 use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::verdict::check::Verdict;
 use crate::record::{
-    DeploymentFacts, EngineFacts, HostFacts, Limits, PromptMethod, Repeat, RunEnding, Shard,
+    ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptMethod, Repeat, RunEnding, Shard,
 };
 use crate::workload::ArrivalPattern;
 
@@ -141,7 +141,7 @@ pub struct RunDescription {
     /// What serves, as the person said who ran it.
     pub deployment: DeploymentFacts,
     /// What the client enforced.
-    pub limits: Limits,
+    pub limits: ClientLimits,
     /// The machine that sent.
     pub host: HostFacts,
     /// What it was found to do before the run; absent where it was not asked.

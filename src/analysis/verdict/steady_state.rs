@@ -11,7 +11,7 @@ use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::Course;
+use crate::workload::RateProfile;
 
 /// Over the window the requests present and the latency may both surely grow by this share of their means: nothing, but
 /// for what rounding makes of level figures and what matters to nobody in a run of millions.
@@ -53,7 +53,7 @@ fn wait(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    if summary.steady_state.is_some() || summary.run.arrival.course() == Course::Level {
+    if summary.steady_state.is_some() || summary.run.arrival.course() == RateProfile::Level {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }
     if summary.requests.flown() < LEAST {

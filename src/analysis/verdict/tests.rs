@@ -12,7 +12,7 @@ use crate::clock::Timestamp;
 use crate::record::{
     CheckRecord, CheckResult, FinishReason, Phase, RunEnding, RunLog, ServerCounters, Usage,
 };
-use crate::workload::{ArrivalPattern, Stage};
+use crate::workload::{ArrivalPattern, RateStage};
 
 /// The tests that `rule` asked for.
 fn checks(summary: &Summary, rule: Rule) -> Vec<Check> {
@@ -311,7 +311,7 @@ fn a_slow_server_that_keeps_up_has_settled() {
 fn a_rate_that_is_meant_to_grow_is_no_overload() {
     use CheckOutcome::{Failed, NotTested, Passed};
     let mut log = overloaded(90_000);
-    let ramp = Stage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
+    let ramp = RateStage { duration_s: 60.0, from_rate_per_s: 0.0, to_rate_per_s: 20.0 };
     log.header.workload.arrival = ArrivalPattern::Stages { stages: vec![ramp] };
     // Growth is what was asked for; that half of the requests waited for half of the window is not.
     assert_eq!(outcomes(&summarise(&log, &[]), Rule::SteadyState), [NotTested, NotTested, Failed]);

@@ -8,11 +8,10 @@ use sha2::{Digest as _, Sha256};
 use super::args::{AbArgs, Require};
 use super::sides::Sides;
 use crate::cli::args::Server;
-use crate::cli::exit::Stop;
 use crate::cli::flight::AskedOfServer;
-use crate::cli::shelf::ASKED;
 use crate::engine::AnswerForm;
 use crate::experiment::{AbDesign, AbSide};
+use crate::session::{ASKED, Stop};
 use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 

@@ -4,11 +4,9 @@ use std::path::Path;
 
 use super::ground::Ground;
 use crate::analysis::{Summary, summarise};
-use crate::cli::exit::Stop;
-use crate::cli::planned::PlannedRun;
-use crate::cli::shelf::Shelf;
 use crate::experiment::{AbDesign, AbRound, AbSide, AbTest, InvalidRuns, NotRounds};
 use crate::record::{RunEnding, RunLog};
+use crate::session::{PlannedRun, Shelf, Stop};
 
 /// The rounds that both sides have flown.
 #[derive(Default)]

@@ -5,14 +5,11 @@ use std::sync::Arc;
 
 use super::args::AbArgs;
 use super::sides::Sides;
-use crate::cli::exit::Stop;
 use crate::cli::flight::{Common, Field};
-use crate::cli::hooks::{Hook, Line, Output, Variable, Variables};
-use crate::cli::interrupts::Interrupts;
-use crate::cli::planned::PlannedRun;
-use crate::cli::printer::Printer;
 use crate::experiment::AbSide;
 use crate::generator::Datasets;
+use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
+use crate::session::{Interrupts, PlannedRun, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.

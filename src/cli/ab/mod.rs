@@ -13,15 +13,11 @@ use self::asked::{Asked, Question};
 use self::flights::{Flights, Flown};
 use self::ground::Ground;
 use self::sides::Sides;
-use super::exit::{Exit, Stop};
-use super::interrupts::Interrupts;
+use super::flight;
 use super::outcome::{self, Format, Invalid};
-use super::planned::PlannedRun;
-use super::printer::Printer;
-use super::shelf::Shelf;
-use super::{command_line, datasets, flight, folder};
 use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
 use crate::report;
+use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::args::AbArgs;

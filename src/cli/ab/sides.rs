@@ -2,11 +2,11 @@
 
 use super::args::{AbArgs, SideArgs};
 use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs};
-use crate::cli::exit::Stop;
 use crate::cli::flight::{Lowered, Setup};
 use crate::engine::BaseUrl;
 use crate::experiment::AbSide;
 use crate::live::Screen;
+use crate::session::Stop;
 
 /// What was typed of both sides, each spelled out.
 pub(super) struct Sides {

@@ -19,7 +19,7 @@ pub(super) use model::{Described, ModelArgs};
 pub(super) use run::RunArgs;
 pub(super) use server::{FiledServer, Server, ServerArgs};
 pub(super) use telemetry::{OwnPage, TelemetryArgs};
-pub(super) use trace::{SliceArgs, survey, with_seed};
+pub(super) use trace::SliceArgs;
 pub(super) use validity::ValidityArgs;
 pub(super) use workload::{LoadArgs, WorkArgs, WorkloadArgs};
 

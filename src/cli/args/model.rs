@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 
 use self::values::{Acceptance, KvCacheFormat, PoolSizes};
 use super::above_zero;
-use crate::cli::exit::Stop;
 use crate::record::DeploymentFacts;
+use crate::session::Stop;
 use crate::simulator::{
-    BLOCK_SIZE, Delay, Deployment, Efficiency, Engine, Fleet, HARDWARE, Hardware, InstanceConfig, KvTransfer,
-    Layout, Limits, MODELS, Policy, Precision, RoutingRule, ServingModel, StepTime,
+    BLOCK_SIZE, BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, HARDWARE,
+    Hardware, KvTransfer, MODELS, Precision, RoutingRule, SchedulerLimits, SchedulingPolicy, ServingModel,
+    StepTime,
 };
 
 /// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
@@ -72,7 +73,7 @@ pub(in crate::cli) struct ModelArgs {
 
     /// Who goes first: fcfs (first come, first served) or priority
     #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
-    scheduling_policy: Policy,
+    scheduling_policy: SchedulingPolicy,
 
     /// Speculative decoding: share of proposed tokens that are accepted, tokens proposed in a step, and time of one as
     /// a share of a step (a twentieth when left out), such as 0.8:4 or 0.8:4:0.1 [default: none]
@@ -260,17 +261,17 @@ impl ModelArgs {
         let layout = match (self.pools, transfer) {
             (Some(PoolSizes { prefill, decode }), Some(transfer)) => {
                 facts.insert("kv_transfer_gbps".to_owned(), json!(self.kv_transfer_gbps));
-                Layout::Pools { prefill, decode, rule: self.router, transfer }
+                FleetLayout::Pools { prefill, decode, rule: self.router, transfer }
             }
-            _ => Layout::Replicas { count: self.replicas, rule: self.router },
+            _ => FleetLayout::Replicas { count: self.replicas, rule: self.router },
         };
         facts.insert("layout".to_owned(), json!(layout.to_string()));
         facts.insert("model_seed".to_owned(), json!(self.model_seed));
         let (model, max_model_len) = match &engine {
-            Engine::Batching(config) => {
+            EngineModel::Batching(config) => {
                 (self.placed().model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
             }
-            Engine::Plain { .. } => ("plain".to_owned(), None),
+            EngineModel::Plain { .. } => ("plain".to_owned(), None),
         };
         let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
         Ok(Described { fleet, model, max_model_len, facts })
@@ -287,7 +288,7 @@ impl ModelArgs {
             ("itl", json!(itl.to_string())),
             ("places", json!(self.places)),
         ];
-        Ok((Engine::Plain { places: self.places.get(), ttft, itl }, None, named(facts)))
+        Ok((EngineModel::Plain { places: self.places.get(), ttft, itl }, None, named(facts)))
     }
 
     fn batching(&self) -> Result<Parts, Stop> {
@@ -309,7 +310,7 @@ impl ModelArgs {
             ..Deployment::new(hardware, model)
         };
         let mut config =
-            InstanceConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
+            BatchingConfig::vllm(&deployment, Efficiency::default()).map_err(Stop::impossible)?;
         let capacity = config.kv_blocks * u64::from(BLOCK_SIZE);
         config.limits = self.limits(config.limits, capacity)?;
         let limits = config.limits;
@@ -342,12 +343,12 @@ impl ModelArgs {
             facts.insert("prefill_rate".to_owned(), json!(rate));
         }
         let transfer = KvTransfer::of(&deployment, self.kv_transfer_gbps * 1e9 / 8.0);
-        Ok((Engine::Batching(Box::new(config)), Some(transfer), facts))
+        Ok((EngineModel::Batching(Box::new(config)), Some(transfer), facts))
     }
 
     /// The scheduler's settings: vLLM's `defaults`, what was given in their place, and what vLLM makes of the two
     /// (`EngineArgs` and `SchedulerConfig.verify_max_model_len`), which refuses the same contradictions.
-    fn limits(&self, defaults: Limits, capacity: u64) -> Result<Limits, Stop> {
+    fn limits(&self, defaults: SchedulerLimits, capacity: u64) -> Result<SchedulerLimits, Stop> {
         let given = |option: Option<NonZeroU32>, default: u32| option.map_or(default, NonZeroU32::get);
         let max_model_len = given(self.max_model_len, defaults.max_model_len);
         let model = self.placed().model;
@@ -375,7 +376,7 @@ impl ModelArgs {
                  the first or lower the second"
             )));
         }
-        Ok(Limits {
+        Ok(SchedulerLimits {
             max_num_seqs: seats,
             max_num_batched_tokens: tokens,
             max_model_len,
@@ -387,7 +388,7 @@ impl ModelArgs {
 }
 
 /// An engine, how its keys and values travel, and its settings.
-type Parts = (Engine, Option<KvTransfer>, Map<String, Value>);
+type Parts = (EngineModel, Option<KvTransfer>, Map<String, Value>);
 
 fn named<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
     facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()

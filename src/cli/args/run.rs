@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::{TelemetryArgs, at_least_one, some_time};
 use crate::engine::PriorityField;
-use crate::record::Limits;
+use crate::record::ClientLimits;
 use crate::runner::{RunOptions, Timeouts};
 use crate::workload::WorkloadSpec;
 
@@ -80,8 +80,8 @@ impl RunArgs {
     }
 
     /// The same for the run's header.
-    pub(in crate::cli) fn limits(&self) -> Limits {
-        Limits {
+    pub(in crate::cli) fn limits(&self) -> ClientLimits {
+        ClientLimits {
             max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
             first_token_timeout_s: self.first_token_timeout.map(|limit| limit.as_secs_f64()),
             between_tokens_timeout_s: self.between_tokens_timeout.map(|limit| limit.as_secs_f64()),

@@ -8,12 +8,12 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
 use super::{above_zero, at_least_zero, duration};
-use crate::cli::exit::Stop;
 use crate::engine::{
     AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, PriorityField, Sampling, Scheme,
     Secret, Target, TlsOptions,
 };
 use crate::record::RequestParameters;
+use crate::session::Stop;
 
 /// Where a key is looked for without being told.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";

@@ -5,8 +5,8 @@ use std::time::Duration;
 use clap::Args;
 
 use super::some_time;
-use crate::cli::exit::Stop;
 use crate::engine::MetricsUrl;
+use crate::session::Stop;
 
 /// Pages of metrics.
 ///

@@ -4,10 +4,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::{above_zero, seconds};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
-use crate::generator;
-use crate::workload::{ArrivalPattern, BadLines, Trace, TraceFindings, TraceFormat, WorkloadSpec};
+use crate::session::{Printer, Stop, survey};
+use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
 
 /// The trace and its slice.
 #[derive(Debug, Args)]
@@ -64,21 +62,6 @@ fn format() -> impl TypedValueParser<Value = TraceFormat> {
 /// Seconds, with or without a unit.
 fn from(text: &str) -> Result<f64, String> {
     crate::units::parse_duration(text).map(|duration| duration.as_secs_f64())
-}
-
-/// Reads a trace for a workload.
-pub(in crate::cli) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
-    trace.check()?;
-    generator::survey(trace, seed).map_err(|error| error.to_string())
-}
-
-/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
-pub(in crate::cli) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpec, Stop> {
-    if let ArrivalPattern::Trace(trace) = &mut spec.arrival {
-        trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
-        spec.seed = seed;
-    }
-    Ok(spec)
 }
 
 impl TraceArgs {

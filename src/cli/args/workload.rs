@@ -5,8 +5,7 @@ use clap::Args;
 use super::dataset::DatasetArgs;
 use super::trace::TraceArgs;
 use super::{above_zero, duration, seconds};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
+use crate::session::{Printer, Stop};
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// The workload, what load it brings, and its overrides.

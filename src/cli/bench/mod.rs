@@ -3,6 +3,7 @@
 mod pair;
 mod repeats;
 
+use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,17 +11,14 @@ use clap::Args;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
 };
-use super::exit::{Exit, Stop};
 use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
-use super::interrupts::Interrupts;
 use super::outcome;
-use super::planned::PlannedRun;
-use super::printer::Printer;
-use super::{datasets, folder, series};
+use super::series;
 use crate::analysis::Objective;
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
+use crate::session::{Exit, Interrupts, PlannedRun, Printer, Stop, datasets, folder};
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -135,13 +133,13 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
     }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
     // What was written when the closed run was over knew nothing of the open one.
-    let again = paired_open.map_or(Ok(()), |_| outcome::store_told(told, &flown.folder));
+    let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);
     flown.stored.and(open.map(drop)).and(again).and(written)?;
     let folder = flown.folder.display();
     printer.words(&format!(
         "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
-        flown.folder.join(outcome::PAGE_FILE_NAME).display()
+        flown.folder.join(save::RUN_PAGE).display()
     ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match flown.ending {

@@ -1,13 +1,11 @@
 //! Flies the open run that goes with a closed one.
 
 use super::BenchArgs;
-use crate::cli::exit::Stop;
 use crate::cli::flight::{Field, Flown};
-use crate::cli::pair;
-use crate::cli::planned::PlannedRun;
 use crate::experiment::PairedOpen;
 use crate::generator::Schedule;
 use crate::record::RunEnding;
+use crate::session::{PlannedRun, Stop, pair};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 

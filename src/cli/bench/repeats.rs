@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use super::BenchArgs;
-use crate::cli::exit::{Exit, Stop};
 use crate::cli::flight::{Field, Flown};
 use crate::cli::formats::Outputs;
-use crate::cli::planned::PlannedRun;
 use crate::cli::series::{Series, folder_of};
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
+use crate::session::{Exit, PlannedRun, Stop};
 
 /// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
 /// is on, if one is, and spares the rest; what had finished is reported.

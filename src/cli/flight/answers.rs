@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use crate::cli::interrupts::Interrupts;
 use crate::engine::{Keep, SmokeReport};
 use crate::generator::TokenCounter;
 use crate::live::{CountLine, Screen};
 use crate::record::TokenSource;
 use crate::runner::CollectedRun;
+use crate::session::Interrupts;
 
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.

@@ -4,9 +4,9 @@ use serde::Serialize;
 
 use super::Setup;
 use crate::cli::args::Server;
-use crate::cli::exit::Stop;
 use crate::engine::AnswerForm;
-use crate::record::{DeploymentFacts, Limits, RequestParameters};
+use crate::record::{ClientLimits, DeploymentFacts, RequestParameters};
+use crate::session::Stop;
 
 /// The server that was named, and all that was typed and shapes its requests. What may hold a secret is there as its
 /// SHA-256.
@@ -25,7 +25,7 @@ pub(in crate::cli) struct AskedOfServer {
     tokenizer: Option<String>,
     /// What varies the texts, where that was said.
     salt: Option<u64>,
-    limits: Limits,
+    limits: ClientLimits,
     reset_cache: bool,
 }
 
@@ -60,8 +60,8 @@ mod tests {
     use super::*;
     use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs};
     use crate::cli::flight::Lowered;
-    use crate::cli::shelf::Shelf;
     use crate::live::Screen;
+    use crate::session::Shelf;
 
     #[derive(Parser)]
     struct Typed {

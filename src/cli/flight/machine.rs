@@ -5,11 +5,9 @@ use std::time::Duration;
 use super::Setup;
 use crate::calibration::{Capacity, Demand, Overload, QUICK, calibrate};
 use crate::cli::args::MachineArgs;
-use crate::cli::command_line;
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, Shard};
+use crate::session::{Printer, Stop, command_line};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 

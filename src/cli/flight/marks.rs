@@ -1,12 +1,11 @@
 //! What a workload asks of the server beyond load: models, priorities, a prefix cache in a known state.
 
 use super::Setup;
-use crate::cli::exit::Stop;
 use crate::cli::golden;
-use crate::cli::printer::Printer;
 use crate::cli::session::{Asked, Session};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
 use crate::record::{CachePreparation, SharedPrefix};
+use crate::session::{Printer, Stop};
 use crate::units::count;
 use crate::workload::{SharedPrefixes, WorkloadSpec};
 

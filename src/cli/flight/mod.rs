@@ -11,18 +11,15 @@ mod prompts;
 mod start;
 mod warm;
 
+use crate::session::save;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{DeploymentArgs, MachineArgs, RunArgs, Server, ServerArgs, ShareArgs};
-use super::exit::Stop;
+use super::golden;
 use super::golden::Golden;
-use super::interrupts::Interrupts;
-use super::planned::PlannedRun;
-use super::printer::Printer;
 use super::session::{Asked, InVain, Session};
-use super::{command_line, datasets, golden, host, outcome};
 use crate::analysis::{self, Objective, Summary};
 use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
@@ -33,6 +30,7 @@ use crate::record::{
     Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{Feed, FinishedRun, Judge, Progress, RecordWriter, Run, RunOptions, SampleSink};
+use crate::session::{Interrupts, PlannedRun, Printer, Stop, command_line, datasets, host};
 use crate::telemetry::{FoundPage, Scraping};
 use crate::workload::WorkloadSpec;
 
@@ -74,7 +72,7 @@ impl<'a> Setup<'a> {
     pub(super) fn check(self, spec: &WorkloadSpec, datasets: &Datasets) -> Result<Checked, Stop> {
         datasets::fit(spec, datasets, self.server.endpoint())?;
         golden::fit(spec, self.server.endpoint())?;
-        outcome::fit(self.objectives, spec)?;
+        save::check_objectives(self.objectives, spec)?;
         let salt = self.run.salt.unwrap_or_else(rand::random);
         let exact = prompts::exact(spec, salt, self.run.tokenizer.as_deref())?;
         self.common_server()?;
@@ -180,7 +178,7 @@ impl Flown {
     ) -> Self {
         let summary = analysis::summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = outcome::store(&log, &summary, &diagnosis, &folder);
+        let stored = save::run(&log, &summary, &diagnosis, &folder);
         Self { log, summary, diagnosis, folder, stored: written.and(stored), ending }
     }
 }

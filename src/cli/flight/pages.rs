@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::cli::args::{OwnPage, TelemetryArgs};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
 use crate::cli::session::Session;
 use crate::engine::MetricsPage;
 use crate::record::{PlanFacts, Reading};
 use crate::runner::Progress;
+use crate::session::{Printer, Stop};
 use crate::telemetry::{FoundPage, Latest, Times};
 
 /// The pages that were asked for. One that cannot be read is told of here, once; runs go on without it, and say so.

@@ -1,9 +1,9 @@
 //! Looks at a plan before anything of it is sent.
 
 use crate::analysis::{ArrivalFigures, CheckOutcome};
-use crate::cli::exit::Stop;
 use crate::generator::Schedule;
 use crate::record::PlanFacts;
+use crate::session::Stop;
 use crate::workload::WorkloadSpec;
 
 /// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.

@@ -1,10 +1,9 @@
 //! Chooses what counts the tokens of prompts.
 
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
 use crate::cli::session::Session;
 use crate::generator::PromptBuilder;
 use crate::record::PromptMethod;
+use crate::session::{Printer, Stop};
 use crate::units::count;
 use crate::workload::WorkloadSpec;
 

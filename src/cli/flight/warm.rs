@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Field;
 use crate::analysis::wording::counted;
-use crate::cli::exit::Stop;
 use crate::clock::RunClock;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
+use crate::session::Stop;
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;

@@ -4,10 +4,8 @@ use std::io;
 use std::path::Path;
 
 use super::{Asked, Outputs, Place, cannot, place};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
-use crate::cli::whole_file::whole_file;
 use crate::report::{Content, ExportFile, Out, Told, WriteRun};
+use crate::session::{Printer, Stop, whole_file};
 
 /// Lists of runs that are asked for, with the runs so far.
 #[derive(Debug)]

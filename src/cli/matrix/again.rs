@@ -7,12 +7,11 @@ use serde::Deserialize;
 use super::planned::folder_of;
 use super::show::{self, FILES};
 use crate::analysis::summarise;
-use crate::cli::exit::{Exit, Stop};
 use crate::cli::outcome::Invalid;
 use crate::cli::series::PREFIX;
-use crate::cli::shelf::ASKED;
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
 use crate::record::{RunEnding, RunLog};
+use crate::session::{ASKED, Exit, Stop};
 
 /// What was asked of it, as far as it is judged by that.
 #[derive(Deserialize)]

@@ -7,17 +7,13 @@ use super::planned::{Places, PlannedCell};
 use super::serving::Serving;
 use super::show;
 use crate::analysis::summarise;
-use crate::cli::exit::{Exit, Stop};
 use crate::cli::flight::{Field, Flown};
-use crate::cli::interrupts::Interrupts;
-use crate::cli::planned::PlannedRun;
-use crate::cli::printer::Printer;
 use crate::cli::series::PREFIX;
-use crate::cli::shelf::Shelf;
 use crate::experiment::matrix::{
     CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, StopWhen, Stopped, Unstopped,
 };
 use crate::record::RunEnding;
+use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop};
 
 /// A table in flight.
 pub(super) struct Flight<'a> {

@@ -19,12 +19,8 @@ pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
 };
-use super::exit::{Exit, Stop};
-use super::folder;
-use super::interrupts::Interrupts;
-use super::printer::Printer;
-use super::shelf::Shelf;
 use crate::experiment::matrix::{Experiments, Trust};
+use crate::session::{Exit, Interrupts, Printer, Shelf, Stop, folder};
 
 /// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]

@@ -1,5 +1,6 @@
 //! What of a table is flown, checked before anything is sent.
 
+use crate::session::save;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -11,16 +12,12 @@ use serde::Serialize;
 use super::MatrixArgs;
 use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
-use crate::cli::datasets::Opened;
-use crate::cli::exit::Stop;
 use crate::cli::flight::{self, AskedOfServer, Checked, Field, Lowered, Setup};
-use crate::cli::outcome;
-use crate::cli::planned::PlannedRun;
-use crate::cli::printer::Printer;
 use crate::engine::Dialect;
 use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
 use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
+use crate::session::{Opened, PlannedRun, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
 /// A row under a variant, ready to be flown.
@@ -149,7 +146,7 @@ fn one(
     }
     let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
     let (spec, datasets) = opened.open(spec, args.run.tokenizer.as_deref(), printer)?;
-    outcome::fit(&row.bounds(), &spec)?;
+    save::check_objectives(&row.bounds(), &spec)?;
     let checked = typed.setup(args).check(&spec, &datasets)?;
     let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
     for run in &runs {

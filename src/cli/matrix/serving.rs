@@ -4,12 +4,9 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use crate::cli::args::{Server, ServerArgs};
-use crate::cli::exit::Stop;
-use crate::cli::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
-use crate::cli::interrupts::Interrupts;
-use crate::cli::printer::Printer;
-use crate::cli::shelf::Shelf;
 use crate::experiment::matrix::Variant;
+use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
+use crate::session::{Interrupts, Printer, Shelf, Stop};
 
 /// How long an address that may be taken already is tried.
 const TRIAL: Duration = Duration::from_secs(1);

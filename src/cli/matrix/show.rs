@@ -4,13 +4,10 @@ use std::time::Duration;
 
 use super::MatrixArgs;
 use super::planned::PlannedCell;
-use crate::cli::command_line;
-use crate::cli::exit::{Exit, Stop};
 use crate::cli::outcome::{self, Format, Invalid};
-use crate::cli::printer::Printer;
-use crate::cli::shelf::Shelf;
 use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
 use crate::report::{self, PlannedRow, Style};
+use crate::session::{Exit, Printer, Shelf, Stop, command_line};
 
 /// The table for programs, for people, the decision record, and the page.
 pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];

@@ -8,12 +8,10 @@ use serde_json::json;
 use crate::analysis::Quantile;
 use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
-use crate::cli::shelf::Shelf;
 use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
-use crate::simulator::{Deployment, Engine, InstanceConfig, StepTime};
+use crate::session::{Printer, Shelf, Stop};
+use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
@@ -61,7 +59,7 @@ pub(in crate::cli) fn fitted_to(
     runs.iter().try_for_each(|run| of_one_server(first, run))?;
     let model = runs.iter().fold(model.clone(), |model, run| model.with_facts(&run.log.header.deployment));
     let mut described = model.describe()?;
-    let Engine::Batching(config) = &described.fleet.engine else {
+    let EngineModel::Batching(config) = &described.fleet.engine else {
         return Err(Stop::usage("--fit needs a batching engine to fit\nhint: leave out --ttft and --itl"));
     };
     let mut config = config.clone();
@@ -133,7 +131,7 @@ fn of_one_server(first: &MeasuredRun, other: &MeasuredRun) -> Result<(), Stop> {
 /// By physics, or by a sum of costs where that does better; `None` where the datasheet does not allow what was measured.
 fn by_physics(
     runs: &[MeasuredRun],
-    config: &InstanceConfig,
+    config: &BatchingConfig,
     deployment: &Deployment,
     printer: Printer,
 ) -> Result<Option<EngineFit>, Stop> {
@@ -158,7 +156,7 @@ fn by_physics(
     Ok(Some(if other.grade < found.grade { other } else { found }))
 }
 
-fn fitted(runs: &[MeasuredRun], config: &InstanceConfig, family: &Family) -> Result<EngineFit, Stop> {
+fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &Family) -> Result<EngineFit, Stop> {
     EngineFit::of(runs, config, family).map_err(|error| match error {
         CannotFit::TooLittle(_) => Stop::usage(error),
         CannotFit::Fleet(_) => Stop::impossible(error),
@@ -166,7 +164,7 @@ fn fitted(runs: &[MeasuredRun], config: &InstanceConfig, family: &Family) -> Res
 }
 
 /// A server of which nobody knows what it holds.
-fn unnamed(config: &mut InstanceConfig, longest: Option<u32>) {
+fn unnamed(config: &mut BatchingConfig, longest: Option<u32>) {
     config.kv_blocks = ENDLESS;
     if let Some(longest) = longest {
         config.limits.max_model_len = longest;

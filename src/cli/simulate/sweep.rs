@@ -1,5 +1,6 @@
 //! `skyline simulate --sweep`: the search for the highest load, in virtual time.
 
+use crate::session::save;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,11 +10,7 @@ use super::{ENGINE, Fitted, SimulateArgs, header, keep};
 use crate::analysis::summarise;
 use crate::analysis::wording::seconds;
 use crate::cli::args::Described;
-use crate::cli::exit::{Exit, Stop};
-use crate::cli::folder;
 use crate::cli::outcome::{self, Format};
-use crate::cli::planned::PlannedRun;
-use crate::cli::printer::Printer;
 use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
     Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
@@ -22,6 +19,7 @@ use crate::experiment::{
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
+use crate::session::{Exit, PlannedRun, Printer, Stop, folder};
 use crate::workload::WorkloadSpec;
 
 /// The search begins at this share of the workload's own rate.
@@ -134,7 +132,7 @@ pub(super) fn run(
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
         if let Some(folder) = &parent {
-            outcome::store_sweep(&so_far, folder)?;
+            save::sweep(&so_far, folder)?;
         }
         sweep = Some(so_far);
     };
@@ -143,7 +141,7 @@ pub(super) fn run(
         .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
         .stopped_by(&search, stopped);
     if let Some(folder) = &parent {
-        outcome::store_sweep(&sweep, folder)?;
+        save::sweep(&sweep, folder)?;
     }
     let shown = match engine_fit.filter(|_| args.json) {
         Some(fit) => outcome::render_fitted(&sweep, fit)?,

@@ -6,11 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::args::{LoadArgs, SweepArgs};
-use crate::analysis::{Objective, Quantile, Statistic, Subject};
-use crate::cli::exit::Stop;
+use crate::analysis::{FigureKey, Objective, Quantile, Statistic};
 use crate::cli::flight::{AskedOfServer, Field};
-use crate::cli::shelf::Shelf;
 use crate::experiment::{LoadAxis, SweepPlan};
+use crate::session::{Shelf, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Requests that tell a mean.
@@ -72,9 +71,9 @@ pub(super) fn plan(args: &SweepArgs, spec: &WorkloadSpec, axis: LoadAxis) -> Swe
 /// What the figures of the objectives need; without any the p99s of the table.
 fn samples_for(objectives: &[Objective]) -> u64 {
     let needed = objectives.iter().map(|objective| match objective.subject {
-        Subject::Latency(Statistic::Percentile(quantile), _) => quantile.floor().max(FOR_A_MEAN),
-        Subject::Latency(..) | Subject::Rate(_) => FOR_A_MEAN,
-        Subject::Share(_) => Quantile::P99.floor(),
+        FigureKey::Latency(Statistic::Percentile(quantile), _) => quantile.floor().max(FOR_A_MEAN),
+        FigureKey::Latency(..) | FigureKey::Rate(_) => FOR_A_MEAN,
+        FigureKey::Share(_) => Quantile::P99.floor(),
     });
     needed.max().unwrap_or_else(|| Quantile::P99.floor())
 }

@@ -1,8 +1,8 @@
 //! The workload of one run: the sweep's under the run's load, length and seed.
 
-use crate::cli::args::with_seed;
-use crate::cli::exit::Stop;
 use crate::experiment::{Load, Wanted};
+use crate::session::Stop;
+use crate::session::with_seed;
 use crate::workload::{ArrivalPattern, Trace, WorkloadSpec};
 
 /// `spec` as the run that is wanted flies it. Of a trace, whose slice lasts as long as it does, more or fewer requests are

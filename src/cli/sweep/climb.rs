@@ -3,14 +3,13 @@
 use super::flights::{Fate, Flights};
 use super::told::Told;
 use crate::analysis::Summary;
-use crate::cli::exit::Stop;
 use crate::cli::outcome::{self, Format};
-use crate::cli::shelf::Shelf;
 use crate::experiment::{
     HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
     seed_of_run,
 };
 use crate::report;
+use crate::session::{Shelf, Stop};
 
 /// Folder of the run that holds the answer.
 const SUSTAINED: &str = "sustained";

@@ -7,14 +7,11 @@ use super::MORE;
 use super::asked::Asked;
 use super::at_load::at_load;
 use crate::analysis::{Objective, Rule, Summary, summarise};
-use crate::cli::exit::Stop;
 use crate::cli::flight::Field;
-use crate::cli::pair;
-use crate::cli::planned::PlannedRun;
-use crate::cli::shelf::Shelf;
 use crate::experiment::{PairedOpen, Trial, Wanted};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
+use crate::session::{PlannedRun, Shelf, Stop, pair};
 
 /// What this machine can do wrong to a run's load; a server is not to be judged by such a run.
 const OWN: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];

@@ -1,7 +1,7 @@
 //! Reads a list of loads, or a ladder of them, as typed.
 
-use crate::cli::exit::Stop;
 use crate::experiment::LoadAxis;
+use crate::session::Stop;
 use crate::workload::WorkloadSpec;
 
 /// Most loads of one sweep.

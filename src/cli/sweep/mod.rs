@@ -16,16 +16,11 @@ use self::asked::{Asked, Begun};
 use self::climb::Climb;
 use self::flights::{Course, Flights};
 use self::told::Told;
-use super::exit::{Exit, Stop};
 use super::flight::Field;
-use super::interrupts::Interrupts;
 use super::outcome::{self, Format, Invalid};
-use super::planned::PlannedRun;
-use super::printer::Printer;
-use super::shelf::Shelf;
-use super::{command_line, datasets, folder};
 use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, Wanted};
 use crate::generator::Datasets;
+use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
 use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
 
 pub(super) use args::SweepArgs;

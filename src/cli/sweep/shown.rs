@@ -1,16 +1,15 @@
 //! A sweep that was kept, shown again: as it was, or held against other objectives by its runs.
 
+use crate::session::save;
 use std::path::Path;
 
 use super::exit;
 use crate::analysis::{Objective, summarise};
-use crate::cli::exit::{Exit, Stop};
-use crate::cli::folder;
 use crate::cli::formats::Outputs;
 use crate::cli::outcome::{self, Invalid};
-use crate::cli::printer::Printer;
 use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, Wanted};
 use crate::record::RunLog;
+use crate::session::{Exit, Printer, Stop, folder};
 
 /// Prints the sweep in `path`, its folder or file; with objectives, as its runs stand to those.
 pub(in crate::cli) fn show(
@@ -32,7 +31,7 @@ pub(in crate::cli) fn show(
 
 /// The sweep as it would have been told with these objectives, its runs being those that were flown.
 fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
-    outcome::fit(objectives, &kept.workload)?;
+    save::check_objectives(objectives, &kept.workload)?;
     let folder = folder::of(path);
     let texts = objectives.iter().map(ToString::to_string).collect();
     let flown_for = kept.plan.objectives.join("; ");

@@ -1,9 +1,9 @@
 //! What a sweep says while it is under way.
 
 use crate::analysis::wording::{counted, seconds};
-use crate::cli::printer::Printer;
 use crate::experiment::{HighestLoad, Judged, Trial, Wanted};
 use crate::live::Screen;
+use crate::session::Printer;
 
 /// The teller.
 #[derive(Clone, Copy, Debug)]

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use crate::cli::args::{SliceArgs, survey};
-use crate::cli::exit::Stop;
-use crate::cli::printer::Printer;
+use crate::cli::args::SliceArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
-use crate::generator::Traced;
+use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::fit_text;
+use crate::session::survey;
+use crate::session::{Printer, Stop};
 use crate::workload::{BadLines, Trace};
 
 /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
@@ -95,6 +95,6 @@ fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     }
     let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
-    let traced = Traced::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
+    let traced = RequestTrace::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
     fit_trace(&trace, &found, &traced).map_err(Stop::usage)
 }

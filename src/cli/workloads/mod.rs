@@ -6,9 +6,8 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
-use crate::cli::args::survey;
-use crate::cli::exit::{Exit, Stop};
-use crate::cli::printer::Printer;
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::workload::{WorkloadSpec, library};
 
 /// List the embedded workloads, show one, or fit one to a run or a trace.

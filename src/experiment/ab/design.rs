@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::power::{Power, fewest_rounds};
 use crate::analysis::statistics::{CONFIDENCE, SECTIONS, student_t_quantile};
 use crate::analysis::wording::percent;
-use crate::analysis::{Measure, Share, Subject, Summary};
+use crate::analysis::{FigureKey, Measure, Share, Summary};
 use crate::units::{count, three_digits};
 
 /// Rounds without being told: with the usual metrics one round can be lost, and differences of 1.4 spreads are found.
@@ -83,7 +83,7 @@ impl AbDesign {
     pub fn new(rounds: u64, metrics: Vec<Measure>, margin: f64) -> Result<Self, TooFewRounds> {
         let mut family = Vec::new();
         let errors =
-            Measure { text: "error_rate".to_owned(), subject: Subject::Share(Share::Errors), scope: None };
+            Measure { text: "error_rate".to_owned(), subject: FigureKey::Share(Share::Errors), scope: None };
         for metric in metrics.into_iter().chain([errors]) {
             let known = |other: &Measure| (other.subject, &other.scope) == (metric.subject, &metric.scope);
             if !family.iter().any(known) {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::metric::AbPair;
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
-use crate::analysis::{Figure, Measure, Subject};
+use crate::analysis::{Figure, FigureKey, Measure};
 
 /// How two figures are held against each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
@@ -73,8 +73,8 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.subject {
-            Subject::Latency(..) | Subject::Rate(_) if above_zero => Scale::Ratio,
-            Subject::Latency(..) | Subject::Rate(_) | Subject::Share(_) => Scale::Difference,
+            FigureKey::Latency(..) | FigureKey::Rate(_) if above_zero => Scale::Ratio,
+            FigureKey::Latency(..) | FigureKey::Rate(_) | FigureKey::Share(_) => Scale::Difference,
         };
         Self { scale, pairs, figures }
     }

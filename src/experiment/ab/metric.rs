@@ -7,7 +7,7 @@ use super::power::{LEVEL, Power};
 use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::wording::percent;
-use crate::analysis::{Measure, Sample, Share, Subject};
+use crate::analysis::{FigureKey, Measure, Sample, Share};
 use crate::units::three_digits;
 
 /// Half of the error rate from which on a run is invalid: a smaller difference between the shares of requests that failed
@@ -205,21 +205,21 @@ impl AbMetric {
 }
 
 impl AbUnit {
-    const fn of(subject: Subject) -> Self {
+    const fn of(subject: FigureKey) -> Self {
         match subject {
-            Subject::Latency(..) => Self::Ms,
-            Subject::Rate(_) => Self::PerS,
-            Subject::Share(_) => Self::Share,
+            FigureKey::Latency(..) => Self::Ms,
+            FigureKey::Rate(_) => Self::PerS,
+            FigureKey::Share(_) => Self::Share,
         }
     }
 }
 
 /// The difference that does not matter, on the scale's own unit, where `margin` is the one asked for and `a` A's figure.
-fn margin_of(subject: Subject, scale: Scale, margin: f64, a: Option<f64>) -> f64 {
+fn margin_of(subject: FigureKey, scale: Scale, margin: f64, a: Option<f64>) -> f64 {
     match (subject, scale) {
-        (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), _) => FAILURE_MARGIN,
-        (Subject::Share(_), _) | (_, Scale::Ratio) => margin,
-        (Subject::Latency(..) | Subject::Rate(_), Scale::Difference) => margin * a.unwrap_or(0.0),
+        (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), _) => FAILURE_MARGIN,
+        (FigureKey::Share(_), _) | (_, Scale::Ratio) => margin,
+        (FigureKey::Latency(..) | FigureKey::Rate(_), Scale::Difference) => margin * a.unwrap_or(0.0),
     }
 }
 

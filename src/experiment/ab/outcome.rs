@@ -10,7 +10,7 @@ use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Flow, Measure, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{FigureKey, Flow, Measure, Metric, Quantile, Share, Statistic};
 use crate::units::three_digits;
 
 /// What interleaved rounds say of two servers; `ab.json` is this. What there is nothing to say about is `null`.
@@ -270,8 +270,8 @@ impl Judged<'_> {
 
     fn rounds_of(&self, measure: &Measure) -> &[AbRound<'_>] {
         match measure.subject {
-            Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts) => self.failing,
-            Subject::Share(_) | Subject::Latency(..) | Subject::Rate(_) => self.counting,
+            FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts) => self.failing,
+            FigureKey::Share(_) | FigureKey::Latency(..) | FigureKey::Rate(_) => self.counting,
         }
     }
 
@@ -336,15 +336,15 @@ impl Judged<'_> {
 fn explored() -> Vec<Measure> {
     let latencies = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e].into_iter().flat_map(|metric| {
         [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| {
-            let subject = Subject::Latency(Statistic::Percentile(quantile), metric);
+            let subject = FigureKey::Latency(Statistic::Percentile(quantile), metric);
             Measure { text: format!("{quantile} {metric}"), subject, scope: None }
         })
     });
     let others = [
-        ("output_tokens_per_s", Subject::Rate(Flow::OutputTokens)),
-        ("request_rate", Subject::Rate(Flow::CompletedRequests)),
-        ("goodput", Subject::Rate(Flow::Goodput)),
-        ("slo_attainment", Subject::Share(Share::SloAttainment)),
+        ("output_tokens_per_s", FigureKey::Rate(Flow::OutputTokens)),
+        ("request_rate", FigureKey::Rate(Flow::CompletedRequests)),
+        ("goodput", FigureKey::Rate(Flow::Goodput)),
+        ("slo_attainment", FigureKey::Share(Share::SloAttainment)),
     ];
     let others = others.map(|(text, subject)| Measure { text: text.to_owned(), subject, scope: None });
     latencies.chain(others).collect()

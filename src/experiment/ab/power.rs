@@ -1,7 +1,7 @@
 //! What a number of rounds can tell: the difference that is found, and how often.
 
 use crate::analysis::statistics::{signed_rank_place, walsh_averages};
-use crate::random::{Stream, normal_cdf, normal_quantile};
+use crate::random::{RandomStream, normal_cdf, normal_quantile};
 
 /// The chance of even one false alarm among all metrics.
 pub(super) const LEVEL: f64 = 0.05;
@@ -89,7 +89,7 @@ fn level(tests: u64) -> f64 {
 
 fn shifts(rounds: u64, level: f64) -> Vec<f64> {
     let Some(place) = signed_rank_place(rounds as usize, level) else { return Vec::new() };
-    let mut stream = Stream::named(rounds, "power of signed ranks");
+    let mut stream = RandomStream::named(rounds, "power of signed ranks");
     let mut shifts: Vec<f64> = (0..DRAWN)
         .map(|_| {
             let differences: Vec<f64> = (0..rounds).map(|_| stream.normal()).collect();

@@ -9,7 +9,7 @@ use serde::Serialize;
 use self::model::{Instance, Model};
 use super::{Basis, Contract};
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Metric, Objective, Quantile, Subject};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{EngineFit, Grade, Sweep};
 use crate::units::{count, three_digits};
 
@@ -254,7 +254,7 @@ fn decided_by_pace<'o>(sweep: &Sweep, objectives: &'o [Objective]) -> Option<&'o
     decides.filter(|objective| {
         matches!(
             objective.subject,
-            Subject::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
+            FigureKey::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
         )
     })
 }

@@ -10,7 +10,7 @@ use super::side::{Side, Unit};
 use super::told::{Unchecked, told_by_sides};
 use super::{NotComparable, Standing};
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey, Metric, Quantile, Share, Statistic};
 use crate::foreign::ForeignRun;
 
 /// Latencies that other tools have too.
@@ -178,11 +178,11 @@ impl AgainstForeign {
 }
 
 /// All that is looked at.
-fn subjects() -> impl Iterator<Item = Subject> {
+fn subjects() -> impl Iterator<Item = FigureKey> {
     let latencies = METRICS
         .into_iter()
-        .flat_map(|metric| STATISTICS.map(|statistic| Subject::Latency(statistic, metric)));
-    latencies.chain([Subject::Share(Share::Errors)])
+        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::Latency(statistic, metric)));
+    latencies.chain([FigureKey::Share(Share::Errors)])
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
@@ -193,21 +193,21 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
         return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
     }
     match measure.subject {
-        Subject::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
-        Subject::Share(Share::Errors) => Ok(()),
-        Subject::Latency(statistic, Metric::Ttft) => {
+        FigureKey::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
+        FigureKey::Share(Share::Errors) => Ok(()),
+        FigureKey::Latency(statistic, Metric::Ttft) => {
             from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
         }
-        Subject::Latency(statistic, Metric::E2e) => {
+        FigureKey::Latency(statistic, Metric::E2e) => {
             from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
         }
-        Subject::Latency(_, metric) => no(format!("it has no {metric}")),
-        Subject::Rate(_) => no(
+        FigureKey::Latency(_, metric) => no(format!("it has no {metric}")),
+        FigureKey::Rate(_) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        Subject::Share(_) => no("it does not tell it".to_owned()),
+        FigureKey::Share(_) => no("it does not tell it".to_owned()),
     }
 }
 
@@ -219,7 +219,7 @@ fn from_send(
 ) -> Result<(), NoEqual> {
     no(format!(
         "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        Subject::Latency(statistic, there)
+        FigureKey::Latency(statistic, there)
     ))
 }
 
@@ -249,14 +249,14 @@ impl AnySide {
         rate.map(sentence).into_iter().collect()
     }
 
-    fn figure(&self, subject: Subject) -> Option<Figure> {
+    fn figure(&self, subject: FigureKey) -> Option<Figure> {
         match self {
             Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
             Self::Foreign(_, run) => run.figure(subject),
         }
     }
 
-    fn sampled(&self, subject: Subject) -> Sampled {
+    fn sampled(&self, subject: FigureKey) -> Sampled {
         let figures = vec![self.figure(subject)];
         let level = match self {
             Self::Ours(side) => Level::of(subject, side),

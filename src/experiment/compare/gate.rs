@@ -8,7 +8,7 @@ use super::row::{Interval, Level, Pairing, Standing, held, two_means};
 use super::side::Side;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
-use crate::analysis::{Figure, Measure, Sense, Status, Subject};
+use crate::analysis::{Figure, FigureKey, Measure, Sense, Status};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -102,7 +102,7 @@ impl Gate {
     }
 
     /// The figure, where it is one of the whole run.
-    pub(super) fn whole_run_subject(&self) -> Option<Subject> {
+    pub(super) fn whole_run_subject(&self) -> Option<FigureKey> {
         let measure = &self.margin().figure;
         measure.scope.is_none().then_some(measure.subject)
     }
@@ -216,7 +216,7 @@ impl Chance {
 }
 
 impl Worsening {
-    fn in_words(&self, subject: Subject, close: bool) -> String {
+    fn in_words(&self, subject: FigureKey, close: bool) -> String {
         let way = |value: f64| {
             let (share, way) = if value < 0.0 { (-value, "better") } else { (value.abs(), "worse") };
             format!("{} {way}", shown(subject, share))
@@ -239,22 +239,22 @@ impl Worsening {
     }
 }
 
-fn shown(subject: Subject, share: f64) -> String {
+fn shown(subject: FigureKey, share: f64) -> String {
     match subject {
-        Subject::Share(_) => format!("{} points", three_digits(share * 100.0)),
-        Subject::Latency(..) | Subject::Rate(_) => percent(share),
+        FigureKey::Share(_) => format!("{} points", three_digits(share * 100.0)),
+        FigureKey::Latency(..) | FigureKey::Rate(_) => percent(share),
     }
 }
 
 /// How much worse a figure became, or why nobody can tell.
 fn worsening(
-    subject: Subject,
+    subject: FigureKey,
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
     standing: Standing,
 ) -> Result<Worsening, &'static str> {
-    let is_share = matches!(subject, Subject::Share(_));
+    let is_share = matches!(subject, FigureKey::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
         Sense::Less => (low, high),
         Sense::More => (-high, -low),

@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::side::{Side, Unit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Summary};
 use crate::experiment::AcrossRuns;
 
 /// What is held against the baseline.
-pub(super) const SUBJECTS: [Subject; 13] = {
-    const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-        Subject::Latency(Statistic::Percentile(quantile), metric)
+pub(super) const SUBJECTS: [FigureKey; 13] = {
+    const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+        FigureKey::Latency(Statistic::Percentile(quantile), metric)
     }
     [
         percentile(Quantile::P50, Metric::Ttft),
@@ -21,11 +21,11 @@ pub(super) const SUBJECTS: [Subject; 13] = {
         percentile(Quantile::P99, Metric::Itl),
         percentile(Quantile::P50, Metric::E2e),
         percentile(Quantile::P99, Metric::E2e),
-        Subject::Rate(Flow::CompletedRequests),
-        Subject::Rate(Flow::OutputTokens),
-        Subject::Rate(Flow::Goodput),
-        Subject::Share(Share::SloAttainment),
-        Subject::Share(Share::Errors),
+        FigureKey::Rate(Flow::CompletedRequests),
+        FigureKey::Rate(Flow::OutputTokens),
+        FigureKey::Rate(Flow::Goodput),
+        FigureKey::Share(Share::SloAttainment),
+        FigureKey::Share(Share::Errors),
     ]
 };
 
@@ -67,7 +67,7 @@ pub struct Row {
     pub figure: String,
     /// What it is.
     #[serde(skip)]
-    pub subject: Subject,
+    pub subject: FigureKey,
     /// What it is on the baseline's side.
     pub baseline: Level,
     /// What it is on the other.
@@ -148,7 +148,12 @@ impl Row {
         rows
     }
 
-    pub(super) fn of(subject: Subject, before: &Sampled, after: &Sampled, pairing: Pairing) -> Option<Self> {
+    pub(super) fn of(
+        subject: FigureKey,
+        before: &Sampled,
+        after: &Sampled,
+        pairing: Pairing,
+    ) -> Option<Self> {
         if before.figures.iter().chain(&after.figures).all(Option::is_none) {
             return None;
         }
@@ -158,11 +163,11 @@ impl Row {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
         };
-        let change = change.filter(|_| !matches!(subject, Subject::Share(_)));
+        let change = change.filter(|_| !matches!(subject, FigureKey::Share(_)));
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
             // Shares change by points.
-            let base = if matches!(subject, Subject::Share(_)) { 1.0 } else { base };
+            let base = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // What several runs a side say waits for the correction of all p-values.
@@ -265,11 +270,11 @@ impl From<Estimate> for Interval {
 }
 
 impl Level {
-    pub(super) fn of(subject: Subject, side: &Side) -> Self {
+    pub(super) fn of(subject: FigureKey, side: &Side) -> Self {
         match (side.unit, side.runs.as_slice()) {
             (Unit::Run, [run]) => Self::within(subject, run),
             (_, runs) => {
-                let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
+                let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
                 let across = AcrossRuns::of_figures(&side.figures(subject), most);
                 let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
                 Self { mark: Mark::gravest(marks), ..Self::across(&across) }
@@ -288,10 +293,10 @@ impl Level {
         }
     }
 
-    fn within(subject: Subject, run: &Summary) -> Self {
+    fn within(subject: FigureKey, run: &Summary) -> Self {
         let figure = subject.read(run);
         let (low, high) = match subject {
-            Subject::Latency(Statistic::Percentile(quantile), metric) => {
+            FigureKey::Latency(Statistic::Percentile(quantile), metric) => {
                 let row = run.latency.row(metric);
                 row.map_or((None, None), |row| row.percentile(quantile).best_interval())
             }

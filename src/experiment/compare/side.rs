@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, Objective, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Objective, Summary};
 use crate::experiment::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
@@ -109,7 +109,7 @@ impl Side {
     }
 
     /// The figure `subject` of each run that counts.
-    pub(super) fn figures(&self, subject: Subject) -> Vec<Option<Figure>> {
+    pub(super) fn figures(&self, subject: FigureKey) -> Vec<Option<Figure>> {
         self.runs.iter().map(|run| subject.read(run)).collect()
     }
 

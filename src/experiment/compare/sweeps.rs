@@ -7,7 +7,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
-use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
 use crate::experiment::{
     AcrossRuns, Begun, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
 };
@@ -229,9 +229,9 @@ impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
-        let row = |(subject, read): (Subject, Read)| {
+        let row = |(subject, read): (FigureKey, Read)| {
             // Beyond saturation a latency depends on how long the run was, and tells nothing of the server.
-            if saturated && matches!(subject, Subject::Latency(..)) {
+            if saturated && matches!(subject, FigureKey::Latency(..)) {
                 return None;
             }
             let sampled = |point: &SweepPoint| {
@@ -280,9 +280,9 @@ type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.
-const READ: [(Subject, Read); 14] = {
-    const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-        Subject::Latency(Statistic::Percentile(quantile), metric)
+const READ: [(FigureKey, Read); 14] = {
+    const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+        FigureKey::Latency(Statistic::Percentile(quantile), metric)
     }
     [
         (percentile(Quantile::P50, Metric::Ttft), |figures| figures.ttft_p50_ms.as_ref()),
@@ -292,11 +292,11 @@ const READ: [(Subject, Read); 14] = {
         (percentile(Quantile::P99, Metric::Tpot), |figures| figures.tpot_p99_ms.as_ref()),
         (percentile(Quantile::P50, Metric::E2e), |figures| figures.e2e_p50_ms.as_ref()),
         (percentile(Quantile::P99, Metric::E2e), |figures| figures.e2e_p99_ms.as_ref()),
-        (Subject::Rate(Flow::CompletedRequests), |figures| figures.completed_requests_per_s.as_ref()),
-        (Subject::Rate(Flow::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
-        (Subject::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
-        (Subject::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
-        (Subject::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
+        (FigureKey::Rate(Flow::CompletedRequests), |figures| figures.completed_requests_per_s.as_ref()),
+        (FigureKey::Rate(Flow::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
+        (FigureKey::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
+        (FigureKey::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
+        (FigureKey::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
         (percentile(Quantile::P95, Metric::Tpot), |figures| figures.tpot_p95_ms.as_ref()),
         (percentile(Quantile::P95, Metric::E2e), |figures| figures.e2e_p95_ms.as_ref()),
     ]

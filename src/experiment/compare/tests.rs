@@ -273,7 +273,7 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 #[test]
 fn what_would_be_seen_of_a_share_is_told_in_points() {
     use super::row::Sampled;
-    use crate::analysis::{Flow, Share, Subject};
+    use crate::analysis::{FigureKey, Flow, Share};
     let sampled = |values: [f64; 3]| Sampled {
         level: Level { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
         figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),
@@ -283,7 +283,7 @@ fn what_would_be_seen_of_a_share_is_told_in_points() {
         Row::of(subject, &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
     };
     let (share, rate) =
-        (detectable(Subject::Share(Share::SloAttainment)), detectable(Subject::Rate(Flow::Goodput)));
+        (detectable(FigureKey::Share(Share::SloAttainment)), detectable(FigureKey::Rate(Flow::Goodput)));
     assert!((share / rate - 0.5).abs() < 1e-9, "half of 0.5 is a quarter: {share}, {rate}");
 }
 

@@ -7,7 +7,7 @@ use super::facts::Facts;
 use super::foreign::AnySide;
 use super::side::Side;
 use crate::analysis::LoadForm;
-use crate::foreign::Cap;
+use crate::foreign::ConcurrencyCap;
 use crate::workload::ArrivalPattern;
 
 /// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
@@ -46,7 +46,7 @@ impl AnySide {
                     (
                         Condition::Limits,
                         "max_concurrency",
-                        Some(cap.map_or(Cap::Uncapped, Cap::At).to_string()),
+                        Some(cap.map_or(ConcurrencyCap::Uncapped, ConcurrencyCap::At).to_string()),
                     ),
                 ]
             }

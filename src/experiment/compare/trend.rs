@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::row::{Level, SIGNIFICANT, SUBJECTS};
 use super::side::Side;
-use crate::analysis::Subject;
+use crate::analysis::FigureKey;
 use crate::analysis::statistics::{holm, mean, slope, slope_p};
 
 /// Fewer make no trend.
@@ -30,7 +30,7 @@ pub struct TrendLine {
     pub figure: String,
     /// What it is.
     #[serde(skip)]
-    pub subject: Subject,
+    pub subject: FigureKey,
     /// What it was, in the order of time.
     pub levels: Vec<Level>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
@@ -75,7 +75,7 @@ impl Trend {
 }
 
 impl TrendLine {
-    fn of(subject: Subject, levels: Vec<Level>) -> Option<Self> {
+    fn of(subject: FigureKey, levels: Vec<Level>) -> Option<Self> {
         let known: Vec<(f64, f64)> =
             levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();

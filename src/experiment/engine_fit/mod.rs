@@ -27,7 +27,7 @@ use self::rows::Row;
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::record::RunLog;
-use crate::simulator::{BadFleet, Engine, Fleet, InstanceConfig};
+use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
 
 /// Sections of the equations, each of which is left out once to say how sure a cost is.
 const SECTIONS: usize = 10;
@@ -87,7 +87,7 @@ pub struct FittedCost {
 
 #[derive(Clone, Debug, PartialEq)]
 struct FittedEngine {
-    config: InstanceConfig,
+    config: BatchingConfig,
     front_end: Duration,
 }
 
@@ -114,7 +114,7 @@ impl EngineFit {
     /// # Errors
     ///
     /// When the runs tell too little.
-    pub fn of(runs: &[MeasuredRun], base: &InstanceConfig, family: &Family) -> Result<Self, CannotFit> {
+    pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &Family) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<Row>> =
             runs.iter().map(|run| rows::rows(&run.log, base.limits.max_num_batched_tokens)).collect();
         let all: Vec<Row> = rows.iter().flatten().cloned().collect();
@@ -192,20 +192,20 @@ impl EngineFit {
     #[must_use]
     pub fn applied_to(&self, fleet: &Fleet) -> Fleet {
         let FittedEngine { config, front_end } = &self.engine;
-        let engine = Engine::Batching(Box::new(config.clone()));
+        let engine = EngineModel::Batching(Box::new(config.clone()));
         Fleet { engine, front_end: *front_end, ..fleet.clone() }
     }
 }
 
 impl FittedEngine {
-    fn new(base: &InstanceConfig, family: &Family, costs: &Costs) -> Self {
-        let config = InstanceConfig { step_time: family.step_time(costs), ..base.clone() };
+    fn new(base: &BatchingConfig, family: &Family, costs: &Costs) -> Self {
+        let config = BatchingConfig { step_time: family.step_time(costs), ..base.clone() };
         let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
         Self { config, front_end }
     }
 
     fn fleet(&self) -> Fleet {
-        let fleet = Fleet::of_one(Engine::Batching(Box::new(self.config.clone())), self.config.seed);
+        let fleet = Fleet::of_one(EngineModel::Batching(Box::new(self.config.clone())), self.config.seed);
         Fleet { front_end: self.front_end, ..fleet }
     }
 

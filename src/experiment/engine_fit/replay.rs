@@ -6,7 +6,9 @@ use crate::clock::Timestamp;
 use crate::record::{
     Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog, TokenSource, Turn, Usage,
 };
-use crate::simulator::{BLOCK_SIZE, BadFleet, Driver, End, Fleet, History, Job, JobId, Prefix, urgency};
+use crate::simulator::{
+    BLOCK_SIZE, BadFleet, Driver, Fleet, Job, JobEnd, JobHistory, JobId, PrefixHashes, urgency,
+};
 
 /// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
 /// had. A request that failed in the run is left out: nobody knows what it cost.
@@ -26,7 +28,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let mut server = fleet.server()?;
     let mut driver = Driver::new(&mut *server);
     let mut records = Vec::new();
-    let mut keep = |history: History| {
+    let mut keep = |history: JobHistory| {
         if let Some(record) = by_id.get(&history.job.0) {
             records.push(answered(record, history, end));
         }
@@ -68,28 +70,28 @@ fn job(record: &RequestRecord) -> Job {
 }
 
 /// What its prompt has in common with others: a shared prefix, the turns before it.
-fn prefix(record: &RequestRecord) -> Prefix {
+fn prefix(record: &RequestRecord) -> PrefixHashes {
     let model = u64::from(record.model.unwrap_or(0));
-    let begins = record.prefix.map_or_else(Prefix::default, |shared| {
+    let begins = record.prefix.map_or_else(PrefixHashes::default, |shared| {
         let group = model << 48 | u64::from(record.class) << 32 | u64::from(shared.number);
-        Prefix::of_group(group, shared.tokens / BLOCK_SIZE)
+        PrefixHashes::of_group(group, shared.tokens / BLOCK_SIZE)
     });
     let Some(turn) = record.turn else { return begins };
     let whole = record.input_tokens_asked.saturating_add(record.output_tokens_asked) / BLOCK_SIZE;
     begins.continued(whole, Turn::index_of(turn.session, turn.begun))
 }
 
-fn answered(record: &RequestRecord, history: History, end: Timestamp) -> RequestRecord {
-    let History { cached_tokens, chunks, end: ending, .. } = history;
+fn answered(record: &RequestRecord, history: JobHistory, end: Timestamp) -> RequestRecord {
+    let JobHistory { cached_tokens, chunks, end: ending, .. } = history;
     let tokens = chunks.tokens();
-    let finished = ending == End::Finished;
+    let finished = ending == JobEnd::Finished;
     let (ended, outcome) = match ending {
-        End::Finished => (chunks.last_at().unwrap_or(end), Outcome::Completed),
-        End::Rejected(reject) => (
+        JobEnd::Finished => (chunks.last_at().unwrap_or(end), Outcome::Completed),
+        JobEnd::Rejected(reject) => (
             record.scheduled,
             Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())),
         ),
-        End::Unfinished => (end, Outcome::Censored),
+        JobEnd::Unfinished => (end, Outcome::Censored),
     };
     let usage = finished.then(|| Usage {
         prompt_tokens: record.prompt_tokens(),

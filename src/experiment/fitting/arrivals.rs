@@ -2,7 +2,7 @@
 
 use super::ArrivalFit;
 use crate::analysis::fit::{GapFit, GapLaw, Stretch, fit_gaps, rate_course};
-use crate::workload::{ArrivalPattern, Stage};
+use crate::workload::{ArrivalPattern, RateStage};
 
 /// Gamma and Weibull shapes that a workload may have.
 const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
@@ -61,7 +61,7 @@ fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> Arr
 fn stages(course: &[Stretch]) -> ArrivalPattern {
     let stage = |stretch: &Stretch| {
         let rate = stretch.arrivals as f64 / stretch.seconds;
-        Stage { duration_s: stretch.seconds, from_rate_per_s: rate, to_rate_per_s: rate }
+        RateStage { duration_s: stretch.seconds, from_rate_per_s: rate, to_rate_per_s: rate }
     };
     ArrivalPattern::Stages { stages: course.iter().map(stage).collect() }
 }

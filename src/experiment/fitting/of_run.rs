@@ -8,7 +8,7 @@ use super::FitError;
 use super::spec::{FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::seconds;
 use crate::clock::Timestamp;
-use crate::generator::Traced;
+use crate::generator::RequestTrace;
 use crate::record::{RequestRecord, RunLog};
 use crate::workload::{ArrivalPattern, WorkloadSpec, as_name};
 
@@ -66,7 +66,7 @@ fn refuse(log: &RunLog, path: &str) -> Result<(), FitError> {
 /// What a workload fitted to the run cannot say of it.
 fn given_up(log: &RunLog) -> Vec<String> {
     let WorkloadSpec { arrival, classes, .. } = &log.header.workload;
-    let mut notes: Vec<String> = Traced::unkept_blocks(log).into_iter().collect();
+    let mut notes: Vec<String> = RequestTrace::unkept_blocks(log).into_iter().collect();
     if matches!(arrival, ArrivalPattern::ByClass { .. }) {
         notes.push(
             "each class of the run had arrivals of its own; those of the fit are one process for all, of which classes \

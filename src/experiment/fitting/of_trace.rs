@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::spec::{FittedWorkload, assemble, class_fit};
 use super::{ClassFit, FitError, prefixes};
 use crate::analysis::wording::percent;
-use crate::generator::{Traced, TracedRequest};
+use crate::generator::{RequestTrace, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};
 
 /// Most tenants and models that are taken over by name.
@@ -15,7 +15,11 @@ const MOST_NAMES: usize = 1_000;
 
 /// Fits the slice of a trace, read as `traced`: a class for each of its kinds, with its priorities, tenants, models and
 /// the prefixes that its blocks tell.
-pub fn fit_trace(trace: &Trace, found: &TraceFindings, traced: &Traced) -> Result<FittedWorkload, FitError> {
+pub fn fit_trace(
+    trace: &Trace,
+    found: &TraceFindings,
+    traced: &RequestTrace,
+) -> Result<FittedWorkload, FitError> {
     let mut notes = Vec::new();
     let mut spec = Map::new();
     let senders = named(traced.requests.iter().map(|request| request.tenant.as_deref().map(as_name)));

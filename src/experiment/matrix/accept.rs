@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{Objective, ObjectivePreset};
-use crate::workload::reading::{Allowed, Place};
+use crate::workload::reading::{Allowed, SpecValue};
 
 /// A cost.
 const COST: Allowed = Allowed::above(0.0, 1e12);
@@ -39,7 +39,7 @@ pub enum StopWhen {
 }
 
 impl Accept {
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a contract", |fields| {
             let objectives = fields.optional("objectives", Vec::new(), |place| {
                 Some(place.list(objectives)?.into_iter().flatten().collect())
@@ -75,7 +75,7 @@ impl Accept {
 }
 
 /// An objective, or those that a preset stands for.
-fn objectives(place: Place<'_>) -> Option<Vec<Objective>> {
+fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
     let text = place.text()?;
     let texts = ObjectivePreset::named(&text).map_or(vec![text], |preset| preset.objectives().to_vec());
     let read = |text: &String| {

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use super::settings::{PrefixReuse, RATE, Settings, Spacing, TOKENS, USERS};
-use crate::workload::reading::{Fields, Place};
+use crate::workload::reading::{Fields, SpecValue};
 
 /// Most rows that axes may make.
 const MOST_ROWS: usize = 1_000;
@@ -24,7 +24,7 @@ pub(super) enum Axes {
 
 impl Axes {
     /// Reads the axes and makes their rows over `defaults`.
-    pub(super) fn read(self, place: Place<'_>, defaults: &Settings) -> Option<Vec<Row>> {
+    pub(super) fn read(self, place: SpecValue<'_>, defaults: &Settings) -> Option<Vec<Row>> {
         let what = match self {
             Self::Grid => "a grid",
             Self::OneAtATime => "a table of variables that change one at a time",
@@ -62,7 +62,7 @@ impl Axes {
 
     /// Every axis that is given, in the order of the fields.
     fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
-        let tokens = |place: Place<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
+        let tokens = |place: SpecValue<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
         let workloads = axis(fields, "workload", |place| {
             let name = place.said()?;
             Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
@@ -127,7 +127,7 @@ impl Axes {
 fn axis(
     fields: &mut Fields<'_>,
     name: &'static str,
-    read: impl Fn(Place<'_>) -> Option<(String, Settings)>,
+    read: impl Fn(SpecValue<'_>) -> Option<(String, Settings)>,
 ) -> Option<Axis> {
     fields.optional(name, Vec::new(), |place| {
         let values = place.list(&read)?;

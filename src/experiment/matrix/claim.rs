@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::analysis::{Comparison, Objective, Subject};
-use crate::workload::reading::Place;
+use crate::analysis::{Comparison, FigureKey, Objective};
+use crate::workload::reading::SpecValue;
 
 /// A claim about a row.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,7 +24,7 @@ pub enum ClaimKind {
     /// A figure stands so to another row's: below, say, half of it.
     Ratio {
         /// The figure.
-        subject: Subject,
+        subject: FigureKey,
         /// On which side of `factor` times the other row's it lies.
         comparison: Comparison,
         /// The factor.
@@ -35,7 +35,7 @@ pub enum ClaimKind {
     /// A figure is as good as another row's.
     Within {
         /// The figure.
-        subject: Subject,
+        subject: FigureKey,
         /// The ratio of the two lies between 1 − this and 1 + this.
         share: f64,
         /// The other row.
@@ -88,7 +88,7 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
         let share = positive(share)
             .filter(|percent| *percent < 100.0)
             .ok_or_else(|| format!("`{share}%` is not a percentage between 0 and 100"))?;
-        let (subject, other) = (Subject::parse(figure.trim())?, Reference::parse(other)?);
+        let (subject, other) = (FigureKey::parse(figure.trim())?, Reference::parse(other)?);
         return Ok(ClaimKind::Within { subject, share: share / 100.0, other });
     }
     let Some(at) = text.find(['<', '>']) else {
@@ -103,7 +103,7 @@ fn parse(text: &str) -> Result<ClaimKind, String> {
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())?;
         return Ok(ClaimKind::Bound(objective));
     };
-    Ok(ClaimKind::Ratio { subject: Subject::parse(figure.trim())?, comparison, factor, other })
+    Ok(ClaimKind::Ratio { subject: FigureKey::parse(figure.trim())?, comparison, factor, other })
 }
 
 /// `1.5 x A`, `150% of A` or `A`; `None` for a bound.
@@ -150,7 +150,7 @@ impl Reference {
 
 impl Claim {
     /// Reads one.
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         let text = place.text()?;
         text.parse().map_err(|error: ClaimError| place.complain(&error.to_string())).ok()
     }

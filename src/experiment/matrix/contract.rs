@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::accept::Accept;
 use super::measured::RowFigures;
 use super::variant::Variant;
-use crate::analysis::{Flow, Objective, Status, Subject, Summary};
+use crate::analysis::{FigureKey, Flow, Objective, Status, Summary};
 use crate::experiment::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -87,7 +87,7 @@ pub(super) struct Cost {
 impl Cost {
     /// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
     pub(super) fn of(variant: &Variant, figures: &RowFigures) -> Option<Self> {
-        let per_s = figures.figure(Subject::Rate(Flow::OutputTokens))?;
+        let per_s = figures.figure(FigureKey::Rate(Flow::OutputTokens))?;
         let value = per_s.value.filter(|rate| *rate > 0.0)?;
         let (least, most) = per_s.interval().unwrap_or((value, value));
         let per_hour = variant.server.cost_per_hour()?;

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
 use crate::experiment::repeats::RepeatsExperiment;
 use crate::workload::SpecError;
-use crate::workload::reading::{Fields, Given, Mistakes, Place, nearest, parse_json, parse_toml};
+use crate::workload::reading::{Fields, Given, Mistakes, SpecValue, nearest, parse_json, parse_toml};
 
 /// The table that is embedded in the program, by its name.
 const EXAMPLE: (&str, &str) =
@@ -89,13 +89,13 @@ impl Experiments {
     ) -> Result<Self, SpecError> {
         let node = node.map_err(|mistakes| mistakes.into_error(origin))?;
         let mistakes = Mistakes::default();
-        match Self::read(Place::root(&node, &mistakes)) {
+        match Self::read(SpecValue::root(&node, &mistakes)) {
             Some(read) if mistakes.is_empty() => Ok(read),
             _ => Err(mistakes.into_error(origin)),
         }
     }
 
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a table of experiments", |fields| {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());

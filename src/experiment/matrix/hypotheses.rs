@@ -2,7 +2,7 @@
 
 use super::claim::{Claim, Reference};
 use super::row::Row;
-use crate::workload::reading::{Fields, Place};
+use crate::workload::reading::{Fields, SpecValue};
 
 /// A question and a hypothesis for every row whose name fits.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Expected {
 
 impl Expected {
     /// Reads one.
-    pub(super) fn read(place: Place<'_>) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a hypothesis", |fields| {
             let rows = fields.required("rows", |place| place.list(|place| place.said()));
             let question = fields.optional("question", None, |place| place.said().map(Some));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
 use crate::experiment::AcrossRuns;
 
 /// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
@@ -26,13 +26,13 @@ pub struct Measured {
 impl Measured {
     /// The figure `subject` of `runs`; `None` where no run has it.
     #[must_use]
-    pub fn of(subject: Subject, runs: &[&Summary]) -> Option<Self> {
+    pub fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
         let figures: Vec<Option<Figure>> = runs.iter().map(|run| subject.read(run)).collect();
         if figures.iter().all(Option::is_none) {
             return None;
         }
         let mark = Mark::gravest(runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark));
-        let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
+        let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
         let across = AcrossRuns::of_figures(&figures, most);
         let (low, high) = match runs {
             [run] => interval_of_run(subject, run),
@@ -56,31 +56,31 @@ impl Measured {
 }
 
 /// What a single run says of how sure a figure of its own is.
-fn interval_of_run(subject: Subject, run: &Summary) -> (Option<f64>, Option<f64>) {
-    let Subject::Latency(Statistic::Percentile(quantile), metric) = subject else { return (None, None) };
+fn interval_of_run(subject: FigureKey, run: &Summary) -> (Option<f64>, Option<f64>) {
+    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = subject else { return (None, None) };
     run.latency.row(metric).map_or((None, None), |row| row.percentile(quantile).best_interval())
 }
 
 const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 const QUANTILES: [(Quantile, &str); 3] =
     [(Quantile::P50, "p50"), (Quantile::P95, "p95"), (Quantile::P99, "p99")];
-const OTHERS: [(&str, Subject); 5] = [
-    ("completed_requests_per_s", Subject::Rate(Flow::CompletedRequests)),
-    ("output_tokens_per_s", Subject::Rate(Flow::OutputTokens)),
-    ("goodput_per_s", Subject::Rate(Flow::Goodput)),
-    ("slo_attainment", Subject::Share(Share::SloAttainment)),
-    ("error_rate", Subject::Share(Share::Errors)),
+const OTHERS: [(&str, FigureKey); 5] = [
+    ("completed_requests_per_s", FigureKey::Rate(Flow::CompletedRequests)),
+    ("output_tokens_per_s", FigureKey::Rate(Flow::OutputTokens)),
+    ("goodput_per_s", FigureKey::Rate(Flow::Goodput)),
+    ("slo_attainment", FigureKey::Share(Share::SloAttainment)),
+    ("error_rate", FigureKey::Share(Share::Errors)),
 ];
 
 /// The figures that a table of experiments follows, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowFigures(Vec<(String, Subject, Measured)>);
+pub struct RowFigures(Vec<(String, FigureKey, Measured)>);
 
 impl RowFigures {
     pub(super) fn of(runs: &[&Summary]) -> Self {
         let latencies = LATENCIES.into_iter().flat_map(|metric| {
             QUANTILES.map(|(quantile, name)| {
-                (format!("{metric}_{name}_ms"), Subject::Latency(Statistic::Percentile(quantile), metric))
+                (format!("{metric}_{name}_ms"), FigureKey::Latency(Statistic::Percentile(quantile), metric))
             })
         });
         let others = OTHERS.map(|(name, subject)| (name.to_owned(), subject));
@@ -94,7 +94,7 @@ impl RowFigures {
 
     /// One of them.
     #[must_use]
-    pub fn figure(&self, subject: Subject) -> Option<&Measured> {
+    pub fn figure(&self, subject: FigureKey) -> Option<&Measured> {
         self.0.iter().find(|(_, of, _)| *of == subject).map(|(_, _, figure)| figure)
     }
 }

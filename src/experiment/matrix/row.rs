@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::claim::{Claim, ClaimKind};
 use super::settings::Settings;
 use crate::analysis::Objective;
-use crate::workload::reading::Place;
+use crate::workload::reading::SpecValue;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -34,7 +34,7 @@ impl Row {
     }
 
     /// Reads one; what it does not say is as in `defaults`.
-    pub(super) fn read(place: Place<'_>, defaults: &Settings) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>, defaults: &Settings) -> Option<Self> {
         place.table("a row", |fields| {
             let name = fields.required("name", |place| place.name());
             let question = fields.optional("question", None, |place| place.said().map(Some));

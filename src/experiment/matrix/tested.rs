@@ -12,7 +12,7 @@ use super::claim::{Claim, ClaimKind};
 use super::measured::Measured;
 use super::variable::Variable;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
-use crate::analysis::{Mark, Objective, Status, Subject, Summary};
+use crate::analysis::{FigureKey, Mark, Objective, Status, Summary};
 use crate::experiment::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -177,7 +177,7 @@ impl Claim {
 
     fn of_ratio(
         &self,
-        subject: Subject,
+        subject: FigureKey,
         runs: &[&Summary],
         other: &[&Summary],
         judge: impl Fn(f64, f64) -> Standing,

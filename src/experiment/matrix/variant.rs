@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::engine::Dialect;
 use crate::record::DeploymentFacts;
-use crate::workload::reading::{Allowed, Fields, Place};
+use crate::workload::reading::{Allowed, Fields, SpecValue};
 
 /// A wait or a time limit in seconds.
 const WAIT: Allowed = Allowed::above(0.0, 86_400.0);
@@ -152,7 +152,7 @@ impl ServerSettings {
 }
 
 /// The name of an engine that is known.
-fn engine(place: Place<'_>) -> Option<String> {
+fn engine(place: SpecValue<'_>) -> Option<String> {
     let known = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
     place.choice(&known).map(|dialect| dialect.name().to_owned())
 }
@@ -172,7 +172,7 @@ impl Variant {
     pub(super) const ALONE: &'static str = "server";
 
     /// Reads one; what it does not say is as in `common`.
-    pub(super) fn read(place: Place<'_>, common: &ServerSettings) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>, common: &ServerSettings) -> Option<Self> {
         place.table("a variant", |fields| {
             let name = fields.required("name", |place| place.name());
             let server = ServerSettings::read(fields);

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
-use crate::analysis::{Figure, Mark, Objective, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Mark, Objective, Summary};
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
@@ -63,7 +63,7 @@ pub enum Unresolvable {
 
 impl AcrossRuns {
     /// The figure `subject` of each of the `runs`; `None` where no run has it.
-    pub(super) fn of(subject: Subject, runs: &[&Summary]) -> Option<Self> {
+    pub(super) fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
         Self::told_by(subject, runs, |run| subject.read(run), |run| subject.mark(run))
     }
 
@@ -73,7 +73,7 @@ impl AcrossRuns {
     }
 
     fn told_by(
-        subject: Subject,
+        subject: FigureKey,
         runs: &[&Summary],
         read: impl Fn(&Summary) -> Option<Figure>,
         mark: impl Fn(&Summary) -> Option<(Mark, u64)>,
@@ -83,7 +83,7 @@ impl AcrossRuns {
             return None;
         }
         let gravest = Mark::gravest(runs.iter().filter_map(|run| mark(run)).map(|(mark, _)| mark));
-        let most = if matches!(subject, Subject::Share(_)) { 1.0 } else { f64::INFINITY };
+        let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
         Some(Self { mark: gravest, ..Self::of_figures(&figures, most) })
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::AcrossRuns;
-use crate::analysis::{Flow, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic, Summary};
 
 /// What is asked of each latency.
 const STATISTICS: [(&str, Statistic); 6] = [
@@ -33,22 +33,22 @@ const SHARES: [(&str, Share); 6] = [
 
 /// Figures over several runs. One that no run has is absent.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figures(Vec<(Subject, AcrossRuns)>);
+pub struct Figures(Vec<(FigureKey, AcrossRuns)>);
 
 impl Figures {
     pub(super) fn of(runs: &[&Summary]) -> Self {
         let latencies = Metric::ALL
             .into_iter()
-            .flat_map(|metric| STATISTICS.map(|(_, statistic)| Subject::Latency(statistic, metric)));
-        let flows = FLOWS.into_iter().map(|(_, flow)| Subject::Rate(flow));
-        let shares = SHARES.into_iter().map(|(_, share)| Subject::Share(share));
+            .flat_map(|metric| STATISTICS.map(|(_, statistic)| FigureKey::Latency(statistic, metric)));
+        let flows = FLOWS.into_iter().map(|(_, flow)| FigureKey::Rate(flow));
+        let shares = SHARES.into_iter().map(|(_, share)| FigureKey::Share(share));
         let subjects = latencies.chain(flows).chain(shares);
         Self(subjects.filter_map(|subject| Some((subject, AcrossRuns::of(subject, runs)?))).collect())
     }
 
     /// One of them.
     #[must_use]
-    pub fn figure(&self, subject: Subject) -> Option<&AcrossRuns> {
+    pub fn figure(&self, subject: FigureKey) -> Option<&AcrossRuns> {
         self.0.iter().find(|(of, _)| *of == subject).map(|(_, figure)| figure)
     }
 }
@@ -74,7 +74,7 @@ struct Shares<'a>(&'a Figures);
 impl Serialize for Latencies<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of = |metric: Metric| {
-            let known = self.0.0.iter().any(|(of, _)| matches!(of, Subject::Latency(_, m) if *m == metric));
+            let known = self.0.0.iter().any(|(of, _)| matches!(of, FigureKey::Latency(_, m) if *m == metric));
             (metric.name(), known.then_some(Statistics(self.0, metric)))
         };
         serializer.collect_map(Metric::ALL.map(of))
@@ -85,20 +85,20 @@ impl Serialize for Statistics<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(figures, metric) = self;
         serializer.collect_map(
-            STATISTICS.map(|(key, statistic)| (key, figures.figure(Subject::Latency(statistic, *metric)))),
+            STATISTICS.map(|(key, statistic)| (key, figures.figure(FigureKey::Latency(statistic, *metric)))),
         )
     }
 }
 
 impl Serialize for Flows<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(FLOWS.map(|(key, flow)| (key, self.0.figure(Subject::Rate(flow)))))
+        serializer.collect_map(FLOWS.map(|(key, flow)| (key, self.0.figure(FigureKey::Rate(flow)))))
     }
 }
 
 impl Serialize for Shares<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(SHARES.map(|(key, share)| (key, self.0.figure(Subject::Share(share)))))
+        serializer.collect_map(SHARES.map(|(key, share)| (key, self.0.figure(FigureKey::Share(share)))))
     }
 }
 

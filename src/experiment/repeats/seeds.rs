@@ -1,6 +1,6 @@
 //! The seeds of runs that are repeated.
 
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::record::Repeat;
 use crate::workload::WorkloadSpec;
 
@@ -8,7 +8,7 @@ use crate::workload::WorkloadSpec;
 /// the branch with the run's number of the stream `repeats` under `first`. 53 bits, so that no reader of JSON rounds it.
 #[must_use]
 pub fn seed_of_run(first: u64, run: u64) -> u64 {
-    if run <= 1 { first } else { Stream::named(first, "repeats").branch(run).bits() >> 11 }
+    if run <= 1 { first } else { RandomStream::named(first, "repeats").branch(run).bits() >> 11 }
 }
 
 /// The workloads of `runs` runs of `spec`, which differ in their seeds alone, each with its place among them; a single

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::{AcrossJudgement, Figures};
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
-    Check, CheckOutcome, Figure, Flow, Metric, Objective, Quantile, Rule, Statistic, Subject, Summary,
+    Check, CheckOutcome, Figure, FigureKey, Flow, Metric, Objective, Quantile, Rule, Statistic, Summary,
     counts_over_runs,
 };
 use crate::experiment::{Diagnosis, JointDiagnosis};
@@ -278,7 +278,9 @@ fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) ->
 impl RepeatedRun {
     fn of(repeat: Repeat, run: &Summary) -> Self {
         let ttft = |quantile| {
-            Subject::Latency(Statistic::Percentile(quantile), Metric::Ttft).read(run).and_then(Figure::exact)
+            FigureKey::Latency(Statistic::Percentile(quantile), Metric::Ttft)
+                .read(run)
+                .and_then(Figure::exact)
         };
         Self {
             number: repeat.number,
@@ -291,7 +293,7 @@ impl RepeatedRun {
             completed: run.requests.completed,
             ttft_p50_ms: ttft(Quantile::P50),
             ttft_p99_ms: ttft(Quantile::P99),
-            goodput_per_s: Subject::Rate(Flow::Goodput).read(run).and_then(Figure::exact),
+            goodput_per_s: FigureKey::Rate(Flow::Goodput).read(run).and_then(Figure::exact),
         }
     }
 }

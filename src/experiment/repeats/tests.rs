@@ -3,13 +3,13 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
-    CheckOutcome, Figure, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Subject, Summary,
+    CheckOutcome, Figure, FigureKey, Flow, Mark, Metric, Objective, Quantile, Statistic, Status, Summary,
     summarise,
 };
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
 
-const P50_TTFT: Subject = Subject::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
+const P50_TTFT: FigureKey = FigureKey::Latency(Statistic::Percentile(Quantile::P50), Metric::Ttft);
 
 fn figures(figures: &[Option<Figure>]) -> AcrossRuns {
     AcrossRuns::of_figures(figures, f64::INFINITY)
@@ -169,9 +169,9 @@ fn runs_are_joined_in_their_order() {
     let ttft = repeats.figures.figure(P50_TTFT).unwrap();
     assert_eq!(ttft.values, [100.0, 120.0, 110.0, 90.0, 80.0].map(Some));
     assert!(near(ttft.mean, 100.0) && near(ttft.std, 250_f64.sqrt()));
-    let p99 = repeats.figures.figure(Subject::Latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
+    let p99 = repeats.figures.figure(FigureKey::Latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
     assert_eq!(p99.unwrap().mark, Some(Mark::TooFewSamples), "four samples in each run");
-    assert!(near(repeats.figures.figure(Subject::Rate(Flow::Goodput)).unwrap().mean, 4.0));
+    assert!(near(repeats.figures.figure(FigureKey::Rate(Flow::Goodput)).unwrap().mean, 4.0));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
     let joint = |stretch: fn(f64) -> f64| {
         let runs: Vec<_> = (1..=2)
             .map(|number| {
-                let mut stream = crate::random::Stream::named(number, "gaps");
+                let mut stream = crate::random::RandomStream::named(number, "gaps");
                 let mut last = 0.0;
                 let drawn: Vec<f64> = (0..700)
                     .map(|_| {

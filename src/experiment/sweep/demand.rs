@@ -1,7 +1,7 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
 use super::Trial;
-use crate::analysis::{Comparison, Objective, Share, Statistic, Subject};
+use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
 ///
@@ -57,23 +57,25 @@ impl Demand {
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
         let (scale, limit) = match (objective.subject, below) {
-            (Subject::Rate(_), _) => {
+            (FigureKey::Rate(_), _) => {
                 return refused(
                     "a flow rises with the load before it falls; demand a latency or a share, such as \
                      `slo_attainment > 95%`",
                 );
             }
-            (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
+            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
                 (Scale::Share, 1.0 - bound)
             }
-            (Subject::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => (Scale::Share, bound),
-            (Subject::Latency(Statistic::Percentile(quantile), metric), true)
+            (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
+                (Scale::Share, bound)
+            }
+            (FigureKey::Latency(Statistic::Percentile(quantile), metric), true)
                 if metric.is_one_per_request() =>
             {
                 (Scale::Share, 1.0 - quantile.fraction())
             }
-            (Subject::Latency(..), true) => (Scale::Magnitude, bound),
-            (Subject::Latency(..) | Subject::Share(_), _) => {
+            (FigureKey::Latency(..), true) => (Scale::Magnitude, bound),
+            (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
@@ -99,8 +101,8 @@ impl Demand {
         };
         let judged = trial.judged.get(place)?;
         let figure = match (objective.subject, self.scale) {
-            (Subject::Latency(..), Scale::Share) => judged.over_share?,
-            (Subject::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
+            (FigureKey::Latency(..), Scale::Share) => judged.over_share?,
+            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
                 1.0 - judged.value?
             }
             // What was cut off is at least that, which is what an overloaded server shows.

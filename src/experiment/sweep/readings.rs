@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject, Summary};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
 use crate::experiment::AcrossRuns;
 
 /// A figure of one run, with its reservation.
@@ -13,7 +13,7 @@ struct Reading {
 }
 
 impl Reading {
-    fn of(subject: Subject, run: &Summary) -> Option<Self> {
+    fn of(subject: FigureKey, run: &Summary) -> Option<Self> {
         Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
     }
 
@@ -90,9 +90,9 @@ pub struct PointFigures {
 impl Readings {
     pub(super) fn of(run: &Summary) -> Self {
         let percentile =
-            |metric, quantile| Reading::of(Subject::Latency(Statistic::Percentile(quantile), metric), run);
-        let rate = |flow| Reading::of(Subject::Rate(flow), run);
-        let share = |share| Reading::of(Subject::Share(share), run);
+            |metric, quantile| Reading::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run);
+        let rate = |flow| Reading::of(FigureKey::Rate(flow), run);
+        let share = |share| Reading::of(FigureKey::Share(share), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),

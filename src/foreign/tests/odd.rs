@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{changed_run, figure, is_refused, mean, near, problem, raw, run};
 use crate::analysis::Metric;
-use crate::foreign::{Cap, ForeignConditions};
+use crate::foreign::run::{ConcurrencyCap, ForeignConditions};
+use crate::foreign::tests::{changed_run, figure, is_refused, mean, near, problem, raw, run};
 
 /// The places of the requests of a sample that succeeded.
 fn succeeded(file: &Value) -> Vec<usize> {
@@ -107,7 +107,7 @@ fn arrivals_and_caps_are_what_was_asked_for() {
     let told = |told: &ForeignConditions| {
         (told.arrival.clone().unwrap_or_default(), told.rate_per_s, told.burstiness, told.max_concurrency)
     };
-    let uncapped = Some(Cap::Uncapped);
+    let uncapped = Some(ConcurrencyCap::Uncapped);
     for (changes, wanted) in [
         (vec![("burstiness", json!(0.3))], ("gamma", Some(20.0), Some(0.3), uncapped)),
         (vec![("burstiness", json!("Infinity"))], ("constant", Some(20.0), None, uncapped)),
@@ -118,7 +118,7 @@ fn arrivals_and_caps_are_what_was_asked_for() {
         ),
         (
             vec![("request_rate", json!("inf")), ("max_concurrency", json!(8))],
-            ("closed", None, None, Some(Cap::At(8))),
+            ("closed", None, None, Some(ConcurrencyCap::At(8))),
         ),
         (
             vec![("request_rate", json!("inf")), ("ramp_up_strategy", json!("linear"))],
@@ -134,7 +134,10 @@ fn arrivals_and_caps_are_what_was_asked_for() {
     let mut capped = raw("guidellm.json");
     capped["benchmarks"][0]["config"]["strategy"] = json!({"type_": "throughput", "max_concurrency": 8});
     let capped = changed_run(&capped).conditions;
-    assert_eq!((capped.arrival.as_deref(), capped.max_concurrency), (Some("closed"), Some(Cap::At(8))));
+    assert_eq!(
+        (capped.arrival.as_deref(), capped.max_concurrency),
+        (Some("closed"), Some(ConcurrencyCap::At(8)))
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::index::Index;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::workload::RowOrder;
 
 /// Rows in the order in which they are sent, without end: after the last comes the first again, or another shuffle.
@@ -18,7 +18,7 @@ pub(crate) struct RowDraws {
 #[derive(Clone, Debug)]
 struct Shuffle {
     rows: Vec<u32>,
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl Shuffle {
@@ -43,7 +43,7 @@ pub(crate) struct DrawnRow {
 }
 
 impl RowDraws {
-    pub(crate) fn new(index: Arc<Index>, order: RowOrder, stream: Stream) -> Self {
+    pub(crate) fn new(index: Arc<Index>, order: RowOrder, stream: RandomStream) -> Self {
         let shuffle = match order {
             RowOrder::File => None,
             RowOrder::Shuffled => Some(Box::new(Shuffle { rows: Vec::new(), stream })),

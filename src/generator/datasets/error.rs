@@ -1,8 +1,7 @@
-//! Why a file cannot be what prompts are taken from.
+//! Why a file or a folder cannot be what prompts are taken from, down to the row.
 
+use std::fmt;
 use std::path::PathBuf;
-
-use super::bad::BadRow;
 
 /// Why a file or a folder cannot be what prompts are taken from: what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]
@@ -116,4 +115,40 @@ pub enum DatasetError {
         /// What is possible, MiB.
         most: u64,
     },
+}
+
+/// A row that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadRow {
+    /// Its number in the file, from 1; lines without a row are not counted.
+    pub row: u64,
+    /// Line of the file, from 1.
+    pub line: u64,
+    /// Where in the line.
+    pub column: RowPosition,
+    /// What is wrong, and where that is not plain, the cure.
+    pub cause: String,
+}
+
+/// A place inside a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RowPosition {
+    /// The byte of the line, from 1.
+    Byte(u64),
+    /// The column of a CSV file, by its name.
+    Named(String),
+    /// The line as a whole.
+    Whole,
+}
+
+impl fmt::Display for BadRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {}, line {}", self.row, self.line)?;
+        match &self.column {
+            RowPosition::Byte(byte) => write!(f, ", column {byte}")?,
+            RowPosition::Named(name) => write!(f, ", column `{name}`")?,
+            RowPosition::Whole => {}
+        }
+        write!(f, ": {}", self.cause)
+    }
 }

@@ -9,8 +9,8 @@ use sha2::{Digest, Sha256};
 
 use super::error::DatasetError;
 use super::messages;
-use crate::generator::Prompt;
-use crate::random::Stream;
+use crate::generator::request::Prompt;
+use crate::random::RandomStream;
 use crate::units::hexadecimal;
 use crate::workload::{ImageFindings, Images};
 
@@ -63,7 +63,7 @@ impl ImageFolder {
     }
 
     /// The prompt with `count` pictures behind it, each drawn by itself.
-    pub(crate) fn beside(&self, prompt: Prompt, count: u16, stream: &mut Stream) -> Prompt {
+    pub(crate) fn beside(&self, prompt: Prompt, count: u16, stream: &mut RandomStream) -> Prompt {
         let Prompt::Text(text) = &prompt else { return prompt };
         let drawn: Vec<usize> = (0..count).map(|_| stream.below(self.urls.len() as u64) as usize).collect();
         let urls = drawn.iter().filter_map(|&image| self.urls.get(image)).map(String::as_str);

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Mutex, PoisonError};
 
-use super::json_list::Place;
-use super::parse::{Row, RowParser};
-use crate::generator::Prompt;
+use super::json_list::ItemPosition;
+use super::parse::{DatasetRow, RowParser};
+use crate::generator::request::Prompt;
 
 /// One row: where it lies and its lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct RowEntry {
     pub(super) offset: u64,
     pub(super) bytes: u32,
     /// Tokens of its prompt, as far as they could be counted.
@@ -23,7 +23,7 @@ pub(super) struct Entry {
 #[derive(Debug)]
 pub(crate) struct Index {
     pub(super) path: String,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<RowEntry>,
     pub(super) parser: RowParser,
     /// Seeked and read under the lock: by one thread in a run.
     pub(super) file: Mutex<File>,
@@ -59,7 +59,7 @@ impl Index {
         }
     }
 
-    fn read(&self, row: u64) -> io::Result<Row> {
+    fn read(&self, row: u64) -> io::Result<DatasetRow> {
         let entry = self.entries.get(row as usize).ok_or(io::ErrorKind::NotFound)?;
         let mut bytes = vec![0; entry.bytes as usize];
         {
@@ -67,7 +67,7 @@ impl Index {
             file.seek(SeekFrom::Start(entry.offset))?;
             file.read_exact(&mut bytes)?;
         }
-        let place = Place { offset: entry.offset, row: row + 1, ..Place::FIRST };
+        let place = ItemPosition { offset: entry.offset, row: row + 1, ..ItemPosition::FIRST };
         self.parser.parse(&bytes, place).map_err(|bad| io::Error::other(bad.to_string()))
     }
 }

@@ -7,7 +7,7 @@ pub(super) const LONGEST_ROW: usize = 64 << 20;
 
 /// Where an item begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ItemPosition {
     /// Bytes before it in the file.
     pub(super) offset: u64,
     /// Its line, from 1.
@@ -18,7 +18,7 @@ pub(super) struct Place {
     pub(super) row: u64,
 }
 
-impl Place {
+impl ItemPosition {
     /// The first item at the beginning of a file.
     pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1 };
 }
@@ -62,7 +62,7 @@ pub(super) struct JsonList<R> {
 
 impl<R: BufRead> JsonList<R> {
     pub(super) fn new(reader: R) -> Self {
-        let start = Place::FIRST;
+        let start = ItemPosition::FIRST;
         let scan = Scan {
             at: start,
             begin: start,
@@ -75,7 +75,7 @@ impl<R: BufRead> JsonList<R> {
     }
 
     /// The next item and where it begins; none after the last.
-    pub(super) fn next(&mut self) -> Result<Option<(Place, &[u8])>, ListError> {
+    pub(super) fn next(&mut self) -> Result<Option<(ItemPosition, &[u8])>, ListError> {
         self.scan.item.clear();
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -111,9 +111,9 @@ enum Text {
 
 /// How far the scan has come.
 struct Scan {
-    at: Place,
+    at: ItemPosition,
     /// Where the item begins.
-    begin: Place,
+    begin: ItemPosition,
     state: State,
     /// Brackets of the item that are open.
     depth: u32,
@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    fn items(text: &str, buffer: usize) -> Result<Vec<(Place, String)>, String> {
+    fn items(text: &str, buffer: usize) -> Result<Vec<(ItemPosition, String)>, String> {
         let reader = io::BufReader::with_capacity(buffer, text.as_bytes());
         let mut list = JsonList::new(reader);
         let mut found = Vec::new();

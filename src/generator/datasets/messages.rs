@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::generator::Prompt;
 use crate::generator::objects::Object;
+use crate::generator::request::Prompt;
 
 /// What every message has.
 #[derive(Deserialize)]

@@ -3,25 +3,19 @@
 //! A file is read once from its beginning to its end, row by row, and what is kept of a row is where it lies and how
 //! long it is: 24 bytes, whatever its text. The text of a row is read again when its request is made.
 
-mod bad;
-mod draws;
-mod error;
-mod images;
-mod index;
-mod json_list;
-mod messages;
-mod parse;
-mod pass;
-mod sources;
-mod survey;
+pub(super) mod draws;
+pub(super) mod error;
+pub(super) mod images;
+pub(super) mod index;
+pub(super) mod json_list;
+pub(super) mod messages;
+pub(super) mod parse;
+pub(super) mod pass;
+pub(super) mod sources;
+pub(super) mod survey;
 #[cfg(test)]
 mod tests;
-mod vocabulary;
+pub(super) mod token_ids;
 
-pub use bad::{BadRow, Column};
-pub(super) use draws::{DrawnRow, RowDraws};
-pub use error::DatasetError;
-pub(super) use messages::led_by;
-pub(super) use sources::Source;
-pub use sources::{Datasets, Wire};
-pub(super) use vocabulary::Vocabulary;
+pub use error::{BadRow, DatasetError, RowPosition};
+pub use sources::{Datasets, RequiredEndpoint};

@@ -4,17 +4,17 @@ use csv::{ByteRecord, ReaderBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::bad::{BadRow, Column};
-use super::json_list::Place;
+use super::error::{BadRow, RowPosition};
+use super::json_list::ItemPosition;
 use super::messages;
-use crate::generator::Prompt;
 use crate::generator::objects::Object;
+use crate::generator::request::Prompt;
 use crate::units::count;
 use crate::workload::{DatasetFormat, TOKEN_LIMIT};
 
 /// One row, read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct DatasetRow {
     pub(super) prompt: Prompt,
     pub(super) answer: AnswerLength,
 }
@@ -34,12 +34,12 @@ pub(super) enum AnswerLength {
 #[derive(Clone, Debug)]
 pub(super) struct RowParser {
     pub(super) format: DatasetFormat,
-    pub(super) columns: Columns,
+    pub(super) columns: CsvColumns,
 }
 
 /// Where a CSV file has what is wanted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct CsvColumns {
     pub(super) prompt: usize,
     pub(super) prompt_name: String,
     pub(super) answer: Option<usize>,
@@ -48,19 +48,19 @@ pub(super) struct Columns {
 
 /// A conversation of `ShareGPT`; whatever else stands there is passed over.
 #[derive(Deserialize)]
-struct Conversation {
+struct SharegptRow {
     #[serde(default, alias = "conversation")]
-    conversations: Vec<Object<Turn>>,
+    conversations: Vec<Object<SharegptTurn>>,
 }
 
 #[derive(Deserialize)]
-struct Turn {
+struct SharegptTurn {
     value: String,
 }
 
 /// A line of JSONL; whatever else stands there is passed over.
 #[derive(Deserialize)]
-struct Line<'a> {
+struct JsonlRow<'a> {
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default, borrow)]
@@ -71,7 +71,7 @@ struct Line<'a> {
 
 impl RowParser {
     /// The row whose bytes, which begin at `place`, are these.
-    pub(super) fn parse(&self, bytes: &[u8], place: Place) -> Result<Row, BadRow> {
+    pub(super) fn parse(&self, bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         match self.format {
             DatasetFormat::Sharegpt => conversation(bytes, place),
             DatasetFormat::Jsonl => line(bytes, place),
@@ -86,12 +86,12 @@ impl RowParser {
     }
 
     /// The row of a CSV record.
-    pub(super) fn record(&self, record: &ByteRecord, place: Place) -> Result<Row, BadRow> {
-        let Columns { prompt, prompt_name, answer, answer_name } = &self.columns;
+    pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
+        let CsvColumns { prompt, prompt_name, answer, answer_name } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
             row: place.row,
             line: place.line,
-            column: Column::Named(name.to_owned()),
+            column: RowPosition::Named(name.to_owned()),
             cause,
         };
         let field = |at: usize, name: &str| {
@@ -107,28 +107,29 @@ impl RowParser {
                 told.parse().map_err(|_| named(answer_name, length_mistake(&format!("{told:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
-        Ok(Row { prompt: Prompt::Text(prompt.to_owned()), answer })
+        Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer })
     }
 }
 
-fn conversation(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
-    let Object(read): Object<Conversation> =
+fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
+    let Object(read): Object<SharegptRow> =
         serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
     let prompt = turns.next().unwrap_or_default();
     let answer = turns.next().map_or(AnswerLength::Untold, AnswerLength::Of);
-    Ok(Row { prompt: Prompt::Text(prompt), answer })
+    Ok(DatasetRow { prompt: Prompt::Text(prompt), answer })
 }
 
-fn line(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
-    let Object(read): Object<Line<'_>> = serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
+fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
+    let Object(read): Object<JsonlRow<'_>> =
+        serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let prompt = match (read.prompt, read.messages) {
         (Some(prompt), None) => Prompt::Text(prompt),
         (None, Some(list)) => {
             let list = list.get();
             // Where the list begins inside the line.
             let before = (list.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize) as u64;
-            let inner = Place { column: place.column + before, ..place };
+            let inner = ItemPosition { column: place.column + before, ..place };
             messages::texts(list).map_err(|error| {
                 let bad = at(inner, &error);
                 BadRow { cause: format!("in `messages`: {}", bad.cause), ..bad }
@@ -149,7 +150,7 @@ fn line(bytes: &[u8], place: Place) -> Result<Row, BadRow> {
         None => AnswerLength::Untold,
         Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
-    Ok(Row { prompt, answer })
+    Ok(DatasetRow { prompt, answer })
 }
 
 fn length(tokens: u64) -> Result<AnswerLength, String> {
@@ -165,18 +166,23 @@ fn length_mistake(found: &str) -> String {
 }
 
 /// A mistake that the JSON reader found in a row that begins at `place`.
-fn at(place: Place, error: &serde_json::Error) -> BadRow {
+fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     let (line, column) = (error.line() as u64, error.column() as u64);
     let column = if line <= 1 { place.column + column.saturating_sub(1) } else { column };
     // The reader's own place is inside the row; what it says before that is the cause.
     let said = error.to_string();
     let cause = said.rsplit_once(" at line ").map_or(said.as_str(), |(cause, _)| cause).to_owned();
-    BadRow { row: place.row, line: place.line + line.saturating_sub(1), column: Column::Byte(column), cause }
+    BadRow {
+        row: place.row,
+        line: place.line + line.saturating_sub(1),
+        column: RowPosition::Byte(column),
+        cause,
+    }
 }
 
 /// A mistake of the row as a whole: the place is where it begins.
-pub(super) fn whole(place: Place, cause: String) -> BadRow {
+pub(super) fn whole(place: ItemPosition, cause: String) -> BadRow {
     // Rows that are lines begin in the first column, which says nothing.
-    let column = if place.column > 1 { Column::Byte(place.column) } else { Column::Whole };
+    let column = if place.column > 1 { RowPosition::Byte(place.column) } else { RowPosition::Whole };
     BadRow { row: place.row, line: place.line, column, cause }
 }

@@ -8,25 +8,24 @@ use std::path::Path;
 use csv::ByteRecord;
 use sha2::{Digest, Sha256};
 
-use super::bad::BadRow;
-use super::error::DatasetError;
-use super::json_list::{JsonList, LONGEST_ROW, ListError, Place};
-use super::parse::{Columns, Row, RowParser, whole};
+use super::error::{BadRow, DatasetError};
+use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
+use super::parse::{CsvColumns, DatasetRow, RowParser, whole};
 use crate::workload::{Dataset, DatasetFormat};
 
 /// Bytes read at once.
 const BUFFER: usize = 256 << 10;
 
 /// A row that a pass came to.
-pub(super) struct Found {
-    pub(super) place: Place,
+pub(super) struct FoundRow {
+    pub(super) place: ItemPosition,
     /// Bytes from there to the end of the row.
     pub(super) length: u32,
-    pub(super) row: Result<Row, BadRow>,
+    pub(super) row: Result<DatasetRow, BadRow>,
 }
 
 /// What a pass leaves behind.
-pub(super) struct Passed {
+pub(super) struct FileDigest {
     pub(super) parser: RowParser,
     pub(super) bytes: u64,
     /// SHA-256 of the file.
@@ -36,22 +35,22 @@ pub(super) struct Passed {
 /// Shows every row to `visit` until it breaks off. The file is read to its end all the same: its hash is of all of it.
 pub(super) fn over(
     dataset: &Dataset,
-    mut visit: impl FnMut(Found) -> Result<ControlFlow<()>, DatasetError>,
-) -> Result<Passed, DatasetError> {
+    mut visit: impl FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>,
+) -> Result<FileDigest, DatasetError> {
     let path = Path::new(&dataset.path);
     let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
     let mut file = File::open(path).map(Hashed::new).map_err(unreadable)?;
-    let mut parser = RowParser { format: dataset.format, columns: Columns::default() };
+    let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default() };
     match dataset.format {
         DatasetFormat::Sharegpt => conversations(path, &mut file, &parser, &mut visit),
         DatasetFormat::Jsonl => lines(path, &mut file, &parser, &mut visit),
         DatasetFormat::Csv => records(dataset, &mut file, &mut parser, &mut visit),
     }?;
     io::copy(&mut file, &mut io::sink()).map_err(unreadable)?;
-    Ok(Passed { parser, bytes: file.bytes, sha256: file.hash.finalize().into() })
+    Ok(FileDigest { parser, bytes: file.bytes, sha256: file.hash.finalize().into() })
 }
 
-type Visit<'v> = &'v mut dyn FnMut(Found) -> Result<ControlFlow<()>, DatasetError>;
+type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
 
 fn conversations(
     path: &Path,
@@ -71,7 +70,7 @@ fn conversations(
             },
         })?;
         let Some((place, bytes)) = next else { return Ok(()) };
-        let found = Found { place, length: bytes.len() as u32, row: parser.parse(bytes, place) };
+        let found = FoundRow { place, length: bytes.len() as u32, row: parser.parse(bytes, place) };
         if visit(found)?.is_break() {
             return Ok(());
         }
@@ -81,7 +80,7 @@ fn conversations(
 fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
     let mut reader = BufReader::with_capacity(BUFFER, file);
     let mut bytes = Vec::new();
-    let mut place = Place::FIRST;
+    let mut place = ItemPosition::FIRST;
     loop {
         bytes.clear();
         let read = (&mut reader).take(LONGEST_ROW as u64 + 1).read_until(b'\n', &mut bytes);
@@ -100,8 +99,8 @@ fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -
         let mark = if place.offset == 0 && bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
         let row = bytes.get(mark..).unwrap_or_default().trim_ascii_end();
         if !row.is_empty() {
-            let begin = Place { offset: place.offset + mark as u64, ..place };
-            let found = Found { place: begin, length: row.len() as u32, row: parser.parse(row, begin) };
+            let begin = ItemPosition { offset: place.offset + mark as u64, ..place };
+            let found = FoundRow { place: begin, length: row.len() as u32, row: parser.parse(row, begin) };
             if visit(found)?.is_break() {
                 return Ok(());
             }
@@ -143,7 +142,7 @@ fn records(
         return Err(broken(1, format!("there is no column `{answer_name}`")));
     }
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
-    parser.columns = Columns { prompt, prompt_name, answer, answer_name };
+    parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name };
     // Where lines end in two bytes, the reader leaves the second to the next record, and is a line behind.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();
@@ -153,7 +152,7 @@ fn records(
         let inside: usize = record.iter().map(|field| memchr::memchr_iter(b'\n', field).count()).sum();
         let counted_back = (reader.position().line() + behind).saturating_sub(inside as u64 + 1);
         let line = counted_back.max(begin.line() + behind);
-        let place = Place { offset: begin.byte(), line, column: 1, row };
+        let place = ItemPosition { offset: begin.byte(), line, column: 1, row };
         let row = match read {
             Ok(false) => return Ok(()),
             Ok(true) => parser.record(&record, place),
@@ -171,7 +170,7 @@ fn records(
         if length > LONGEST_ROW as u64 {
             return Err(broken(place.line, "the row is longer than 64 MiB; is a quote missing?".to_owned()));
         }
-        if visit(Found { place, length: length as u32, row })?.is_break() {
+        if visit(FoundRow { place, length: length as u32, row })?.is_break() {
             break;
         }
     }

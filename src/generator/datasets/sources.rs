@@ -7,9 +7,9 @@ use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::index::Index;
 use super::survey::Survey;
-use super::vocabulary::Vocabulary;
-use crate::generator::TokenCounter;
-use crate::random::Stream;
+use super::token_ids::TokenIds;
+use crate::generator::prompts::counter::TokenCounter;
+use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 
 /// What the classes of a workload take their prompts from, opened; by default nothing, for workloads whose prompts are
@@ -21,26 +21,26 @@ pub struct Datasets {
 
 #[derive(Clone, Debug, Default)]
 struct ClassSource {
-    source: Source,
+    source: PromptOrigin,
     images: Option<Arc<ImageFolder>>,
     has_messages: bool,
 }
 
 /// Where the prompts of one class come from.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Source {
+pub(crate) enum PromptOrigin {
     /// They are written for the run.
     #[default]
     Written,
     /// Rows of a file, led by words of their own where it says so.
     Rows { index: Arc<Index>, salted: bool },
     /// Token ids.
-    TokenIds(Vocabulary),
+    TokenIds(TokenIds),
 }
 
 /// Which endpoints can carry the prompts of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum RequiredEndpoint {
     /// All.
     Any,
     /// Chat alone, for messages of the dataset.
@@ -78,8 +78,8 @@ impl Datasets {
     }
 
     /// Where the prompts of class number `class` come from.
-    pub(crate) fn source(&self, class: u16) -> &Source {
-        self.classes.get(usize::from(class)).map_or(&Source::Written, |class| &class.source)
+    pub(crate) fn source(&self, class: u16) -> &PromptOrigin {
+        self.classes.get(usize::from(class)).map_or(&PromptOrigin::Written, |class| &class.source)
     }
 
     /// The pictures of class number `class`.
@@ -89,42 +89,47 @@ impl Datasets {
 
     /// The rows of class number `place` in the order in which they are sent under `seed`.
     pub(crate) fn rows(&self, place: usize, class: &RequestClass, seed: u64) -> Option<RowDraws> {
-        let Some(ClassSource { source: Source::Rows { index, .. }, .. }) = self.classes.get(place) else {
+        let Some(ClassSource { source: PromptOrigin::Rows { index, .. }, .. }) = self.classes.get(place)
+        else {
             return None;
         };
         let dataset = class.prompt.dataset()?;
-        let stream = Stream::named(seed, &format!("rows/{}", class.name));
+        let stream = RandomStream::named(seed, &format!("rows/{}", class.name));
         Some(RowDraws::new(Arc::clone(index), dataset.order, stream))
     }
 
     /// Whether the prompts of some class, or what they begin with, are words that must be counted.
     #[must_use]
     pub fn writes_words(&self) -> bool {
-        let words =
-            |class: &ClassSource| matches!(class.source, Source::Written | Source::Rows { salted: true, .. });
+        let words = |class: &ClassSource| {
+            matches!(class.source, PromptOrigin::Written | PromptOrigin::Rows { salted: true, .. })
+        };
         self.classes.is_empty() || self.classes.iter().any(words)
     }
 
     /// Which endpoints can carry the prompts of each class.
-    pub fn wires(&self) -> impl Iterator<Item = Wire> {
+    pub fn wires(&self) -> impl Iterator<Item = RequiredEndpoint> {
         self.classes.iter().map(|class| match class {
-            ClassSource { source: Source::TokenIds(_), .. } => Wire::Completions,
-            ClassSource { images: Some(_), .. } => Wire::ChatForImages,
-            ClassSource { has_messages: true, .. } => Wire::ChatForMessages,
-            _ => Wire::Any,
+            ClassSource { source: PromptOrigin::TokenIds(_), .. } => RequiredEndpoint::Completions,
+            ClassSource { images: Some(_), .. } => RequiredEndpoint::ChatForImages,
+            ClassSource { has_messages: true, .. } => RequiredEndpoint::ChatForMessages,
+            _ => RequiredEndpoint::Any,
         })
     }
 }
 
 /// Opens what the prompts of `class` come from; and whether there are messages of chats among them.
-fn open_source(class: &mut RequestClass, counter: &TokenCounter) -> Result<(Source, bool), DatasetError> {
+fn open_source(
+    class: &mut RequestClass,
+    counter: &TokenCounter,
+) -> Result<(PromptOrigin, bool), DatasetError> {
     match &class.prompt {
-        PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((Source::Written, false)),
+        PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((PromptOrigin::Written, false)),
         PromptSource::RandomTokens { vocabulary } => {
-            let vocabulary = vocabulary.map(Vocabulary::Below).or_else(|| counter.vocabulary());
+            let vocabulary = vocabulary.map(TokenIds::Below).or_else(|| counter.vocabulary());
             let vocabulary =
                 vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
-            Ok((Source::TokenIds(vocabulary), false))
+            Ok((PromptOrigin::TokenIds(vocabulary), false))
         }
         PromptSource::Dataset(dataset) => {
             let Survey { index, findings, has_messages } = Survey::of(dataset, class, counter)?;
@@ -135,7 +140,7 @@ fn open_source(class: &mut RequestClass, counter: &TokenCounter) -> Result<(Sour
             if class.output_tokens.is_of_rows() {
                 class.output_tokens = Distribution::Dataset { mean: findings.mean_output_tokens };
             }
-            Ok((Source::Rows { index: Arc::new(index), salted }, has_messages))
+            Ok((PromptOrigin::Rows { index: Arc::new(index), salted }, has_messages))
         }
     }
 }

@@ -5,14 +5,14 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use super::bad::{BadRow, Column};
-use super::error::DatasetError;
-use super::index::{Entry, Index};
-use super::json_list::Place;
+use super::error::{BadRow, DatasetError, RowPosition};
+use super::index::{Index, RowEntry};
+use super::json_list::ItemPosition;
 use super::messages;
-use super::parse::{AnswerLength, Row, whole};
-use super::pass::{self, Found};
-use crate::generator::{Prompt, TokenCounter};
+use super::parse::{AnswerLength, DatasetRow, whole};
+use super::pass::{self, FoundRow};
+use crate::generator::prompts::counter::TokenCounter;
+use crate::generator::request::Prompt;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
 
@@ -35,19 +35,24 @@ impl Survey {
         counter: &TokenCounter,
     ) -> Result<Self, DatasetError> {
         let path = PathBuf::from(&dataset.path);
-        let rule = Rule { dataset, class, counter };
+        let rule = RowRule { dataset, class, counter };
         let most = dataset.rows.map_or(usize::MAX, |rows| rows as usize);
         let mut entries = Vec::new();
         let (mut filtered, mut bad, mut has_messages) = (0, 0, false);
         let mut first = None;
         let passed = pass::over(dataset, |found| {
             match rule.judge(&found) {
-                Ok(Verdict::Kept { input_tokens, output_tokens }) => {
-                    has_messages |= matches!(found.row, Ok(Row { prompt: Prompt::Messages(_), .. }));
-                    let Found { place, length, .. } = found;
-                    entries.push(Entry { offset: place.offset, bytes: length, input_tokens, output_tokens });
+                Ok(RowVerdict::Kept { input_tokens, output_tokens }) => {
+                    has_messages |= matches!(found.row, Ok(DatasetRow { prompt: Prompt::Messages(_), .. }));
+                    let FoundRow { place, length, .. } = found;
+                    entries.push(RowEntry {
+                        offset: place.offset,
+                        bytes: length,
+                        input_tokens,
+                        output_tokens,
+                    });
                 }
-                Ok(Verdict::LeftOut) => filtered += 1,
+                Ok(RowVerdict::LeftOut) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
                     bad += 1;
                     first.get_or_insert(row);
@@ -61,7 +66,7 @@ impl Survey {
             return Err(DatasetError::Empty { path, format, filtered, bad, first });
         }
         entries.shrink_to_fit();
-        let mean = |tokens: fn(&Entry) -> u32| {
+        let mean = |tokens: fn(&RowEntry) -> u32| {
             entries.iter().map(|entry| f64::from(tokens(entry))).sum::<f64>() / entries.len() as f64
         };
         let findings = DatasetFindings {
@@ -81,24 +86,24 @@ impl Survey {
 }
 
 /// What rows are held against.
-struct Rule<'a> {
+struct RowRule<'a> {
     dataset: &'a Dataset,
     class: &'a RequestClass,
     counter: &'a TokenCounter,
 }
 
 /// What becomes of a row that can be used.
-enum Verdict {
+enum RowVerdict {
     Kept { input_tokens: u32, output_tokens: u32 },
     LeftOut,
 }
 
-impl Rule<'_> {
-    fn judge(&self, found: &Found) -> Result<Verdict, BadRow> {
+impl RowRule<'_> {
+    fn judge(&self, found: &FoundRow) -> Result<RowVerdict, BadRow> {
         let place = found.place;
         let row = found.row.as_ref().map_err(Clone::clone)?;
         if self.dataset.filter == Some(RowFilter::Vllm) && !self.vllm_keeps(row) {
-            return Ok(Verdict::LeftOut);
+            return Ok(RowVerdict::LeftOut);
         }
         let input = self.input_tokens(&row.prompt);
         let told = match &row.answer {
@@ -119,10 +124,10 @@ impl Rule<'_> {
             return Err(whole(place, cause.to_owned()));
         }
         if !self.class.output_tokens.is_of_rows() {
-            return Ok(Verdict::Kept { input_tokens, output_tokens: 0 });
+            return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
         }
         match told.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
-            Some(output_tokens) => Ok(Verdict::Kept { input_tokens, output_tokens }),
+            Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
             None => Err(whole(
                 place,
                 "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens"
@@ -144,7 +149,7 @@ impl Rule<'_> {
     }
 
     /// What is wrong with a row whose prompt has no token.
-    fn empty(&self, place: Place, prompt: &Prompt) -> BadRow {
+    fn empty(&self, place: ItemPosition, prompt: &Prompt) -> BadRow {
         let cause = match (self.dataset.format, prompt) {
             (DatasetFormat::Sharegpt, _) => "`conversations` has no turn, or its first says nothing",
             (DatasetFormat::Jsonl, Prompt::Messages(_)) => "`messages` hold no text",
@@ -153,7 +158,7 @@ impl Rule<'_> {
         };
         let column = match (self.dataset.format, &self.dataset.prompt_column) {
             (DatasetFormat::Csv, named) => {
-                Column::Named(named.clone().unwrap_or_else(|| "prompt".to_owned()))
+                RowPosition::Named(named.clone().unwrap_or_else(|| "prompt".to_owned()))
             }
             _ => return whole(place, cause.to_owned()),
         };
@@ -162,7 +167,7 @@ impl Rule<'_> {
 
     /// vLLM's `is_valid_sequence`, where a length of answers that is given counts in place of the conversation's own. It
     /// is held against `tokenizer(text).input_ids`, special tokens such as the one that begins a text included.
-    fn vllm_keeps(&self, row: &Row) -> bool {
+    fn vllm_keeps(&self, row: &DatasetRow) -> bool {
         /// Tokens of the shortest prompt, and of the shortest answer.
         const LEAST: u32 = 4;
         /// Tokens of the longest prompt.

@@ -8,8 +8,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use super::*;
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, Schedule, TokenCounter};
+use super::error::DatasetError;
+use super::sources::{Datasets, RequiredEndpoint};
+use crate::generator::prompts::builder::PromptBuilder;
+use crate::generator::prompts::counter::TokenCounter;
+use crate::generator::request::{PlannedRequest, Prompt};
+use crate::generator::schedule::Schedule;
 use crate::units::hexadecimal;
 use crate::workload::{DatasetFindings, PromptSource, WorkloadSpec};
 
@@ -107,7 +111,7 @@ fn lines_say_prompts_and_messages_as_they_stand() {
         assert_eq!((prompt, request.output_tokens), (said, *output));
     }
     let (_, datasets) = open(with_dataset(&sample("prompts.jsonl"), "")).unwrap();
-    assert_eq!(datasets.wires().collect::<Vec<_>>(), [Wire::ChatForMessages]);
+    assert_eq!(datasets.wires().collect::<Vec<_>>(), [RequiredEndpoint::ChatForMessages]);
     assert!(!datasets.writes_words());
 }
 

@@ -5,20 +5,21 @@ use std::sync::Arc;
 
 use tokenizers::Tokenizer;
 
-use super::class_text::ClassText;
-use super::costs::{self, ANCHOR, Costs};
+use super::class_text::{self, ClassText};
+use super::costs::{ANCHOR, TokenCosts};
 use super::counter::TokenCounter;
 use super::draft::Draft;
 use super::error::PromptError;
 use super::lead::Leads;
-use super::shared::{Joint, key_of};
 use super::shared_blocks::SharedBlocks;
 use super::tokenizer;
-use super::vocabulary::Vocabulary;
-use crate::generator::datasets::{Source, led_by};
-use crate::generator::{Blocks, Datasets, PlannedRequest, Prompt};
-use crate::random::Stream;
-use crate::record::{PromptFacts, PromptMethod, SharedPrefix};
+use super::vocabulary::PromptVocabulary;
+use crate::generator::datasets::messages::led_by;
+use crate::generator::datasets::sources::{Datasets, PromptOrigin};
+use crate::generator::request::{PlannedRequest, Prompt};
+use crate::generator::traces::blocks::Blocks;
+use crate::random::RandomStream;
+use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
 
 /// How often a prompt is written anew until a tokenizer counts what was asked.
@@ -36,13 +37,13 @@ const LEAD_ROOM: u32 = 256;
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
-    names: Vec<String>,
-    pub(super) vocabulary: Vocabulary,
+    pub(super) names: Vec<String>,
+    pub(super) vocabulary: PromptVocabulary,
     leads: Leads,
     /// Leads of what follows a shared text.
     following: Leads,
     blocks: SharedBlocks,
-    stream: Stream,
+    stream: RandomStream,
     pub(super) salt: u64,
     method: PromptMethod,
     tokenizer: Option<Arc<Tokenizer>>,
@@ -57,7 +58,7 @@ impl PromptBuilder {
     /// with its first (32,000), where an empty line is several tokens.
     #[must_use]
     pub fn with_word_list(classes: &[RequestClass], salt: u64) -> Self {
-        Self::new(classes, salt, &Costs::Estimated, PromptMethod::WordList)
+        Self::new(classes, salt, &TokenCosts::Estimated, PromptMethod::WordList)
     }
 
     /// Prompts of exactly the asked tokens by the tokenizer at `source`: a `tokenizer.json`, a folder that holds
@@ -69,7 +70,7 @@ impl PromptBuilder {
             let tokens = count_tokens(&tokenizer, &text).unwrap_or(0);
             (text, tokens)
         });
-        let costs = Costs::Counted { counts: counts.collect() };
+        let costs = TokenCosts::Counted { counts: counts.collect() };
         let method = PromptMethod::Tokenizer { source: source.to_owned() };
         let builder = Self::new(classes, salt, &costs, method);
         Ok(Self { tokenizer: Some(Arc::new(tokenizer)), ..builder })
@@ -78,7 +79,7 @@ impl PromptBuilder {
     /// The texts whose tokens a server must count for [`PromptBuilder::with_server_counts`].
     #[must_use]
     pub fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
-        costs::texts_to_measure(classes)
+        class_text::texts_to_measure(classes)
     }
 
     /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that
@@ -94,7 +95,7 @@ impl PromptBuilder {
             return Err(PromptError::UnusableCounts { cause });
         }
         let counts: HashMap<_, _> = texts.into_iter().zip(counts.iter().map(|&count| count as u32)).collect();
-        let builder = Self::new(classes, salt, &Costs::Counted { counts }, PromptMethod::Server);
+        let builder = Self::new(classes, salt, &TokenCosts::Counted { counts }, PromptMethod::Server);
         if builder.vocabulary.words.is_empty() || builder.vocabulary.starts.is_empty() {
             let cause = "a longer text does not count more tokens than a shorter one".to_owned();
             return Err(PromptError::UnusableCounts { cause });
@@ -102,15 +103,15 @@ impl PromptBuilder {
         Ok(builder)
     }
 
-    fn new(classes: &[RequestClass], salt: u64, costs: &Costs, method: PromptMethod) -> Self {
-        let vocabulary = Vocabulary::new(costs);
+    fn new(classes: &[RequestClass], salt: u64, costs: &TokenCosts, method: PromptMethod) -> Self {
+        let vocabulary = PromptVocabulary::new(costs);
         Self {
             classes: classes.iter().map(|class| ClassText::new(class, costs)).collect(),
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
             blocks: SharedBlocks::new(salt),
-            stream: Stream::named(salt, "prompts"),
+            stream: RandomStream::named(salt, "prompts"),
             vocabulary,
             salt,
             method,
@@ -134,15 +135,8 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        let (blocks, stream) = (SharedBlocks::new(salt), Stream::named(salt, "prompts"));
+        let (blocks, stream) = (SharedBlocks::new(salt), RandomStream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
-    }
-
-    /// The text of a prefix that requests of class number `class` share.
-    #[must_use]
-    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
-        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
-        self.shared(&key_of(name, prefix.number), prefix.tokens, Joint::Opening)
     }
 
     /// What a request says: a row of its class's dataset, token ids, or the prefix that it shares, if it has one, and a
@@ -159,11 +153,13 @@ impl PromptBuilder {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
         let prompt = match (self.datasets.source(class), request.row) {
-            (Source::Rows { index: rows, salted }, Some(row)) => {
+            (PromptOrigin::Rows { index: rows, salted }, Some(row)) => {
                 let prompt = rows.prompt(row);
                 if *salted { led_by(&self.lead(index), prompt) } else { prompt }
             }
-            (Source::TokenIds(vocabulary), _) => Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream)),
+            (PromptOrigin::TokenIds(vocabulary), _) => {
+                Prompt::TokenIds(vocabulary.draw(input_tokens, &mut stream))
+            }
             _ => self.written(blocks, request),
         };
         match self.datasets.images(class) {

@@ -1,9 +1,11 @@
 //! The texts that a class of requests brings along: its templates or its questions.
 
-use super::costs::Costs;
+use std::collections::BTreeSet;
+
+use super::costs::{ANCHOR, TokenCosts};
 use super::draft::Draft;
-use super::vocabulary::{Piece, Vocabulary};
-use crate::random::Stream;
+use super::vocabulary::{self, PromptVocabulary, TextPiece};
+use crate::random::RandomStream;
 use crate::workload::{PromptSource, RequestClass};
 
 /// The texts of one class.
@@ -19,15 +21,15 @@ pub(super) enum ClassText {
 #[derive(Clone, Debug)]
 pub(super) struct Phrase {
     /// All of it.
-    whole: Piece,
+    whole: TextPiece,
     /// Word by word, for prompts too short for all of it.
-    words: Vec<Piece>,
+    words: Vec<TextPiece>,
 }
 
 impl Phrase {
-    fn new(text: &str, costs: &Costs) -> Self {
-        let words = words(text).map(|word| Piece::after(word, costs)).collect();
-        Self { whole: Piece::after(text, costs), words }
+    fn new(text: &str, costs: &TokenCosts) -> Self {
+        let words = words(text).map(|word| TextPiece::after(word, costs)).collect();
+        Self { whole: TextPiece::after(text, costs), words }
     }
 
     /// Writes all of the phrase, or as many of its words as there is room for.
@@ -39,7 +41,7 @@ impl Phrase {
 }
 
 impl ClassText {
-    pub(super) fn new(class: &RequestClass, costs: &Costs) -> Self {
+    pub(super) fn new(class: &RequestClass, costs: &TokenCosts) -> Self {
         let phrases = joined(class).iter().map(|text| Phrase::new(text, costs)).collect();
         match class.prompt {
             PromptSource::Templates { .. } | PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => {
@@ -50,7 +52,7 @@ impl ClassText {
     }
 
     /// Writes everything that comes after the lead.
-    pub(super) fn write(&self, draft: &mut Draft, vocabulary: &Vocabulary, stream: &mut Stream) {
+    pub(super) fn write(&self, draft: &mut Draft, vocabulary: &PromptVocabulary, stream: &mut RandomStream) {
         let (Self::TextFirst(phrases) | Self::TextLast(phrases)) = self;
         let phrase = phrases.get(stream.below(phrases.len() as u64) as usize);
         match (self, phrase) {
@@ -96,6 +98,18 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
         rest = remaining;
         Some(word)
     })
+}
+
+/// Every text whose tokens must be counted before prompts for these classes can be made; none comes twice.
+pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
+    let starts = vocabulary::starts();
+    let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));
+    let texts: BTreeSet<String> = [ANCHOR.to_owned(), format!("{ANCHOR} {ANCHOR}")]
+        .into_iter()
+        .chain(starts)
+        .chain(after.map(|piece| format!("{ANCHOR}{piece}")))
+        .collect();
+    texts.into_iter().collect()
 }
 
 #[cfg(test)]

@@ -1,11 +1,8 @@
 //! What a piece of text costs in tokens.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 
-use super::class_text::phrases_after;
 use super::estimate::estimate_tokens;
-use super::vocabulary;
-use crate::workload::RequestClass;
 
 /// A short, common word. The cost of a piece is what it adds to this word: so special tokens that a server puts
 /// before every text cancel out, and a leading space is counted as it is inside a text.
@@ -13,26 +10,14 @@ pub(super) const ANCHOR: &str = "the";
 
 /// Where costs come from.
 #[derive(Clone, Debug)]
-pub(super) enum Costs {
+pub(super) enum TokenCosts {
     /// From nowhere better than [`estimate_tokens`].
     Estimated,
     /// From counts of the texts that [`texts_to_measure`] asks for.
     Counted { counts: HashMap<String, u32> },
 }
 
-/// Every text whose tokens must be counted before prompts for these classes can be made; none comes twice.
-pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
-    let starts = vocabulary::starts();
-    let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));
-    let texts: BTreeSet<String> = [ANCHOR.to_owned(), format!("{ANCHOR} {ANCHOR}")]
-        .into_iter()
-        .chain(starts)
-        .chain(after.map(|piece| format!("{ANCHOR}{piece}")))
-        .collect();
-    texts.into_iter().collect()
-}
-
-impl Costs {
+impl TokenCosts {
     /// Tokens that `text` has when a prompt begins with it.
     pub(super) fn at_start(&self, text: &str) -> u32 {
         match self {

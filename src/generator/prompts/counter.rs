@@ -8,7 +8,7 @@ use tokenizers::{Encoding, Tokenizer};
 use super::error::PromptError;
 use super::estimate::estimate_tokens;
 use super::tokenizer;
-use crate::generator::datasets::Vocabulary;
+use crate::generator::datasets::token_ids::TokenIds;
 
 /// What counts the tokens of texts that are there already.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl TokenCounter {
     }
 
     /// The ids of the tokenizer but for its special tokens; none without a tokenizer.
-    pub(crate) fn vocabulary(&self) -> Option<Vocabulary> {
+    pub(crate) fn vocabulary(&self) -> Option<TokenIds> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();
         let special: HashSet<u32> =
@@ -65,7 +65,7 @@ impl TokenCounter {
             tokenizer.get_vocab(true).into_values().filter(|id| !special.contains(id)).collect();
         ids.sort_unstable();
         ids.dedup();
-        (!ids.is_empty()).then_some(Vocabulary::Listed(ids))
+        (!ids.is_empty()).then_some(TokenIds::Listed(ids))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
         let tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
         let text = "Explain how photosynthesis works (in 1987).";
         assert_eq!(counter.count(text) as usize, tokenizer.encode(text, false).unwrap().len());
-        let Some(Vocabulary::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
+        let Some(TokenIds::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
         let special = tokenizer.get_added_tokens_decoder().into_iter().filter(|(_, token)| token.special);
         let special: Vec<u32> = special.map(|(id, _)| id).collect();
         assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));

@@ -2,8 +2,8 @@
 
 use std::slice;
 
-use super::vocabulary::{Piece, Vocabulary};
-use crate::random::Stream;
+use super::vocabulary::{PromptVocabulary, TextPiece};
+use crate::random::RandomStream;
 
 /// With fewer tokens left, no new paragraph begins.
 const ROOM_FOR_PARAGRAPH: u32 = 8;
@@ -22,7 +22,7 @@ impl Draft {
     }
 
     /// Adds a piece if there is room for it; tells whether there was.
-    pub(super) fn push(&mut self, piece: &Piece) -> bool {
+    pub(super) fn push(&mut self, piece: &TextPiece) -> bool {
         let fits = piece.tokens <= self.left;
         if fits {
             self.text.push_str(&piece.text);
@@ -32,7 +32,7 @@ impl Draft {
     }
 
     /// Adds pieces up to the first for which there is no room.
-    pub(super) fn push_all(&mut self, pieces: &[Piece]) {
+    pub(super) fn push_all(&mut self, pieces: &[TextPiece]) {
         for piece in pieces {
             if !self.push(piece) {
                 return;
@@ -41,7 +41,7 @@ impl Draft {
     }
 
     /// Fills up with sentences and paragraphs of random words, keeping `reserved` tokens free.
-    pub(super) fn fill(&mut self, vocabulary: &Vocabulary, reserved: u32, stream: &mut Stream) {
+    pub(super) fn fill(&mut self, vocabulary: &PromptVocabulary, reserved: u32, stream: &mut RandomStream) {
         let kept = reserved.min(self.left);
         self.left -= kept;
         let mut sentence = if self.text.ends_with(char::is_alphanumeric) {
@@ -80,7 +80,12 @@ impl Draft {
     }
 
     /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; tells how many tokens it took.
-    pub(super) fn start(&mut self, vocabulary: &Vocabulary, tokens: u32, stream: &mut Stream) -> u32 {
+    pub(super) fn start(
+        &mut self,
+        vocabulary: &PromptVocabulary,
+        tokens: u32,
+        stream: &mut RandomStream,
+    ) -> u32 {
         let kept = self.left.saturating_sub(tokens);
         let room = self.left - kept;
         self.left = room;
@@ -91,7 +96,12 @@ impl Draft {
     }
 
     /// Adds words worth `tokens` tokens, as far as there is room; tells how many tokens were added.
-    pub(super) fn words(&mut self, vocabulary: &Vocabulary, tokens: u32, stream: &mut Stream) -> u32 {
+    pub(super) fn words(
+        &mut self,
+        vocabulary: &PromptVocabulary,
+        tokens: u32,
+        stream: &mut RandomStream,
+    ) -> u32 {
         let kept = self.left.saturating_sub(tokens);
         let room = self.left - kept;
         self.left = room;
@@ -102,7 +112,7 @@ impl Draft {
     }
 
     /// Adds one of the pieces for which there is room, the cheapest being listed first; tells whether any was.
-    fn push_any(&mut self, pieces: &[Piece], stream: &mut Stream) -> bool {
+    fn push_any(&mut self, pieces: &[TextPiece], stream: &mut RandomStream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
         let fitting = if dearest_fits {
             pieces.len()
@@ -133,11 +143,11 @@ enum Sentence {
 }
 
 /// Words after a sentence's first.
-fn words_of_sentence(stream: &mut Stream) -> u64 {
+fn words_of_sentence(stream: &mut RandomStream) -> u64 {
     6 + stream.below(10)
 }
 
 /// Sentences of a paragraph before its last.
-fn sentences_of_paragraph(stream: &mut Stream) -> u64 {
+fn sentences_of_paragraph(stream: &mut RandomStream) -> u64 {
     3 + stream.below(4)
 }

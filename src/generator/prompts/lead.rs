@@ -1,8 +1,8 @@
 //! The words with which a prompt begins, so that no two prompts begin alike.
 
 use super::draft::Draft;
-use super::vocabulary::{Piece, Vocabulary};
-use crate::random::Stream;
+use super::vocabulary::{PromptVocabulary, TextPiece};
+use crate::random::RandomStream;
 
 /// A lead can tell at least this many requests apart, if words can be had.
 const ENOUGH_LEADS: u64 = 1 << 36;
@@ -17,22 +17,22 @@ const LONGEST: usize = 8;
 #[derive(Clone, Debug)]
 pub(super) struct Leads {
     /// The words that each digit stands for.
-    digits: Vec<Vec<Piece>>,
+    digits: Vec<Vec<TextPiece>>,
     offset: u64,
 }
 
 impl Leads {
     /// Leads of prompts.
-    pub(super) fn opening(vocabulary: &Vocabulary, salt: u64) -> Self {
-        Self::new(&vocabulary.starts, vocabulary, Stream::named(salt, "leads"))
+    pub(super) fn opening(vocabulary: &PromptVocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.starts, vocabulary, RandomStream::named(salt, "leads"))
     }
 
     /// Leads of what follows a text that others say too.
-    pub(super) fn following(vocabulary: &Vocabulary, salt: u64) -> Self {
-        Self::new(&vocabulary.words, vocabulary, Stream::named(salt, "following leads"))
+    pub(super) fn following(vocabulary: &PromptVocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.words, vocabulary, RandomStream::named(salt, "following leads"))
     }
 
-    fn new(first: &[Piece], vocabulary: &Vocabulary, mut stream: Stream) -> Self {
+    fn new(first: &[TextPiece], vocabulary: &PromptVocabulary, mut stream: RandomStream) -> Self {
         let mut digits = vec![shuffled(first, &mut stream)];
         let mut leads = first.len().max(1) as u64;
         while leads < ENOUGH_LEADS && digits.len() < LONGEST && !vocabulary.words.is_empty() {
@@ -59,7 +59,7 @@ impl Leads {
 }
 
 /// The pieces in random order (Fisher and Yates).
-fn shuffled(pieces: &[Piece], stream: &mut Stream) -> Vec<Piece> {
+fn shuffled(pieces: &[TextPiece], stream: &mut RandomStream) -> Vec<TextPiece> {
     let mut pieces = pieces.to_vec();
     for last in (1..pieces.len()).rev() {
         pieces.swap(last, stream.below(last as u64 + 1) as usize);

@@ -7,18 +7,18 @@
 //! Where requests are meant to begin alike, a *shared text* stands before all that: filler that depends on a key and
 //! the salt alone.
 //!
-//! What a piece of text costs in tokens comes from [`Costs`](costs::Costs): counted by a tokenizer on this
+//! What a piece of text costs in tokens comes from [`Costs`](costs::TokenCosts): counted by a tokenizer on this
 //! machine, by the server's `/tokenize`, or estimated.
 
-mod builder;
+pub(super) mod builder;
 mod class_text;
 mod costs;
-mod counter;
+pub(super) mod counter;
 mod draft;
-mod error;
+pub(super) mod error;
 mod estimate;
 mod lead;
-mod shared;
+pub(super) mod shared;
 mod shared_blocks;
 mod tokenizer;
 mod vocabulary;
@@ -26,4 +26,4 @@ mod vocabulary;
 pub use builder::PromptBuilder;
 pub use counter::TokenCounter;
 pub use error::PromptError;
-pub use shared::Joint;
+pub use shared::TextPosition;

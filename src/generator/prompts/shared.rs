@@ -1,42 +1,45 @@
 //! Texts that several requests say alike: filler that depends on a key and the salt alone.
 
-use super::PromptBuilder;
+use super::builder::PromptBuilder;
 use super::costs::ANCHOR;
 use super::draft::Draft;
-use crate::random::Stream;
+use crate::random::RandomStream;
+use crate::record::SharedPrefix;
 
 /// Where a text stands in a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Joint {
+pub enum TextPosition {
     /// At its beginning.
     Opening,
     /// After another text: it begins with a space, so that words of both do not grow together.
     Following,
 }
 
-/// The key of a class's prefix.
-pub(super) fn key_of(class: &str, number: u32) -> String {
-    format!("{class}/{number}")
-}
-
 impl PromptBuilder {
+    /// The text of a prefix that requests of class number `class` share.
+    #[must_use]
+    pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
+        let name = self.names.get(usize::from(class)).map_or("", String::as_str);
+        self.shared(&format!("{name}/{}", prefix.number), prefix.tokens, TextPosition::Opening)
+    }
+
     /// A text of `tokens` tokens that depends on the salt, the key, the tokens and the joint, and on nothing else: whoever
     /// asks for the same gets the same, and two keys have nothing in common but words.
     ///
     /// It begins and ends between words, so texts joined one after another cost what each costs by itself, as far as
     /// the vocabulary splits text at spaces. Its tokens are counted as those of a prompt: exact with a tokenizer.
     #[must_use]
-    pub fn shared(&self, key: &str, tokens: u32, joint: Joint) -> String {
-        let stream = Stream::named(self.salt, &format!("shared/{key}"));
+    pub fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
+        let stream = RandomStream::named(self.salt, &format!("shared/{key}"));
         // What follows is counted behind a word: some tokenizers treat a space at the very beginning differently.
         let before = match joint {
-            Joint::Opening => "",
-            Joint::Following => ANCHOR,
+            TextPosition::Opening => "",
+            TextPosition::Following => ANCHOR,
         };
         let mut text = self.fitted(before.to_owned(), tokens, 0, |budget, attempt| {
             let mut stream = stream.branch(attempt);
             let mut draft = Draft::new(budget);
-            if joint == Joint::Opening {
+            if joint == TextPosition::Opening {
                 let starts = &self.vocabulary.starts;
                 let first = starts.get(stream.below(starts.len() as u64) as usize);
                 if !first.is_some_and(|first| draft.push(first)) {
@@ -55,18 +58,19 @@ impl PromptBuilder {
 mod tests {
     use super::*;
     use crate::generator::prompts::builder::test_classes::{TOKENIZER, classes, count, tokenizer};
-    use crate::generator::{PlannedRequest, Prompt};
+    use crate::generator::request::{PlannedRequest, Prompt};
     use crate::record::SharedPrefix;
 
     #[test]
     fn a_key_always_says_the_same_and_another_says_something_else() {
         let [one, again, other] = [5, 5, 6].map(|salt| PromptBuilder::with_word_list(&classes(), salt));
-        let text = one.shared("block/7", 40, Joint::Opening);
-        assert_eq!(text, again.shared("block/7", 40, Joint::Opening));
+        let text = one.shared("block/7", 40, TextPosition::Opening);
+        assert_eq!(text, again.shared("block/7", 40, TextPosition::Opening));
         let beginning = |text: &str| text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
-        for different in
-            [other.shared("block/7", 40, Joint::Opening), one.shared("block/8", 40, Joint::Opening)]
-        {
+        for different in [
+            other.shared("block/7", 40, TextPosition::Opening),
+            one.shared("block/8", 40, TextPosition::Opening),
+        ] {
             assert_ne!(beginning(&text), beginning(&different));
         }
     }
@@ -75,11 +79,11 @@ mod tests {
     fn shared_texts_are_exact_alone_and_joined() {
         let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
         let tokenizer = tokenizer();
-        let mut joined = builder.shared("0", 16, Joint::Opening);
+        let mut joined = builder.shared("0", 16, TextPosition::Opening);
         assert_eq!(count(&tokenizer, &joined), 16);
         let mut total = 16;
         for (key, tokens) in (1..60).zip((1..600).step_by(7)) {
-            joined += &builder.shared(&key.to_string(), tokens, Joint::Following);
+            joined += &builder.shared(&key.to_string(), tokens, TextPosition::Following);
             total += tokens;
             assert_eq!(count(&tokenizer, &joined), total, "after block {key} of {tokens} tokens");
         }

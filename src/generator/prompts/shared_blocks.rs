@@ -1,9 +1,9 @@
 //! The blocks that prompts of a trace share: texts that depend on their ids alone.
 
 use super::draft::Draft;
-use super::vocabulary::Vocabulary;
-use crate::generator::Blocks;
-use crate::random::Stream;
+use super::vocabulary::PromptVocabulary;
+use crate::generator::traces::blocks::Blocks;
+use crate::random::RandomStream;
 
 /// Writes the blocks of prompts.
 ///
@@ -12,16 +12,16 @@ use crate::random::Stream;
 /// its block too, so that the same id is always in the same place.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBlocks {
-    stream: Stream,
+    stream: RandomStream,
 }
 
 impl SharedBlocks {
     pub(super) fn new(salt: u64) -> Self {
-        Self { stream: Stream::named(salt, "shared blocks") }
+        Self { stream: RandomStream::named(salt, "shared blocks") }
     }
 
     /// Begins `draft` with the blocks, as far as there is room.
-    pub(super) fn write(&self, blocks: &Blocks, vocabulary: &Vocabulary, draft: &mut Draft) {
+    pub(super) fn write(&self, blocks: &Blocks, vocabulary: &PromptVocabulary, draft: &mut Draft) {
         for (place, id) in blocks.ids.iter().enumerate() {
             let mut stream = self.stream.branch(*id);
             let mut tokens = blocks.tokens;
@@ -38,11 +38,11 @@ impl SharedBlocks {
 
 #[cfg(test)]
 mod tests {
-    use super::super::costs::Costs;
     use super::*;
+    use crate::generator::prompts::costs::TokenCosts;
 
     fn text(salt: u64, ids: &[u64], tokens: u32, block: u32) -> String {
-        let vocabulary = Vocabulary::new(&Costs::Estimated);
+        let vocabulary = PromptVocabulary::new(&TokenCosts::Estimated);
         let mut draft = Draft::new(tokens);
         let blocks = Blocks { ids: ids.into(), tokens: block };
         SharedBlocks::new(salt).write(&blocks, &vocabulary, &mut draft);

@@ -1,6 +1,6 @@
 //! The pieces that leads and filler are made of.
 
-use super::costs::Costs;
+use super::costs::TokenCosts;
 
 /// 512 common English words. Each is one token, after a space as well as capitalised at the very start, in
 /// vocabularies as different as Mistral's first (32,000 pieces, kin to Llama 2's) and its Tekken (131,000).
@@ -22,30 +22,30 @@ const ENOUGH: usize = 16;
 
 /// A piece of text with its cost.
 #[derive(Clone, Debug)]
-pub(super) struct Piece {
+pub(super) struct TextPiece {
     pub(super) text: Box<str>,
     pub(super) tokens: u32,
 }
 
-impl Piece {
-    pub(super) fn after(text: &str, costs: &Costs) -> Self {
+impl TextPiece {
+    pub(super) fn after(text: &str, costs: &TokenCosts) -> Self {
         Self { text: text.into(), tokens: costs.after(text) }
     }
 }
 
 /// The pieces, with what they cost; in each list the cheapest come first, and nothing is free.
 #[derive(Clone, Debug)]
-pub(super) struct Vocabulary {
+pub(super) struct PromptVocabulary {
     /// Words that can begin a prompt.
-    pub(super) starts: Vec<Piece>,
+    pub(super) starts: Vec<TextPiece>,
     /// Words inside a sentence.
-    pub(super) words: Vec<Piece>,
+    pub(super) words: Vec<TextPiece>,
     /// Words that begin a sentence.
-    pub(super) openers: Vec<Piece>,
+    pub(super) openers: Vec<TextPiece>,
     /// Paragraph ends, each with the next one's first word.
-    pub(super) turns: Vec<Piece>,
+    pub(super) turns: Vec<TextPiece>,
     /// The full stop.
-    pub(super) stop: Piece,
+    pub(super) stop: TextPiece,
 }
 
 /// Every piece that comes after another.
@@ -65,10 +65,10 @@ fn spaced() -> impl Iterator<Item = String> {
     WORDS.split_whitespace().map(|word| format!(" {word}"))
 }
 
-impl Vocabulary {
-    pub(super) fn new(costs: &Costs) -> Self {
-        let after = |text: &str| Piece::after(text, costs);
-        let start = |text: String| Piece { tokens: costs.at_start(&text), text: text.into() };
+impl PromptVocabulary {
+    pub(super) fn new(costs: &TokenCosts) -> Self {
+        let after = |text: &str| TextPiece::after(text, costs);
+        let start = |text: String| TextPiece { tokens: costs.at_start(&text), text: text.into() };
         Self {
             starts: cheapest(starts().map(start).collect()),
             words: cheapest(spaced().map(|word| after(&word)).collect()),
@@ -81,7 +81,7 @@ impl Vocabulary {
 
 /// Sorts by cost, drops what costs nothing (a merge with its neighbour, or a wrong count), and keeps only
 /// the lowest cost where enough have it.
-fn cheapest(mut pieces: Vec<Piece>) -> Vec<Piece> {
+fn cheapest(mut pieces: Vec<TextPiece>) -> Vec<TextPiece> {
     pieces.retain(|piece| piece.tokens > 0);
     pieces.sort_by_key(|piece| piece.tokens);
     let lowest = pieces.first().map_or(0, |piece| piece.tokens);
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn estimated_words_cost_one_token_each() {
-        let vocabulary = Vocabulary::new(&Costs::Estimated);
+        let vocabulary = PromptVocabulary::new(&TokenCosts::Estimated);
         assert_eq!((vocabulary.starts.len(), vocabulary.words.len()), (512, 512));
         assert!(vocabulary.words.iter().chain(&vocabulary.openers).all(|piece| piece.tokens == 1));
         assert!(vocabulary.turns.iter().all(|piece| piece.tokens == 2));

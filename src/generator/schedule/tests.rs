@@ -3,10 +3,11 @@
 mod streaming;
 
 use super::*;
-use crate::generator::{Prompt, prefixes_of};
+use crate::generator::draws::prefixes::prefixes_of;
+use crate::generator::request::Prompt;
 use crate::workload::{
-    ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RequestClass, SharedPrefixes, Slo,
-    Stage, Tenant,
+    ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RateStage, RequestClass,
+    SharedPrefixes, Slo, Tenant,
 };
 
 fn slo(ttft_ms: f64) -> Slo {
@@ -216,7 +217,7 @@ fn a_run_may_be_so_many_requests_long() {
 
 #[test]
 fn arrivals_that_run_out_end_the_plan_just_after_the_last() {
-    let fade = vec![Stage { duration_s: 20.0, from_rate_per_s: 10.0, to_rate_per_s: 0.0 }];
+    let fade = vec![RateStage { duration_s: 20.0, from_rate_per_s: 10.0, to_rate_per_s: 0.0 }];
     let workload = WorkloadSpec {
         requests: Some(1_000),
         arrival: ArrivalPattern::Stages { stages: fade },

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use super::*;
-use crate::generator::Schedule;
+use crate::generator::schedule::Schedule;
 
 const TALKS: &str = r#"
 name = "talks"
@@ -44,14 +44,19 @@ fn closed(classes: &str) -> WorkloadSpec {
     spec(&format!("name = \"closed\"\nseed = 7\nhorizon_s = 60\nwarmup_s = 10\n{USERS}\n{classes}"))
 }
 
-fn openers(workload: &WorkloadSpec) -> (Vec<PlannedRequest>, Sessions) {
+fn openers(workload: &WorkloadSpec) -> (Vec<PlannedRequest>, SessionPlanner) {
     let schedule = Schedule::draw(workload);
     let facts = schedule.facts();
     (schedule.plan().collect(), schedule.sessions(&facts).unwrap())
 }
 
 /// The session of `opener` where each answer takes a second and has `answered` tokens.
-fn flown(sessions: &Sessions, opener: PlannedRequest, answered: u32, most: usize) -> Vec<PlannedRequest> {
+fn flown(
+    sessions: &SessionPlanner,
+    opener: PlannedRequest,
+    answered: u32,
+    most: usize,
+) -> Vec<PlannedRequest> {
     let next = |last: &PlannedRequest| sessions.after(last, end_of(last, Some(answered))).next;
     std::iter::successors(Some(opener), next).take(most).collect()
 }
@@ -83,7 +88,7 @@ fn a_session_carries_on_all_that_was_said() {
         }
         // A failed last turn breaks nothing off.
         let last = turns.last().unwrap();
-        assert_eq!(sessions.after(last, end_of(last, None)), Sequel::default());
+        assert_eq!(sessions.after(last, end_of(last, None)), NextTurn::default());
     }
     assert_eq!(lengths.len(), 6, "{lengths:?}");
 }
@@ -141,17 +146,17 @@ fn a_turn_without_an_answer_ends_its_conversation_and_one_that_does_not_fit_is_n
     let (plan, sessions) = openers(&bounded);
     let opener = *plan.iter().find(|request| turn(request).of == Some(5)).unwrap();
     let broken = sessions.after(&opener, end_of(&opener, None));
-    assert_eq!(broken, Sequel { next: None, broken: Some(Break::Unanswered(4)) });
+    assert_eq!(broken, NextTurn { next: None, broken: Some(ConversationBreak::Unanswered(4)) });
     // 100 and 33, some 15 and an answer of some 35 fit; the next turn has 230 and its answer.
     let turns = flown(&sessions, opener, 33, 9);
     assert!(turns.iter().all(|turn| turn.input_tokens + turn.output_tokens <= 260));
     let last = turns.last().unwrap();
     let left = 5 - turns.len() as u32;
     assert!(left > 0, "{turns:?}");
-    assert_eq!(sessions.after(last, end_of(last, Some(33))).broken, Some(Break::Full(left)));
+    assert_eq!(sessions.after(last, end_of(last, Some(33))).broken, Some(ConversationBreak::Full(left)));
     let mut counts = SessionCounts::default();
-    Break::Unanswered(4).count(&mut counts);
-    Break::Full(left).count(&mut counts);
+    ConversationBreak::Unanswered(4).count(&mut counts);
+    ConversationBreak::Full(left).count(&mut counts);
     assert_eq!((counts.broken_off, counts.full, counts.turns_not_reached), (1, 1, u64::from(4 + left)));
 }
 

@@ -8,31 +8,24 @@
 //! Nothing holds a whole trace: a reader has one line, the order a minute of the trace, and every copy of a trace that
 //! is laid over itself reads the file for itself. Once a trace has been surveyed, its lines are known to be sound.
 
-mod blocks;
-mod columns;
-mod error;
-mod json_lines;
+pub(super) mod blocks;
+pub(super) mod error;
+mod files;
 mod kinds;
-mod logs;
 mod of_run;
-mod order;
-mod plan;
-mod reader;
+pub(super) mod plan;
 mod replay;
-mod requests;
+pub(super) mod requests;
 mod reuse;
 mod serve_gen;
 mod slice;
-mod survey;
-mod write;
+pub(super) mod survey;
 
 pub use blocks::Blocks;
 pub use error::TraceError;
-pub use logs::{LogFields, ReadLog, TimeUnit, read_log};
-pub(super) use plan::TracePlan;
-pub use requests::{Traced, TracedRequest, TracedWindow};
+pub use files::{AccessLog, AccessLogFields, TimeUnit, TraceWriter, read_log};
+pub use requests::{RequestTrace, TracedRequest, TracedWindow};
 pub use survey::survey;
-pub use write::TraceWriter;
 
 #[cfg(test)]
 mod tests;

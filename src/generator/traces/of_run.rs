@@ -1,13 +1,13 @@
 //! The trace of a stored run.
 
-use super::requests::{Traced, TracedRequest, TracedWindow};
+use super::requests::{RequestTrace, TracedRequest, TracedWindow};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
 use crate::workload::TraceFindings;
 
 /// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
 const BLOCK_TOKENS: u32 = 16;
 
-impl Traced {
+impl RequestTrace {
     /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes,
     /// warm-up and load after the window included, and where the window was. Requests that were never due left no record
     /// and are not in it.

@@ -7,11 +7,10 @@ use super::error::TraceError;
 use super::kinds::ClassOfKind;
 use super::replay::{Replay, Replayed};
 use crate::clock::Timestamp;
-use crate::generator::PlannedRequest;
-use crate::generator::draws::ClassDraws;
-use crate::generator::phases::Phases;
-use crate::generator::plan::models_of;
-use crate::random::{Stream, WeightedChoice};
+use crate::generator::draws::class_draws::{ClassDraws, models_of};
+use crate::generator::phases::PhaseTracker;
+use crate::generator::request::PlannedRequest;
+use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::{Trace, WorkloadSpec};
 
 /// The requests of a plan that replays a trace, read as it is advanced.
@@ -27,11 +26,11 @@ pub(in crate::generator) struct TracePlan {
     block_tokens: u32,
     class_of_kind: ClassOfKind,
     class_choice: WeightedChoice,
-    class_stream: Stream,
+    class_stream: RandomStream,
     /// What is drawn for the requests of each class: all but their lengths.
     classes: Vec<ClassDraws>,
-    models: Option<(WeightedChoice, Stream)>,
-    phases: Phases,
+    models: Option<(WeightedChoice, RandomStream)>,
+    phases: PhaseTracker,
 }
 
 impl TracePlan {
@@ -52,10 +51,10 @@ impl TracePlan {
             block_tokens,
             class_of_kind: ClassOfKind::new(&workload),
             class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
-            class_stream: Stream::named(seed, "classes"),
+            class_stream: RandomStream::named(seed, "classes"),
             classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
             models: models_of(&workload),
-            phases: Phases::new(Arc::clone(&workload)),
+            phases: PhaseTracker::new(Arc::clone(&workload)),
             workload,
         }
     }

@@ -2,11 +2,11 @@
 
 use super::blocks::Blocks;
 use super::error::TraceError;
-use super::requests::{Traced, TracedRequest};
-use super::serve_gen::Pool;
-use super::slice::Slice;
+use super::requests::{RequestTrace, TracedRequest};
+use super::slice::TraceSlice;
 use crate::clock::Timestamp;
-use crate::random::Stream;
+use crate::generator::traces::serve_gen::pool::ClientPool;
+use crate::random::RandomStream;
 use crate::workload::{Trace, TraceFindings};
 
 /// A request of a trace at its moment in a run.
@@ -18,7 +18,7 @@ pub(super) struct Replayed {
     pub(super) request: TracedRequest,
 }
 
-impl Traced {
+impl RequestTrace {
     /// The slice of a trace as a run of this seed replays it, scaled, thinned or multiplied, with moments of the run.
     /// All of it is held in memory.
     pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
@@ -43,20 +43,20 @@ impl Traced {
 /// its copies begin again.
 #[derive(Debug)]
 pub(super) struct Replay {
-    copies: Vec<Copy>,
+    copies: Vec<TraceCopy>,
     time_scale: f64,
 }
 
 impl Replay {
     /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the chance of `seed`.
     pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
-        let mut shifts = Stream::named(seed, "trace/shifts");
+        let mut shifts = RandomStream::named(seed, "trace/shifts");
         // A pool multiplies the rates of its clients itself.
-        let mut left = if Pool::is(trace) { 1.0 } else { trace.rate_scale };
+        let mut left = if ClientPool::is(trace) { 1.0 } else { trace.rate_scale };
         let mut copies = Vec::new();
         while left > 0.0 {
             let number = copies.len() as u32;
-            let turn = (number > 0).then(|| Turn {
+            let turn = (number > 0).then(|| CopyRotation {
                 trace: trace.clone(),
                 seed,
                 length_ns: length_ns.max(1),
@@ -64,11 +64,11 @@ impl Replay {
                 rounds: 0,
                 met: 0,
             });
-            copies.push(Copy {
-                slice: Slice::open(trace, seed)?,
+            copies.push(TraceCopy {
+                slice: TraceSlice::open(trace, seed)?,
                 turn,
                 share: left.min(1.0),
-                chance: Stream::named(seed, &format!("trace/thinning/{number}")),
+                chance: RandomStream::named(seed, &format!("trace/thinning/{number}")),
                 next: None,
             });
             left -= 1.0;
@@ -103,7 +103,7 @@ impl Iterator for Replay {
     type Item = Result<Replayed, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let first = |(_, copy): &(usize, &Copy)| copy.next.as_ref().map(|(distance, _)| *distance);
+        let first = |(_, copy): &(usize, &TraceCopy)| copy.next.as_ref().map(|(distance, _)| *distance);
         let (number, _) =
             self.copies.iter().enumerate().filter(|copy| copy.1.next.is_some()).min_by_key(first)?;
         let copy = self.copies.get_mut(number)?;
@@ -118,20 +118,20 @@ impl Iterator for Replay {
 
 /// One copy of the trace.
 #[derive(Debug)]
-struct Copy {
-    slice: Slice,
+struct TraceCopy {
+    slice: TraceSlice,
     /// How it is turned; absent for the trace itself.
-    turn: Option<Turn>,
+    turn: Option<CopyRotation>,
     /// Probability with which a request is kept.
     share: f64,
-    chance: Stream,
+    chance: RandomStream,
     /// The next request, with its distance from the run's zero in nanoseconds of the trace.
     next: Option<(u64, TracedRequest)>,
 }
 
 /// A slice that is turned: it begins at a moment of its own and starts again when it has ended.
 #[derive(Debug)]
-struct Turn {
+struct CopyRotation {
     trace: Trace,
     seed: u64,
     length_ns: u64,
@@ -142,7 +142,7 @@ struct Turn {
     met: u64,
 }
 
-impl Copy {
+impl TraceCopy {
     /// Finds the next request that is kept.
     fn advance(&mut self) -> Result<(), TraceError> {
         loop {
@@ -158,8 +158,8 @@ impl Copy {
     }
 }
 
-impl Turn {
-    fn next(&mut self, slice: &mut Slice) -> Result<Option<(u64, TracedRequest)>, TraceError> {
+impl CopyRotation {
+    fn next(&mut self, slice: &mut TraceSlice) -> Result<Option<(u64, TracedRequest)>, TraceError> {
         loop {
             match slice.next().transpose()? {
                 Some((distance, request)) if distance < self.length_ns => {
@@ -171,7 +171,7 @@ impl Turn {
                 }
                 _ if self.met == 0 => return Ok(None),
                 _ => {
-                    *slice = Slice::open(&self.trace, self.seed)?;
+                    *slice = TraceSlice::open(&self.trace, self.seed)?;
                     self.rounds += 1;
                     self.met = 0;
                 }

@@ -27,7 +27,7 @@ pub struct TracedRequest {
 
 /// Requests in order, with what their blocks are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Traced {
+pub struct RequestTrace {
     /// The requests.
     pub requests: Vec<TracedRequest>,
     /// Tokens of the blocks that they name; absent where they name none.

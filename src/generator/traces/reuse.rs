@@ -6,7 +6,7 @@ use super::blocks::Blocks;
 
 /// Counts the tokens of leading blocks that came before.
 #[derive(Debug)]
-pub(super) struct Reuse {
+pub(super) struct PrefixReuse {
     block_tokens: u32,
     /// Most blocks that are remembered.
     most: usize,
@@ -15,7 +15,7 @@ pub(super) struct Reuse {
     tokens: u64,
 }
 
-impl Reuse {
+impl PrefixReuse {
     /// For blocks of so many tokens, 0 where the trace names none.
     pub(super) fn new(block_tokens: u32, most: usize) -> Self {
         Self { block_tokens, most, met: Some(HashMap::new()), tokens: 0 }
@@ -60,13 +60,13 @@ mod tests {
 
     #[test]
     fn too_many_blocks_are_no_share_of_none() {
-        let mut reuse = Reuse::new(16, 3);
+        let mut reuse = PrefixReuse::new(16, 3);
         reuse.look_at(&Blocks::of(&[1, 2], 16, 0), 32);
         reuse.look_at(&Blocks::of(&[1, 3], 16, 0), 32);
         assert_eq!((reuse.share(64), reuse.too_many()), (Some(0.25), false));
         reuse.look_at(&Blocks::of(&[4], 16, 0), 16);
         assert_eq!((reuse.share(80), reuse.too_many()), (None, true));
-        let mut none = Reuse::new(0, 3);
+        let mut none = PrefixReuse::new(0, 3);
         none.look_at(&Blocks::default(), 7);
         assert_eq!((none.share(7), none.too_many()), (None, false));
     }

@@ -1,16 +1,16 @@
 //! The requests of a trace from a moment on, by their distance from it.
 
 use super::error::TraceError;
-use super::order::InOrder;
-use super::reader::TraceReader;
 use super::requests::{TracedRequest, TracedWindow};
-use super::serve_gen::Pool;
+use crate::generator::traces::files::order::SortedRequests;
+use crate::generator::traces::files::reader::TraceReader;
+use crate::generator::traces::serve_gen::pool::ClientPool;
 use crate::workload::{Trace, TraceFormat, TraceZero};
 
 /// The requests of a trace from `from_s` on, each with its distance from there in nanoseconds of the trace.
 #[derive(Debug)]
-pub(super) struct Slice {
-    source: Source,
+pub(super) struct TraceSlice {
+    source: SliceSource,
     /// The trace's zero on its clock; not known before the first request where that decides it.
     zero_ns: Option<i64>,
     from_ns: i64,
@@ -20,19 +20,19 @@ pub(super) struct Slice {
 
 /// Where requests come from.
 #[derive(Debug)]
-enum Source {
+enum SliceSource {
     /// The lines of a file.
-    Recorded(Box<InOrder>),
+    Recorded(Box<SortedRequests>),
     /// Clients, by chance.
-    Drawn(Pool),
+    Drawn(ClientPool),
 }
 
-impl Slice {
+impl TraceSlice {
     /// `seed` decides what is drawn.
     pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let from_ns = (trace.from_s * 1e9).round() as i64;
-        if Pool::is(trace) {
-            let source = Source::Drawn(Pool::open(trace, seed)?);
+        if ClientPool::is(trace) {
+            let source = SliceSource::Drawn(ClientPool::open(trace, seed)?);
             return Ok(Self { source, zero_ns: Some(0), from_ns, last_ns: None });
         }
         let reader = TraceReader::open(trace)?;
@@ -40,7 +40,7 @@ impl Slice {
             TraceZero::OwnClock => Some(0),
             TraceZero::FirstRequest => None,
         };
-        let source = Source::Recorded(Box::new(InOrder::new(reader)));
+        let source = SliceSource::Recorded(Box::new(SortedRequests::new(reader)));
         Ok(Self { source, zero_ns, from_ns, last_ns: None })
     }
 
@@ -48,56 +48,56 @@ impl Slice {
     /// its end.
     pub(super) fn last_s(&self) -> Option<f64> {
         match &self.source {
-            Source::Recorded(_) => self.last_ns.map(|last| last as f64 / 1e9),
-            Source::Drawn(pool) => Some(pool.ends_ns() as f64 / 1e9),
+            SliceSource::Recorded(_) => self.last_ns.map(|last| last as f64 / 1e9),
+            SliceSource::Drawn(pool) => Some(pool.ends_ns() as f64 / 1e9),
         }
     }
 
     /// Which part a run measured, where it is the trace of one.
     pub(super) fn window(&self) -> Option<TracedWindow> {
         match &self.source {
-            Source::Recorded(requests) => requests.reader().window(),
-            Source::Drawn(_) => None,
+            SliceSource::Recorded(requests) => requests.reader().window(),
+            SliceSource::Drawn(_) => None,
         }
     }
 
     /// How the trace is written.
     pub(super) fn format(&self) -> TraceFormat {
         match &self.source {
-            Source::Recorded(requests) => requests.reader().format(),
-            Source::Drawn(_) => TraceFormat::ServeGen,
+            SliceSource::Recorded(requests) => requests.reader().format(),
+            SliceSource::Drawn(_) => TraceFormat::ServeGen,
         }
     }
 
     /// Tokens of the blocks that its requests name; none where they name none.
     pub(super) fn block_tokens(&self) -> Option<u32> {
         match &self.source {
-            Source::Recorded(requests) => requests.reader().block_tokens(),
-            Source::Drawn(_) => None,
+            SliceSource::Recorded(requests) => requests.reader().block_tokens(),
+            SliceSource::Drawn(_) => None,
         }
     }
 
     /// Lines left out so far.
     pub(super) fn skipped(&self) -> u64 {
         match &self.source {
-            Source::Recorded(requests) => requests.reader().skipped(),
-            Source::Drawn(pool) => pool.skipped(),
+            SliceSource::Recorded(requests) => requests.reader().skipped(),
+            SliceSource::Drawn(pool) => pool.skipped(),
         }
     }
 
     /// Lines and tables of a pool that were taken as the nearest that can be drawn.
     pub(super) fn nearest(&self) -> u64 {
         match &self.source {
-            Source::Recorded(_) => 0,
-            Source::Drawn(pool) => pool.nearest(),
+            SliceSource::Recorded(_) => 0,
+            SliceSource::Drawn(pool) => pool.nearest(),
         }
     }
 
     /// Requests so far that came later in the file than one of a later moment.
     pub(super) fn reordered(&self) -> u64 {
         match &self.source {
-            Source::Recorded(requests) => requests.reordered(),
-            Source::Drawn(_) => 0,
+            SliceSource::Recorded(requests) => requests.reordered(),
+            SliceSource::Drawn(_) => 0,
         }
     }
 
@@ -105,8 +105,8 @@ impl Slice {
     /// found by reading to its last request.
     pub(super) fn declared_ns(&self) -> Option<u64> {
         match &self.source {
-            Source::Recorded(_) => None,
-            Source::Drawn(pool) => {
+            SliceSource::Recorded(_) => None,
+            SliceSource::Drawn(pool) => {
                 Some(pool.ends_ns().saturating_sub(u64::try_from(self.from_ns).unwrap_or(0)))
             }
         }
@@ -114,13 +114,13 @@ impl Slice {
 
     fn next_request(&mut self) -> Option<Result<TracedRequest, TraceError>> {
         match &mut self.source {
-            Source::Recorded(requests) => requests.next(),
-            Source::Drawn(pool) => pool.next().map(Ok),
+            SliceSource::Recorded(requests) => requests.next(),
+            SliceSource::Drawn(pool) => pool.next().map(Ok),
         }
     }
 }
 
-impl Iterator for Slice {
+impl Iterator for TraceSlice {
     type Item = Result<(u64, TracedRequest), TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {

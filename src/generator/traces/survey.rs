@@ -4,8 +4,8 @@ use super::blocks::Blocks;
 use super::error::TraceError;
 use super::kinds::KindCounts;
 use super::replay::{Replay, Replayed};
-use super::reuse::Reuse;
-use super::slice::Slice;
+use super::reuse::PrefixReuse;
+use super::slice::TraceSlice;
 use crate::clock::Timestamp;
 use crate::workload::{Trace, TraceFindings, TraceFormat};
 
@@ -51,7 +51,7 @@ struct Extent {
 }
 
 fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
-    let mut slice = Slice::open(trace, seed)?;
+    let mut slice = TraceSlice::open(trace, seed)?;
     let from_ns = (trace.from_s * 1e9).round() as u64;
     // The trace of a run has the end that the run had, and after it what kept its load up.
     let window = slice.window();
@@ -88,7 +88,7 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
 }
 
 impl Extent {
-    fn of(slice: &Slice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
+    fn of(slice: &TraceSlice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
         Self {
             format: slice.format(),
             length_ns,
@@ -100,7 +100,7 @@ impl Extent {
     }
 }
 
-fn past_the_end(trace: &Trace, slice: &Slice, length_ns: u64) -> TraceError {
+fn past_the_end(trace: &Trace, slice: &TraceSlice, length_ns: u64) -> TraceError {
     TraceError::PastTheEnd {
         path: trace.path.clone(),
         until_s: trace.from_s + length_ns as f64 / 1e9,
@@ -109,7 +109,7 @@ fn past_the_end(trace: &Trace, slice: &Slice, length_ns: u64) -> TraceError {
 }
 
 /// Why there is nothing in the slice, which was read to the end of the trace.
-fn empty(trace: &Trace, slice: &Slice) -> TraceError {
+fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
     let path = trace.path.clone();
     let Some(last_s) = slice.last_s() else {
         return TraceError::NoRequest { path, skipped: slice.skipped() };
@@ -132,7 +132,7 @@ struct Tally {
     output_tokens: u64,
     kinds: KindCounts,
     block_tokens: u32,
-    reuse: Reuse,
+    reuse: PrefixReuse,
 }
 
 impl Tally {
@@ -149,7 +149,7 @@ impl Tally {
             output_tokens: 0,
             kinds: KindCounts::default(),
             block_tokens,
-            reuse: Reuse::new(block_tokens, MOST_BLOCKS),
+            reuse: PrefixReuse::new(block_tokens, MOST_BLOCKS),
         }
     }
 

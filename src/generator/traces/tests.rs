@@ -4,10 +4,13 @@ mod slices;
 
 use std::fmt::Write as _;
 
-use super::order::InOrder;
-use super::reader::TraceReader;
+use super::blocks::Blocks;
+use super::error::TraceError;
 use super::replay::{Replay, Replayed};
-use super::*;
+use super::requests::TracedRequest;
+use super::survey::survey;
+use crate::generator::traces::files::order::SortedRequests;
+use crate::generator::traces::files::reader::TraceReader;
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 fn sample(name: &str) -> Trace {
@@ -210,7 +213,7 @@ fn a_file_that_is_no_trace_is_refused() {
 fn small_disorder_is_put_right_and_great_disorder_refused() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_of(&folder, &[5_000, 1_000, 1_000, 64_999, 5_001]);
-    let mut in_order = InOrder::new(TraceReader::open(&trace).unwrap());
+    let mut in_order = SortedRequests::new(TraceReader::open(&trace).unwrap());
     let told: Vec<_> =
         in_order.by_ref().map(Result::unwrap).map(|r| (r.at_ns / 1_000_000, r.input_tokens)).collect();
     assert_eq!(
@@ -220,7 +223,8 @@ fn small_disorder_is_put_right_and_great_disorder_refused() {
     );
     assert_eq!(in_order.reordered(), 3);
     let trace = trace_of(&folder, &[0, 1_000, 200_000, 500]);
-    let error = InOrder::new(TraceReader::open(&trace).unwrap()).find_map(Result::err).unwrap().to_string();
+    let error =
+        SortedRequests::new(TraceReader::open(&trace).unwrap()).find_map(Result::err).unwrap().to_string();
     assert!(error.contains("line 4") && error.contains("199.500 s") && error.contains("sort"), "{error}");
 }
 

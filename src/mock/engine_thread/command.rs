@@ -5,7 +5,7 @@ use tokio::sync::oneshot;
 
 use crate::clock::Timestamp;
 use crate::mock::metrics::{Finish, Meters};
-use crate::simulator::{FirstToken, Gauges, Job, JobId, Reject};
+use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ pub(in crate::mock) struct Wanted {
 /// What the heart's server has done until now.
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Readings {
-    pub(in crate::mock) gauges: Gauges,
+    pub(in crate::mock) gauges: ServerGauges,
     pub(in crate::mock) meters: Meters,
 }
 

@@ -11,11 +11,11 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::command::{Arrival, Command, Due, Readings};
 use crate::clock::{RunClock, SharpWait, Step, Timestamp};
 use crate::mock::metrics::{Finish, Meters, Passage};
-use crate::simulator::{JobId, Server, TokenEvent};
+use crate::simulator::{JobId, SimulatedServer, TokenEvent};
 
 /// What the heart's thread owns.
 pub(super) struct Beating {
-    server: Box<dyn Server + Send>,
+    server: Box<dyn SimulatedServer + Send>,
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
     inside: HashMap<JobId, Inside>,
@@ -39,7 +39,7 @@ enum Woken {
 
 impl Beating {
     pub(super) fn new(
-        server: Box<dyn Server + Send>,
+        server: Box<dyn SimulatedServer + Send>,
         clock: RunClock,
         orders: mpsc::Receiver<Command>,
     ) -> Self {

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::command::{Arrival, Command, Due, Readings, Wanted};
 use super::engine_loop::Beating;
 use crate::clock::{RunClock, Timestamp};
-use crate::simulator::{JobId, Reject, Server};
+use crate::simulator::{JobId, Reject, SimulatedServer};
 
 /// A way to speak to the heart; it stops beating when the last one is dropped.
 #[derive(Clone, Debug)]
@@ -38,7 +38,10 @@ pub(in crate::mock) enum NotTaken {
 
 impl Heart {
     /// Starts to beat on a thread of its own.
-    pub(in crate::mock) fn start(server: Box<dyn Server + Send>, clock: RunClock) -> io::Result<Self> {
+    pub(in crate::mock) fn start(
+        server: Box<dyn SimulatedServer + Send>,
+        clock: RunClock,
+    ) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let beating = Beating::new(server, clock, orders);
         std::thread::Builder::new().name("mock heart".to_owned()).spawn(move || beating.run())?;

@@ -6,7 +6,7 @@ use super::command::Wanted;
 use super::handle::{Heart, NotTaken};
 use crate::clock::{RunClock, Timestamp};
 use crate::mock::metrics::Finish;
-use crate::simulator::{Delay, FixedQueue, Gauges, Job, JobId, Reject, Server, TokenEvent};
+use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
 fn wanted(id: u64, tokens: u32) -> Wanted {
     Wanted { job: Job::new(JobId(id), 4, tokens), max_tokens: tokens, finish: Finish::Length }
@@ -68,7 +68,7 @@ async fn nothing_is_queued_before_it_was_asked_for() {
 /// A server with a fault in it.
 struct Broken;
 
-impl Server for Broken {
+impl SimulatedServer for Broken {
     fn submit(&mut self, _: Timestamp, _: Job) -> Result<(), Reject> {
         panic!("broken on purpose")
     }
@@ -79,8 +79,8 @@ impl Server for Broken {
         None
     }
     fn advance(&mut self, _: Timestamp, _: &mut Vec<TokenEvent>) {}
-    fn gauges(&self) -> Gauges {
-        Gauges::default()
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges::default()
     }
     fn jobs(&self) -> u64 {
         0

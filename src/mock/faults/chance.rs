@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::fault::Fault;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// The request header that asks for faults, several apart by commas.
 pub(in crate::mock) const HEADER: &str = "x-skyline-fault";
@@ -37,16 +37,16 @@ impl FromStr for Chance {
 #[derive(Clone, Debug)]
 pub(in crate::mock) struct Chances {
     known: Vec<Chance>,
-    requests: Stream,
-    connections: Stream,
+    requests: RandomStream,
+    connections: RandomStream,
 }
 
 impl Chances {
     pub(in crate::mock) fn new(chances: Vec<Chance>, seed: u64) -> Self {
         Self {
             known: chances,
-            requests: Stream::named(seed, "mock faults"),
-            connections: Stream::named(seed, "mock refused connections"),
+            requests: RandomStream::named(seed, "mock faults"),
+            connections: RandomStream::named(seed, "mock refused connections"),
         }
     }
 

@@ -201,7 +201,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::simulator::Gauges;
+    use crate::simulator::ServerGauges;
 
     /// Every series here is one that a live vLLM 0.32 had, label by label; bounds of token counts go on longer because
     /// they depend on the context length.
@@ -217,7 +217,7 @@ mod tests {
                 })
                 .collect()
         };
-        let readings = Readings { gauges: Gauges::default(), meters: Meters::default() };
+        let readings = Readings { gauges: ServerGauges::default(), meters: Meters::default() };
         let ours = series(&exposition("tiny-llama", &readings));
         let theirs = series(include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt"));
         let unknown: Vec<_> = ours.difference(&theirs).collect();

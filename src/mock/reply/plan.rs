@@ -9,7 +9,7 @@ use crate::mock::options::Words;
 use crate::mock::request::Prompt;
 use crate::mock::request::{Ending, Request};
 use crate::mock::state::Mock;
-use crate::random::Stream;
+use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
 
 /// What the engine is asked and what its answers say, those to the first prompt first.
@@ -20,7 +20,7 @@ pub(in crate::mock) fn plan(
     faults: &[Fault],
 ) -> (Vec<Wanted>, Vec<Choice>) {
     let mut lengths = match request.seed {
-        Some(seed) => Stream::named(seed, "mock stop length"),
+        Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
     };
     let mut planned = Vec::new();

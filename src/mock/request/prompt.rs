@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::simulator::{BLOCK_SIZE, Prefix};
+use crate::simulator::{BLOCK_SIZE, PrefixHashes};
 
 /// Token ids are below this, as in Llama 3's vocabulary.
 const VOCABULARY: u64 = 128_000;
@@ -65,11 +65,11 @@ impl Prompt {
         &self,
         adapter: Option<usize>,
         answer: impl Iterator<Item = u64>,
-    ) -> Prefix {
+    ) -> PrefixHashes {
         let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
         let tokens: Vec<u64> = self.tokens.iter().copied().chain(answer).collect();
         let blocks = tokens.chunks_exact(BLOCK_SIZE as usize);
-        Prefix::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
+        PrefixHashes::of_blocks(blocks.map(|block| block.iter().fold(begin, |sum, token| step(sum, *token))))
     }
 }
 

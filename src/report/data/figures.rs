@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::csv::text;
 use crate::analysis::{
-    Attainment, Figure, Flow, Group, LatencyTable, Mark, Metric, Objective, Percentile, Subject, Summary,
+    Attainment, Figure, FigureKey, Flow, Group, LatencyTable, Mark, Metric, Objective, Percentile, Summary,
 };
 use crate::report::sides::{Known, SideFigure, side_figures};
 use crate::report::{Out, Told};
@@ -270,12 +270,12 @@ fn unit(metric: &str, key: &str) -> &'static str {
 }
 
 /// The unit of a figure that can be demanded.
-const fn unit_of(subject: Subject) -> &'static str {
+const fn unit_of(subject: FigureKey) -> &'static str {
     match subject {
-        Subject::Latency(..) => "ms",
-        Subject::Rate(Flow::Goodput | Flow::CompletedRequests) => "requests/s",
-        Subject::Rate(Flow::InputTokens | Flow::OutputTokens) => "tokens/s",
-        Subject::Share(_) => "share",
+        FigureKey::Latency(..) => "ms",
+        FigureKey::Rate(Flow::Goodput | Flow::CompletedRequests) => "requests/s",
+        FigureKey::Rate(Flow::InputTokens | Flow::OutputTokens) => "tokens/s",
+        FigureKey::Share(_) => "share",
     }
 }
 

@@ -4,7 +4,7 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
 use crate::report::document::cell;
 use crate::units::three_digits;
-use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateState, Spike, Stage};
+use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
 
 /// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
 pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
@@ -151,7 +151,7 @@ fn spread(rates: &RateSpread) -> String {
     }
 }
 
-fn stage(stage: &Stage, form: LoadForm) -> String {
+fn stage(stage: &RateStage, form: LoadForm) -> String {
     let (from, to) = (short(stage.from_rate_per_s), rate(stage.to_rate_per_s, form));
     let length = seconds(stage.duration_s);
     if stage.from_rate_per_s.to_bits() == stage.to_rate_per_s.to_bits() {
@@ -178,8 +178,11 @@ mod tests {
 
     #[test]
     fn every_pattern_has_its_words() {
-        let stage =
-            |duration_s, from_rate_per_s, to_rate_per_s| Stage { duration_s, from_rate_per_s, to_rate_per_s };
+        let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage {
+            duration_s,
+            from_rate_per_s,
+            to_rate_per_s,
+        };
         for (pattern, words) in [
             (ArrivalPattern::Poisson { rate_per_s: 10.0 }, "poisson, 10 requests/s"),
             (ArrivalPattern::Constant { rate_per_s: 1_200.0 }, "constant, 1,200 requests/s"),
@@ -207,7 +210,7 @@ mod tests {
 
     #[test]
     fn conversations_begin_at_a_rate_of_sessions() {
-        let stages = vec![Stage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 }];
+        let stages = vec![RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 }];
         let words = in_words(&ArrivalPattern::Stages { stages }, LoadForm::PartlyOpen);
         assert_eq!(words, "stages, 0 to 10 sessions/s within 10 s: 5 sessions/s on average");
     }

@@ -2,7 +2,7 @@
 
 use super::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, Flow, Mark, Metric, Quantile, Share, Statistic, Subject};
+use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
 use crate::report::data::json::indented;
 use crate::report::document::{
@@ -16,12 +16,12 @@ const LATENCIES: [(Metric, &str); 4] =
     [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::Itl, "ITL"), (Metric::E2e, "e2e")];
 
 /// The rows that are neither latencies nor, with their unit, of one another's kind; a share is shown in percent.
-const FLOWS: [(Subject, &str); 5] = [
-    (Subject::Rate(Flow::CompletedRequests), "requests/s"),
-    (Subject::Rate(Flow::OutputTokens), "output tokens/s"),
-    (Subject::Rate(Flow::Goodput), "goodput/s"),
-    (Subject::Share(Share::SloAttainment), "SLO attainment, %"),
-    (Subject::Share(Share::Errors), "errors, %"),
+const FLOWS: [(FigureKey, &str); 5] = [
+    (FigureKey::Rate(Flow::CompletedRequests), "requests/s"),
+    (FigureKey::Rate(Flow::OutputTokens), "output tokens/s"),
+    (FigureKey::Rate(Flow::Goodput), "goodput/s"),
+    (FigureKey::Share(Share::SloAttainment), "SLO attainment, %"),
+    (FigureKey::Share(Share::Errors), "errors, %"),
 ];
 
 /// Runs from which on an interval is worth having.
@@ -146,7 +146,9 @@ fn latencies(repeats: &Repeats) -> Section {
     for (metric, name) in LATENCIES {
         let percentiles = Quantile::ALL.map(Statistic::Percentile);
         for statistic in [Statistic::Mean].into_iter().chain(percentiles) {
-            let Some(figure) = repeats.figures.figure(Subject::Latency(statistic, metric)) else { continue };
+            let Some(figure) = repeats.figures.figure(FigureKey::Latency(statistic, metric)) else {
+                continue;
+            };
             let label = match statistic {
                 Statistic::Percentile(quantile) => format!("{name} {quantile}"),
                 _ => format!("{name} mean"),
@@ -173,7 +175,7 @@ fn latencies(repeats: &Repeats) -> Section {
 fn flows(repeats: &Repeats) -> Section {
     let mut table = table("Rates and shares");
     for (subject, name) in FLOWS {
-        let scale = if matches!(subject, Subject::Share(_)) { 100.0 } else { 1.0 };
+        let scale = if matches!(subject, FigureKey::Share(_)) { 100.0 } else { 1.0 };
         if let Some(figure) = repeats.figures.figure(subject) {
             table.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
         }
@@ -214,7 +216,7 @@ fn cells(name: String, across: &AcrossRuns, scale: f64, runs: u64) -> [TableCell
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
         let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
-            Quantile::ALL.map(|quantile| Subject::Latency(Statistic::Percentile(quantile), metric))
+            Quantile::ALL.map(|quantile| FigureKey::Latency(Statistic::Percentile(quantile), metric))
         });
         subjects.filter_map(|subject| repeats.figures.figure(subject))
     };
@@ -263,12 +265,12 @@ fn longer(repeats: &Repeats) -> String {
 
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(repeats: &Repeats) -> Section {
-    let p = |quantile, metric| Subject::Latency(Statistic::Percentile(quantile), metric);
+    let p = |quantile, metric| FigureKey::Latency(Statistic::Percentile(quantile), metric);
     let headline = [
         (p(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (p(Quantile::P99, Metric::Ttft), "TTFT p99"),
         (p(Quantile::P99, Metric::E2e), "e2e p99"),
-        (Subject::Rate(Flow::Goodput), "goodput"),
+        (FigureKey::Rate(Flow::Goodput), "goodput"),
     ];
     let lines: Vec<_> = headline
         .into_iter()

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
-use crate::analysis::Subject;
+use crate::analysis::FigureKey;
 use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
 use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::compare::{
@@ -88,7 +88,7 @@ fn changes(against: &Against) -> Markup {
 }
 
 const fn is_share(row: &Row) -> bool {
-    matches!(row.subject, Subject::Share(_))
+    matches!(row.subject, FigureKey::Share(_))
 }
 
 fn table(against: &Against) -> Table {
@@ -152,7 +152,7 @@ fn levels(compared: &Compared, trend: &Trend, line: &TrendLine) -> Table {
 
 /// What a figure is multiplied by to be read: shares are told in per cent.
 const fn scale(line: &TrendLine) -> f64 {
-    if matches!(line.subject, Subject::Share(_)) { 100.0 } else { 1.0 }
+    if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 }
 }
 
 fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
-use crate::analysis::{Flow, Metric, Quantile, Statistic, Subject};
+use crate::analysis::{FigureKey, Flow, Metric, Quantile, Statistic};
 use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;
@@ -14,18 +14,18 @@ use crate::report::matrix::{
 };
 use crate::report::printable;
 
-const fn percentile(quantile: Quantile, metric: Metric) -> Subject {
-    Subject::Latency(Statistic::Percentile(quantile), metric)
+const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
+    FigureKey::Latency(Statistic::Percentile(quantile), metric)
 }
 
 /// What is drawn row by row.
-const DRAWN: [Subject; 6] = [
+const DRAWN: [FigureKey; 6] = [
     percentile(Quantile::P50, Metric::Ttft),
     percentile(Quantile::P95, Metric::Ttft),
     percentile(Quantile::P50, Metric::Tpot),
     percentile(Quantile::P95, Metric::Tpot),
     percentile(Quantile::P50, Metric::E2e),
-    Subject::Rate(Flow::OutputTokens),
+    FigureKey::Rate(Flow::OutputTokens),
 ];
 
 /// The table as a page.
@@ -91,7 +91,7 @@ fn doubts(matrix: &Matrix) -> Markup {
 }
 
 /// One figure of all rows under one axis, and what to look for; nothing where no row has it.
-fn picture(matrix: &Matrix, subject: Subject) -> Option<(Plot, String)> {
+fn picture(matrix: &Matrix, subject: FigureKey) -> Option<(Plot, String)> {
     let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut rows = Vec::new();
     let mut series = Vec::new();

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::table::{Table, sign};
-use crate::analysis::{Metric, Quantile, Statistic, Status, Subject};
+use crate::analysis::{FigureKey, Metric, Quantile, Statistic, Status};
 use crate::experiment::compare::{
     Against, Compared, ComparedSweeps, Difference, GateJudgement, Pairing, Role, Row, Standing, SweepAgainst,
     Trend,
@@ -82,7 +82,7 @@ fn headline<'a>(
 
 /// How a figure that people ask for first changed.
 fn in_brief(row: &Row) -> Option<String> {
-    let Subject::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
+    let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
     let name = match metric {
         Metric::Ttft => "TTFT",
         Metric::Tpot => "TPOT",

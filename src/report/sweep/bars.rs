@@ -1,7 +1,7 @@
 //! The curve of a sweep in characters: a bar for each load, and the bound that decides.
 
 use super::loads::shown;
-use crate::analysis::{Metric, Objective, Quantile, Statistic, Subject};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile, Statistic};
 use crate::experiment::{AcrossRuns, PointFigures, Sweep, SweepPoint};
 use crate::report::grid::cell;
 use crate::report::page::{Page, Tone};
@@ -39,8 +39,8 @@ fn latency(sweep: &Sweep) -> Shown {
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-fn figure(subject: Subject) -> Option<(&'static str, Read)> {
-    let Subject::Latency(Statistic::Percentile(quantile), metric) = subject else { return None };
+fn figure(subject: FigureKey) -> Option<(&'static str, Read)> {
+    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = subject else { return None };
     Some(match (quantile, metric) {
         (Quantile::P50, Metric::Ttft) => ("p50 TTFT", |figures| figures.ttft_p50_ms.as_ref()),
         (Quantile::P95, Metric::Ttft) => ("p95 TTFT", |figures| figures.ttft_p95_ms.as_ref()),

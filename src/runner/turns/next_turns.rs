@@ -9,7 +9,7 @@ use super::pacer;
 use super::writer::{News, Writer};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
-use crate::generator::{Break, PlannedRequest, PromptBuilder, Sessions, TurnEnd};
+use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::options::Pacing;
 use crate::runner::release::Released;
@@ -18,7 +18,7 @@ use crate::runner::request_run::Landed;
 /// What follows the turns of a run.
 #[derive(Debug)]
 pub(in crate::runner) struct Sequels {
-    sessions: Sessions,
+    sessions: SessionPlanner,
     writer: mpsc::UnboundedSender<News>,
     /// From this moment on nothing more is let go.
     until: Timestamp,
@@ -28,7 +28,7 @@ pub(in crate::runner) struct Sequels {
 impl Sequels {
     /// Begins to write and to let go into `out`, until `until` or until `stop` is set.
     pub(in crate::runner) fn start<E: Engine>(
-        (sessions, prompts): (Sessions, Arc<PromptBuilder>),
+        (sessions, prompts): (SessionPlanner, Arc<PromptBuilder>),
         engine: Arc<E>,
         (pacing, clock): (Pacing, RunClock),
         until: Timestamp,
@@ -62,7 +62,7 @@ impl Sequels {
         let sequel = self.sessions.after(&last, end);
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
-            record.context_full = matches!(broken, Break::Full(_));
+            record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens wants the words too.

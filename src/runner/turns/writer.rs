@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::engine::{Engine, Keep, Kept, PreparedRequest};
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, Sessions};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 use crate::runner::release::Order;
 
 /// What a writer is told.
@@ -23,7 +23,7 @@ pub(super) enum News {
 #[derive(Debug)]
 pub(super) struct Writer<E> {
     engine: Arc<E>,
-    sessions: Sessions,
+    sessions: SessionPlanner,
     prompts: Arc<PromptBuilder>,
     /// The sessions under way, by their numbers.
     talks: HashMap<u64, Talk>,
@@ -46,7 +46,7 @@ struct Ahead {
 }
 
 impl<E: Engine> Writer<E> {
-    pub(super) fn new(engine: Arc<E>, sessions: Sessions, prompts: Arc<PromptBuilder>) -> Self {
+    pub(super) fn new(engine: Arc<E>, sessions: SessionPlanner, prompts: Arc<PromptBuilder>) -> Self {
         Self { engine, sessions, prompts, talks: HashMap::new() }
     }
 
@@ -121,7 +121,7 @@ fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
 /// The order of a request of the plan, and what it says where later turns carry it on.
 pub(in crate::runner) fn first_order<E: Engine>(
     engine: &E,
-    sessions: Option<&Sessions>,
+    sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
 ) -> Order {
     let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::record::Pause;
+use crate::record::HostStall;
 
 /// How long the watching thread sleeps at a time. To sleep and wake costs up to 14 µs on a virtual machine whose cores
 /// are all taken, a fifth of that on an idle machine: under 0.5 % of a core.
@@ -33,7 +33,7 @@ pub(super) struct Standstills {
     last: Option<Timestamp>,
     /// Lateness since the run queue was last asked.
     unasked: Duration,
-    pauses: Vec<Pause>,
+    pauses: Vec<HostStall>,
 }
 
 impl Standstills {
@@ -58,7 +58,7 @@ impl Standstills {
         let length_ns = length.as_nanos() as u64;
         match self.pauses.last_mut() {
             Some(before) if before.until() == from => before.length_ns += length_ns,
-            _ => self.pauses.push(Pause { from, length_ns, shard: None }),
+            _ => self.pauses.push(HostStall { from, length_ns, shard: None }),
         }
         if self.pauses.len() == 2 * KEPT {
             self.keep_the_longest();
@@ -66,7 +66,7 @@ impl Standstills {
     }
 
     /// The pauses in order: all of them, or the longest 10,000.
-    pub(super) fn finish(mut self) -> Vec<Pause> {
+    pub(super) fn finish(mut self) -> Vec<HostStall> {
         self.keep_the_longest();
         self.pauses
     }

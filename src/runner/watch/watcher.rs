@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use super::standstills::{STEP, Standstills};
 use crate::clock::{RunClock, Timestamp};
-use crate::record::Pause;
+use crate::record::HostStall;
 
 /// A watch for standstills; it ends when dropped.
 #[derive(Debug)]
 pub(super) struct Watcher {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<Vec<Pause>>>,
+    thread: Option<JoinHandle<Vec<HostStall>>>,
 }
 
 impl Watcher {
@@ -32,7 +32,7 @@ impl Watcher {
     }
 
     /// The pauses so far; the watch is over within a step.
-    pub(super) fn finish(mut self) -> Vec<Pause> {
+    pub(super) fn finish(mut self) -> Vec<HostStall> {
         self.stop.store(true, Relaxed);
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(pauses)) => pauses,
@@ -48,7 +48,7 @@ impl Drop for Watcher {
     }
 }
 
-fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<Pause> {
+fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<HostStall> {
     let mut standstills = Standstills::default();
     let mut queue = RunQueue::open();
     loop {

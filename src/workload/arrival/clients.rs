@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use super::{GapFamily, GapForm};
+use super::gaps::{GapFamily, GapForm};
 use crate::random::normal_quantile;
-use crate::workload::zipf;
+use crate::workload::lengths::weights::zipf;
 
 /// One client: independent gaps with mean 1/rate.
 ///

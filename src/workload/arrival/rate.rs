@@ -2,12 +2,13 @@
 
 use std::f64::consts::TAU;
 
-use super::{ArrivalPattern, GapFamily, GapForm, Spike, Stage};
-use crate::workload::TraceFindings;
+use super::gaps::{GapFamily, GapForm};
+use super::pattern::{ArrivalPattern, RateStage, Spike};
+use crate::workload::trace::findings::TraceFindings;
 
 /// What a rate does in the course of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Course {
+pub enum RateProfile {
     /// It stays.
     Level,
     /// It comes back to where it was after each period of so many seconds.
@@ -123,7 +124,7 @@ impl ArrivalPattern {
 
     /// What the rate does in the course of a run. Of classes together: what all of them do, if that is one thing.
     #[must_use]
-    pub fn course(&self) -> Course {
+    pub fn course(&self) -> RateProfile {
         match self {
             Self::Poisson { .. }
             | Self::Constant { .. }
@@ -131,17 +132,17 @@ impl ArrivalPattern {
             | Self::Weibull { .. }
             | Self::Clients { .. }
             | Self::Population { .. }
-            | Self::Users { .. } => Course::Level,
-            Self::Bursts { base_s, burst_s, .. } => Course::Periodic(base_s + burst_s),
-            Self::Diurnal { period_s, .. } => Course::Periodic(*period_s),
+            | Self::Users { .. } => RateProfile::Level,
+            Self::Bursts { base_s, burst_s, .. } => RateProfile::Periodic(base_s + burst_s),
+            Self::Diurnal { period_s, .. } => RateProfile::Periodic(*period_s),
             Self::Stages { .. } | Self::Markov { .. } | Self::Spikes { .. } | Self::Trace(_) => {
-                Course::Changing
+                RateProfile::Changing
             }
             Self::ByClass { classes } => {
-                classes.iter().map(Self::course).fold(Course::Level, |all, course| match (all, course) {
-                    (Course::Level, course) => course,
-                    (all, course) if course == Course::Level || course == all => all,
-                    _ => Course::Changing,
+                classes.iter().map(Self::course).fold(RateProfile::Level, |all, course| match (all, course) {
+                    (RateProfile::Level, course) => course,
+                    (all, course) if course == RateProfile::Level || course == all => all,
+                    _ => RateProfile::Changing,
                 })
             }
         }
@@ -224,7 +225,7 @@ impl ArrivalPattern {
     }
 }
 
-fn expected_of_stages(stages: &[Stage], until_s: f64) -> f64 {
+fn expected_of_stages(stages: &[RateStage], until_s: f64) -> f64 {
     let mut left = until_s;
     let mut arrivals = 0.0;
     for stage in stages {
@@ -238,16 +239,20 @@ fn expected_of_stages(stages: &[Stage], until_s: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Client, RateSpread, RateState};
     use super::*;
+    use crate::workload::arrival::clients::{Client, RateSpread};
+    use crate::workload::arrival::pattern::RateState;
 
     fn bursts() -> ArrivalPattern {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 }
     }
 
     fn stages() -> ArrivalPattern {
-        let stage =
-            |duration_s, from_rate_per_s, to_rate_per_s| Stage { duration_s, from_rate_per_s, to_rate_per_s };
+        let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage {
+            duration_s,
+            from_rate_per_s,
+            to_rate_per_s,
+        };
         ArrivalPattern::Stages {
             stages: vec![stage(10.0, 0.0, 10.0), stage(30.0, 10.0, 10.0), stage(5.0, 30.0, 10.0)],
         }
@@ -327,11 +332,11 @@ mod tests {
         };
         let shared: f64 = population.clients().unwrap().iter().map(|client| client.0).sum();
         assert!((shared - 4.0).abs() < 1e-12);
-        assert_eq!(clients.course(), Course::Level);
+        assert_eq!(clients.course(), RateProfile::Level);
         let both = ArrivalPattern::ByClass { classes: vec![markov, clients, population] };
         assert_eq!(
             (both.mean_rate_per_s(), both.peak_rate_per_s(), both.course()),
-            (14.0, 27.5, Course::Changing)
+            (14.0, 27.5, RateProfile::Changing)
         );
         let ArrivalPattern::ByClass { classes } = both.with_mean_rate(7.0) else {
             panic!("classes stay classes")
@@ -345,9 +350,9 @@ mod tests {
         let course =
             |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.course();
         let poisson = ArrivalPattern::Poisson { rate_per_s: 1.0 };
-        assert_eq!(course(&[poisson.clone(), poisson.clone()]), Course::Level);
-        assert_eq!(course(&[poisson.clone(), bursts(), poisson, bursts()]), Course::Periodic(10.0));
-        assert_eq!(course(&[bursts(), stages()]), Course::Changing);
+        assert_eq!(course(&[poisson.clone(), poisson.clone()]), RateProfile::Level);
+        assert_eq!(course(&[poisson.clone(), bursts(), poisson, bursts()]), RateProfile::Periodic(10.0));
+        assert_eq!(course(&[bursts(), stages()]), RateProfile::Changing);
     }
 
     #[test]

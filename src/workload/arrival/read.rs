@@ -1,17 +1,19 @@
 //! Reads an arrival pattern, with every mistake that can be made in one.
 
-use super::{ArrivalPattern, Client, GapFamily, GapForm, RateSpread, RateState, Spike, Stage};
-use crate::workload::popularity::SKEW;
-use crate::workload::reading::{Allowed, Fields, KindReader, Place};
-use crate::workload::window::LONGEST_S;
-use crate::workload::{ThinkTime, Trace};
+use super::clients::{Client, RateSpread};
+use super::gaps::{GapFamily, GapForm};
+use super::pattern::{ArrivalPattern, RateStage, RateState, Spike};
+use super::think_time::ThinkTime;
+use crate::workload::lengths::weights::SKEW;
+use crate::workload::limits::LONGEST_S;
+use crate::workload::limits::{RATE, SECONDS, USERS};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::{Fields, KindReader};
+use crate::workload::reading::place::SpecValue;
+use crate::workload::trace::source::Trace;
 
-/// Rates that must be there. No client sends more from one machine.
-pub(in crate::workload) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 /// Rates that may rest at zero.
 const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
-/// A length of time in seconds, up to 31 days.
-pub(in crate::workload) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
 /// The same, or none at all.
 const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
 /// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
@@ -24,8 +26,6 @@ const CV: Allowed = Allowed::from(0.04, 8.0);
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 /// Above 0: a rate that does not swing is a Poisson process.
 const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
-/// Users in a closed loop; each is a connection.
-pub(in crate::workload) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
 /// Most clients: each has a random stream of its own in memory.
 const MOST_CLIENTS: u32 = 10_000;
 const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
@@ -53,7 +53,7 @@ const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
 
 impl ArrivalPattern {
     /// The process of a workload.
-    pub(in crate::workload) fn read(place: Place<'_>) -> Option<Self> {
+    pub(in crate::workload) fn read(place: SpecValue<'_>) -> Option<Self> {
         if let Some("trace" | "by_class") = place.field("kind") {
             return place.tagged("arrival", &KINDS);
         }
@@ -62,7 +62,7 @@ impl ArrivalPattern {
     }
 
     /// The process of one class.
-    pub(in crate::workload) fn read_of_class(place: Place<'_>) -> Option<Self> {
+    pub(in crate::workload) fn read_of_class(place: SpecValue<'_>) -> Option<Self> {
         let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
         place.tagged("arrival", of_a_class)
     }
@@ -124,7 +124,7 @@ fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn stages(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let stages = fields.required("stages", |place| place.list(Stage::read))?;
+    let stages = fields.required("stages", |place| place.list(RateStage::read))?;
     some_rate(fields, "stages", "stage", ArrivalPattern::Stages { stages })
 }
 
@@ -223,8 +223,8 @@ fn by_class(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     Some(ArrivalPattern::ByClass { classes })
 }
 
-impl Stage {
-    fn read(place: Place<'_>) -> Option<Self> {
+impl RateStage {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a stage", |fields| {
             let duration_s = fields.required("duration_s", |place| place.number(SECONDS));
             let from_rate_per_s = fields.required("from_rate_per_s", |place| place.number(RATE_OR_NONE));
@@ -240,7 +240,7 @@ impl Stage {
 }
 
 impl RateState {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a state", |fields| {
             let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
             let mean_s = fields.required("mean_s", |place| place.number(STATE_S));
@@ -250,7 +250,7 @@ impl RateState {
 }
 
 impl Spike {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a spike", |fields| {
             let at_s = fields.required("at_s", |place| place.number(SECONDS_OR_NONE));
             let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
@@ -274,7 +274,7 @@ impl Spike {
 }
 
 impl Client {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a client", |fields| {
             let rate_per_s = rate(fields);
             let cv = fields.optional("cv", 1.0, |place| place.number(CV));
@@ -285,13 +285,13 @@ impl Client {
 }
 
 impl GapFamily {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.choice(&[("gamma", Self::Gamma), ("weibull", Self::Weibull)])
     }
 }
 
 impl RateSpread {
-    fn read(place: Place<'_>) -> Option<Self> {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
         place.tagged(
             "spread",
             &[

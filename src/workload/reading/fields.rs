@@ -1,13 +1,16 @@
 //! The fields of one table of a spec: taking those it should have, naming those it should not.
 
 use super::mistakes::Mistakes;
-use super::nearest;
-use super::node::Entry;
-use super::place::{KindReader, Place, list};
+use super::near::nearest;
+use super::node::{Entry, NodeValue};
+use super::place::{SpecValue, list};
+
+/// How one kind of a tagged value is read from the fields beside its `kind`.
+pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
 /// A table being read. What is not taken when the reading ends is a mistake.
 pub(crate) struct Fields<'n> {
-    table: Place<'n>,
+    table: SpecValue<'n>,
     /// The table in messages: `a poisson arrival`.
     what: String,
     entries: &'n [Entry],
@@ -39,7 +42,7 @@ impl<T> Given<T> {
 }
 
 impl<'n> Fields<'n> {
-    pub(super) fn new(table: Place<'n>, what: &str, entries: &'n [Entry]) -> Self {
+    pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
         Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
     }
 
@@ -47,7 +50,7 @@ impl<'n> Fields<'n> {
     pub(crate) fn required<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else {
@@ -62,7 +65,7 @@ impl<'n> Fields<'n> {
         &mut self,
         name: &'static str,
         default: T,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Some(default) };
@@ -73,7 +76,7 @@ impl<'n> Fields<'n> {
     pub(crate) fn given<T>(
         &mut self,
         name: &'static str,
-        read: impl FnOnce(Place<'_>) -> Option<T>,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Given<T> {
         self.known.push(name);
         let Some(entry) = self.entry(name) else { return Given::Absent };
@@ -155,11 +158,11 @@ impl<'n> Fields<'n> {
         self.entries.iter().find(|entry| entry.key == name)
     }
 
-    fn at<'p>(&self, entry: &'p Entry, path: &'p str) -> Place<'p>
+    fn at<'p>(&self, entry: &'p Entry, path: &'p str) -> SpecValue<'p>
     where
         'n: 'p,
     {
-        Place { node: &entry.node, path, mistakes: self.mistakes() }
+        SpecValue { node: &entry.node, path, mistakes: self.mistakes() }
     }
 
     fn path_of(&self, name: &str) -> String {
@@ -169,4 +172,36 @@ impl<'n> Fields<'n> {
     fn mistakes(&self) -> &'n Mistakes {
         self.table.mistakes
     }
+}
+
+impl SpecValue<'_> {
+    /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
+    /// messages, article included.
+    pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
+        let NodeValue::Table(entries) = &self.node.value else {
+            return self.refuse(&format!("a table that describes {what}"));
+        };
+        let mut fields = Fields::new(*self, what, entries);
+        let read = read(&mut fields);
+        fields.finish();
+        read
+    }
+
+    /// A table whose field `kind` says which others it has. `noun` names the table in messages after its kind.
+    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
+        self.table(&with_article(noun), |fields| {
+            let Some((kind, read)) = fields.kind(noun, kinds) else {
+                fields.give_up();
+                return None;
+            };
+            fields.rename(with_article(&format!("{kind} {noun}")));
+            read(fields)
+        })
+    }
+}
+
+/// `an arrival`, `a normal distribution`, `a uniform distribution`.
+fn with_article(noun: &str) -> String {
+    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
+    format!("{article} {noun}")
 }

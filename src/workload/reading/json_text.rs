@@ -4,7 +4,7 @@ use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::mistakes::{Mistake, Mistakes};
+use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
 /// JSON as its standard has it: no comments, no trailing commas, no bare words.
@@ -28,7 +28,10 @@ const STRICT: ParseOptions = ParseOptions {
 /// The first syntax error, with its line.
 pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
     let bad = |line, cause: String| {
-        Mistakes::from_list(vec![Mistake { line: Some(line), message: format!("not valid JSON: {cause}") }])
+        Mistakes::from_list(vec![SpecMistake {
+            line: Some(line),
+            message: format!("not valid JSON: {cause}"),
+        }])
     };
     let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT)
         .map_err(|error| bad(error.line_display(), error.kind().to_string()))?;

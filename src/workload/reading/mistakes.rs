@@ -38,20 +38,20 @@ pub enum SpecError {
         /// Where the spec comes from: a path, a name, `the command line`.
         origin: String,
         /// Everything wrong with it, from the top down.
-        mistakes: Vec<Mistake>,
+        mistakes: Vec<SpecMistake>,
     },
 }
 
 /// One mistake in a spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct SpecMistake {
     /// Line of the file, counted from 1; none when the spec does not come from a file.
     pub line: Option<usize>,
     /// The field's path, what was found there and what may stand there.
     pub message: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for SpecMistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(line) = self.line {
             write!(f, "line {line}: ")?;
@@ -60,12 +60,12 @@ impl fmt::Display for Mistake {
     }
 }
 
-fn listing(origin: &str, mistakes: &[Mistake]) -> String {
+fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     /// A file of a wrong format has thousands of mistakes; this many tell enough.
     const SHOWN: usize = 50;
     let noun = if mistakes.len() == 1 { "mistake" } else { "mistakes" };
     let mut lines = vec![format!("{} {noun} in {origin}", mistakes.len())];
-    lines.extend(mistakes.iter().take(SHOWN).map(Mistake::to_string));
+    lines.extend(mistakes.iter().take(SHOWN).map(SpecMistake::to_string));
     if mistakes.len() > SHOWN {
         lines.push(format!("… and {} more", mistakes.len() - SHOWN));
     }
@@ -74,15 +74,15 @@ fn listing(origin: &str, mistakes: &[Mistake]) -> String {
 
 /// The mistakes found so far. Shared by all readers of one tree, so they can be at work at once.
 #[derive(Debug, Default)]
-pub(crate) struct Mistakes(RefCell<Vec<Mistake>>);
+pub(crate) struct Mistakes(RefCell<Vec<SpecMistake>>);
 
 impl Mistakes {
-    pub(crate) fn from_list(mistakes: Vec<Mistake>) -> Self {
+    pub(crate) fn from_list(mistakes: Vec<SpecMistake>) -> Self {
         Self(RefCell::new(mistakes))
     }
 
     pub(crate) fn add(&self, line: Option<usize>, message: String) {
-        self.0.borrow_mut().push(Mistake { line, message });
+        self.0.borrow_mut().push(SpecMistake { line, message });
     }
 
     pub(crate) fn is_empty(&self) -> bool {

@@ -1,23 +1,23 @@
 //! From the text of a spec to typed values: a small tree with lines, and a reader that collects every mistake.
 //!
-//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`Place`] is a node with its path, and
+//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, and
 //! each noun of the room reads itself from one. Nothing stops at the first mistake.
 
-mod allowed;
-mod fields;
-mod json_text;
-mod mistakes;
-mod near;
-mod node;
-mod place;
-mod toml_text;
+pub(super) mod allowed;
+pub(super) mod fields;
+pub(super) mod json_text;
+pub(super) mod mistakes;
+pub(super) mod near;
+pub(super) mod node;
+pub(super) mod place;
+pub(super) mod toml_text;
 
 pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
 pub(crate) use json_text::parse as parse_json;
 pub(crate) use mistakes::Mistakes;
-pub use mistakes::{Mistake, SpecError};
+pub use mistakes::{SpecError, SpecMistake};
 pub(crate) use near::nearest;
-pub(crate) use node::{Node, NodeValue};
-pub(crate) use place::{KindReader, Place};
+pub(crate) use node::Node;
+pub(crate) use place::SpecValue;
 pub(crate) use toml_text::parse as parse_toml;

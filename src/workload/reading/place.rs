@@ -1,25 +1,21 @@
 //! A value at its path in a spec, and how to read one kind of value from it.
 
 use super::allowed::Allowed;
-use super::fields::Fields;
 use super::mistakes::Mistakes;
-use super::nearest;
+use super::near::nearest;
 use super::node::{Node, NodeValue};
 
 /// A value together with its path and the list of mistakes. Every reading answers `None` once it has added
 /// what is wrong to that list, so the caller goes on with the next field.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'n> {
+pub(crate) struct SpecValue<'n> {
     pub(super) node: &'n Node,
     /// As in `classes[0].weight`; empty for the whole spec.
     pub(super) path: &'n str,
     pub(super) mistakes: &'n Mistakes,
 }
 
-/// How one kind of a tagged value is read from the fields beside its `kind`.
-pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
-
-impl<'n> Place<'n> {
+impl<'n> SpecValue<'n> {
     /// The whole spec.
     pub(crate) fn root(node: &'n Node, mistakes: &'n Mistakes) -> Self {
         Self { node, path: "", mistakes }
@@ -153,7 +149,7 @@ impl<'n> Place<'n> {
     }
 
     /// A list with at least one item, each read by `read`.
-    pub(crate) fn list<T>(&self, mut read: impl FnMut(Place<'_>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
         if items.is_empty() {
             self.complain("is an empty list; it needs at least one item");
@@ -161,42 +157,18 @@ impl<'n> Place<'n> {
         }
         let read: Vec<Option<T>> = (items.iter().enumerate())
             .map(|(i, node)| {
-                read(Place { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
+                read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
             })
             .collect();
         read.into_iter().collect()
     }
 
     /// A list that may be empty, each item read by `read`.
-    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(Place<'_>) -> Option<T>) -> Option<Vec<T>> {
+    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
         match &self.node.value {
             NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
             _ => self.list(read),
         }
-    }
-
-    /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
-    /// messages, article included.
-    pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
-        let NodeValue::Table(entries) = &self.node.value else {
-            return self.refuse(&format!("a table that describes {what}"));
-        };
-        let mut fields = Fields::new(*self, what, entries);
-        let read = read(&mut fields);
-        fields.finish();
-        read
-    }
-
-    /// A table whose field `kind` says which others it has. `noun` names the table in messages after its kind.
-    pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
-        self.table(&with_article(noun), |fields| {
-            let Some((kind, read)) = fields.kind(noun, kinds) else {
-                fields.give_up();
-                return None;
-            };
-            fields.rename(with_article(&format!("{kind} {noun}")));
-            read(fields)
-        })
     }
 
     fn digits(&self) -> Option<&str> {
@@ -220,10 +192,4 @@ fn exact_whole(digits: &str) -> Option<u64> {
 /// Names with commas between.
 pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
     names.collect::<Vec<_>>().join(", ")
-}
-
-/// `an arrival`, `a normal distribution`, `a uniform distribution`.
-fn with_article(noun: &str) -> String {
-    let article = if noun.starts_with(['a', 'e', 'i', 'o']) { "an" } else { "a" };
-    format!("{article} {noun}")
 }

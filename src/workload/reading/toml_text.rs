@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
-use super::mistakes::{Mistake, Mistakes};
+use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
 /// Reads TOML.
@@ -27,7 +27,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
         let at = at.map(|at| format!(", at `{}`", at.lines().next().unwrap_or(at))).unwrap_or_default();
         by_line.entry(line).or_insert_with(|| format!("not valid TOML: {}{at}", error.message()));
     }
-    let mistakes = by_line.into_iter().map(|(line, message)| Mistake { line, message }).collect();
+    let mistakes = by_line.into_iter().map(|(line, message)| SpecMistake { line, message }).collect();
     Err(Mistakes::from_list(mistakes))
 }
 

@@ -1,6 +1,11 @@
 //! The command line's changes.
 
-use super::super::{ArrivalPattern, Client, DatasetChange, Distribution, GapFamily, Overrides, WorkloadSpec};
+use crate::workload::arrival::clients::Client;
+use crate::workload::arrival::gaps::GapFamily;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::spec::WorkloadSpec;
 
 fn load(name: &str) -> WorkloadSpec {
     WorkloadSpec::load(name).unwrap()
@@ -8,7 +13,7 @@ fn load(name: &str) -> WorkloadSpec {
 
 #[test]
 fn no_change_changes_nothing() {
-    for name in super::super::library::names() {
+    for name in crate::workload::library::names() {
         assert_eq!(load(name).with(&Overrides::default()).unwrap(), load(name));
     }
 }
@@ -70,7 +75,7 @@ fn the_rate_scales_bursts() {
 
 #[test]
 fn the_rate_scales_each_class_s_own() {
-    let class = &super::LEAST[super::LEAST.find("[[classes]]").unwrap()..];
+    let class = &crate::workload::tests::LEAST[crate::workload::tests::LEAST.find("[[classes]]").unwrap()..];
     let own =
         |name: &str, kind: &str| class.replace("\"only\"", &format!("\"{name}\"\narrival = {{ {kind} }}"));
     let classes = own("a", "kind = \"gamma\", rate_per_s = 3, cv = 2")

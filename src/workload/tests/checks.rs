@@ -1,7 +1,8 @@
 //! Golden prompts and forms of answers: what is read, from where, and every mistake in it.
 
-use super::super::{AnswerShape, ToolChoice, WorkloadSpec};
-use super::{LEAST, said_of};
+use crate::workload::answer::shape::{AnswerShape, ToolChoice};
+use crate::workload::spec::WorkloadSpec;
+use crate::workload::tests::{LEAST, said_of};
 
 const FULL: &str = r#"
 name = "gated"
@@ -61,7 +62,7 @@ fn what_was_read_reads_back_equal() {
     };
     assert_eq!(choice, &ToolChoice::Named("weather".to_owned()));
     // A workload without them is stored as before.
-    let least = serde_json::to_value(super::least()).unwrap();
+    let least = serde_json::to_value(crate::workload::tests::least()).unwrap();
     assert!(least.get("checks").is_none() && least.get("check_every_s").is_none(), "{least}");
     assert!(least["classes"][0].get("answer").is_none(), "{least}");
 }

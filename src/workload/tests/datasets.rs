@@ -1,10 +1,11 @@
 //! Classes whose prompts are not written: what may stand in a file, and what the command line changes.
 
-use super::super::{
-    Dataset, DatasetChange, DatasetFormat, Distribution, Overrides, PromptSource, RowFilter, RowOrder,
-    WorkloadSpec,
-};
-use super::said_of;
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::spec::WorkloadSpec;
+use crate::workload::tests::said_of;
 
 /// A workload of one class of the name `only`; `class` is the rest of its table.
 fn with(class: &str) -> String {

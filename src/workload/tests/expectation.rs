@@ -1,6 +1,8 @@
 //! Means and kept shares of the distributions, against scipy.
 
-use super::super::Distribution::{self, Constant, Empirical, Exponential, LogNormal, Normal, Uniform};
+use crate::workload::lengths::distribution::Distribution::{
+    self, Constant, Empirical, Exponential, LogNormal, Normal, Uniform,
+};
 
 /// Mean after truncation and share kept by it. Made with scipy 1.x: `truncnorm(a, b, loc, scale).mean()` and
 /// `norm.cdf` differences; for the log-normal `quad(exp(t) * norm.pdf(t, ln median, sigma), ln min, ln max)` over

@@ -1,7 +1,7 @@
 //! Every kind of mistake is found, named with its path and line, and told together with all others.
 
-use super::super::WorkloadSpec;
-use super::{LEAST, said_of};
+use crate::workload::spec::WorkloadSpec;
+use crate::workload::tests::{LEAST, said_of};
 
 const NASTY_TOML: &str = r#"name = "my chat"
 horizon = 60

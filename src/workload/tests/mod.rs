@@ -10,7 +10,7 @@ mod round_trip;
 mod sessions;
 mod trace;
 
-use super::WorkloadSpec;
+use super::spec::WorkloadSpec;
 
 /// The shortest spec there is.
 const LEAST: &str = r#"

@@ -1,10 +1,14 @@
 //! The library, defaults and loading by name or path.
 
-use super::super::{
-    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Slo, SpecError, WorkloadSpec,
-    library,
-};
-use super::least;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::class::request_class::PriorityShare;
+use crate::workload::class::slo::{Priority, Slo};
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::library;
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::reading::mistakes::SpecError;
+use crate::workload::spec::WorkloadSpec;
+use crate::workload::tests::least;
 
 #[test]
 fn every_workload_of_the_library_loads_under_its_own_name() {
@@ -110,7 +114,7 @@ fn what_a_file_leaves_out_has_a_default() {
     );
     assert!(matches!(&class.prompt, PromptSource::Templates { templates } if templates.len() >= 5));
 
-    let bounds = super::LEAST
+    let bounds = crate::workload::tests::LEAST
         .replace(r#"{ kind = "constant", value = 10 }"#, r#"{ kind = "exponential", mean = 100 }"#)
         .replace(r#"{ kind = "constant", value = 5 }"#, r#"{ kind = "empirical", values = [3, 4] }"#);
     let class = WorkloadSpec::from_toml(&bounds, "bounds").unwrap().classes.remove(0);
@@ -123,7 +127,7 @@ fn a_share_without_an_slo_has_that_of_its_class() {
     let text = format!(
         "{}slo = {{ ttft_ms = 300, tpot_ms = 40 }}\n\
          priorities = [{{ priority = \"high\" }}, {{ priority = \"low\", slo = {{}} }}]",
-        super::LEAST
+        crate::workload::tests::LEAST
     );
     let spec = WorkloadSpec::from_toml(&text, "shares").unwrap();
     let [high, low] = spec.classes[0].priorities.as_slice() else { panic!("two shares") };
@@ -133,7 +137,7 @@ fn a_share_without_an_slo_has_that_of_its_class() {
 
 #[test]
 fn numbers_are_read_in_every_notation() {
-    let text = super::LEAST
+    let text = crate::workload::tests::LEAST
         .replace("rate_per_s = 2", "rate_per_s = +2.5e1")
         .replace("value = 10", "value = 0x1_0")
         .replace("value = 5", "value = 1e3")
@@ -149,7 +153,7 @@ fn numbers_are_read_in_every_notation() {
 fn files_are_found_by_path() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
-    std::fs::write(path("a.toml"), format!("\u{feff}{}", super::LEAST)).unwrap();
+    std::fs::write(path("a.toml"), format!("\u{feff}{}", crate::workload::tests::LEAST)).unwrap();
     assert_eq!(WorkloadSpec::load(&path("a.toml")).unwrap(), least());
     std::fs::write(path("b.JSON"), serde_json::to_string_pretty(&least()).unwrap()).unwrap();
     assert_eq!(WorkloadSpec::load(&path("b.JSON")).unwrap(), least());

@@ -2,12 +2,22 @@
 
 use proptest::prelude::*;
 
-use super::super::{
-    ArrivalPattern, Client, Conversation, Dataset, DatasetFindings, DatasetFormat, Distribution, GapFamily,
-    ImageFindings, Images, ModelMix, Priority, PriorityShare, PromptSource, RateSpread, RateState,
-    RequestClass, RowFilter, RowOrder, SharedPrefixes, Slo, Spike, Stage, Tenant, ThinkTime, WorkloadSpec,
-    library,
-};
+use crate::workload::arrival::clients::{Client, RateSpread};
+use crate::workload::arrival::gaps::GapFamily;
+use crate::workload::arrival::pattern::{ArrivalPattern, RateStage, RateState, Spike};
+use crate::workload::arrival::think_time::ThinkTime;
+use crate::workload::class::model_mix::ModelMix;
+use crate::workload::class::request_class::{PriorityShare, RequestClass};
+use crate::workload::class::slo::{Priority, Slo};
+use crate::workload::class::tenant::Tenant;
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::library;
+use crate::workload::prompt::conversation::Conversation;
+use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
+use crate::workload::prompt::images::{ImageFindings, Images};
+use crate::workload::prompt::shared_prefix::SharedPrefixes;
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::spec::WorkloadSpec;
 
 fn distribution() -> impl Strategy<Value = Distribution> {
     let bounds = (1u32..100, 1000u32..1_000_000);
@@ -96,10 +106,8 @@ fn clients() -> impl Strategy<Value = ArrivalPattern> {
 
 fn shared_process() -> impl Strategy<Value = ArrivalPattern> {
     let rate = || 50.0..1e4;
-    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| Stage {
-        duration_s,
-        from_rate_per_s,
-        to_rate_per_s,
+    let stage = (1.0..1e3, rate(), rate()).prop_map(|(duration_s, from_rate_per_s, to_rate_per_s)| {
+        RateStage { duration_s, from_rate_per_s, to_rate_per_s }
     });
     prop_oneof![
         rate().prop_map(|rate_per_s| ArrivalPattern::Poisson { rate_per_s }),
@@ -374,8 +382,9 @@ fn the_library_reads_back_equal() {
 
 #[test]
 fn a_stored_spec_is_held_to_the_rules() {
-    let stored =
-        serde_json::to_string(&super::least()).unwrap().replace("\"horizon_s\":60.0", "\"horizon_s\":0");
+    let stored = serde_json::to_string(&crate::workload::tests::least())
+        .unwrap()
+        .replace("\"horizon_s\":60.0", "\"horizon_s\":0");
     let error = serde_json::from_str::<WorkloadSpec>(&stored).unwrap_err().to_string();
     assert!(error.contains("`horizon_s` is 0; it must be a number above 0, at most 2,678,400"), "{error}");
 }

@@ -1,7 +1,11 @@
 //! What files say of conversations and of users in a closed loop, and what they may not say.
 
-use super::super::{ArrivalPattern, Distribution, Overrides, ThinkTime, WorkloadSpec};
-use super::{LEAST, said_of};
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::think_time::ThinkTime;
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::overrides::Overrides;
+use crate::workload::spec::WorkloadSpec;
+use crate::workload::tests::{LEAST, said_of};
 
 const GOES_ON: &str = "name = \"only\"\nconversation = { turns = 3, think_time_s = 2 }";
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::Value;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::workload::{ArrivalPattern, Distribution, WorkloadSpec};
 
 use crate::support::Desk;
@@ -207,7 +207,7 @@ fn a_closed_loop_is_of_no_process() {
 #[test]
 fn prefixes_of_another_length_than_most_requests_have_are_refused() {
     let desk = Desk::new();
-    let mut stream = Stream::named(2, "skew");
+    let mut stream = RandomStream::named(2, "skew");
     let (mut text, mut at) = (String::new(), 0.0);
     // Nine in ten begin with one block of 512 tokens; fifty documents of 20 blocks are asked of twice each.
     for place in 0..1_000_u64 {
@@ -237,7 +237,7 @@ fn prefixes_of_another_length_than_most_requests_have_are_refused() {
 
 /// Talks that begin with one of three system prompts of 64 tokens, in blocks of 16, at a rate that triples half way.
 fn talks() -> String {
-    let mut stream = Stream::named(1, "talks");
+    let mut stream = RandomStream::named(1, "talks");
     let mut text = String::new();
     let (mut at, mut place) = (0.0, 1_000_u64);
     while at < 200.0 {

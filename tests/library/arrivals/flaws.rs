@@ -1,7 +1,7 @@
 //! Generators as load tools have them, flaw by flaw.
 
 use skyline::clock::Timestamp;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::workload::ArrivalPattern;
 
 use super::support::{Delivery, at, plan};
@@ -33,7 +33,7 @@ pub(crate) fn same_seed_in_ten_workers(rate_per_s: f64, seed: u64, until_s: f64)
 
 /// inference-perf's: each second has its count exactly, and its last arrival on its edge.
 pub(crate) fn pinned_to_seconds(rate_per_s: f64, seed: u64, until_s: f64) -> Vec<Timestamp> {
-    let mut stream = Stream::named(seed, "arrivals");
+    let mut stream = RandomStream::named(seed, "arrivals");
     let mut moments = Vec::new();
     for second in 0..until_s as u32 {
         let mut sum = 0.0;
@@ -65,7 +65,7 @@ pub(crate) fn on_millisecond_ticks(plan: &[Timestamp], _: u64) -> Delivery {
 
 /// AIPerf's: the loop is late by 0.2 s once in a hundred requests, and goes on from there as if that had been the plan.
 pub(crate) fn reanchored(plan: &[Timestamp], seed: u64) -> Delivery {
-    let mut stream = Stream::named(seed, "late loop");
+    let mut stream = RandomStream::named(seed, "late loop");
     let mut behind = 0.0;
     plan.iter()
         .map(|&moment| {

@@ -1,17 +1,17 @@
 //! Honest plans and deliveries pass, whatever the process.
 
 use skyline::analysis::ArrivalSequence;
-use skyline::arrivals::Hidden;
+use skyline::arrivals::LatentStates;
 use skyline::clock::Timestamp;
-use skyline::random::Stream;
-use skyline::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateState, Spike, Stage};
+use skyline::random::RandomStream;
+use skyline::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateStage, RateState, Spike};
 
 use super::support::{at, failed, hidden, invalid, plan};
 
 /// One of each process, about 600 arrivals in 30 s.
 fn processes() -> Vec<(&'static str, ArrivalPattern)> {
     let stage =
-        |duration_s, from_rate_per_s, to_rate_per_s| Stage { duration_s, from_rate_per_s, to_rate_per_s };
+        |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
     let modulated = |rate_per_s, mean_s| RateState { rate_per_s, mean_s };
     let client = |rate_per_s, cv, gaps| Client { rate_per_s, cv, gaps };
     let population =
@@ -82,7 +82,7 @@ fn honest_deliveries_are_valid() {
     for (name, pattern) in processes() {
         let accused = (0..300)
             .filter(|&seed| {
-                let mut jitter = Stream::named(seed, "jitter");
+                let mut jitter = RandomStream::named(seed, "jitter");
                 let standstill = 30.0 * jitter.unit();
                 let late = |moment: Timestamp, chance: f64| {
                     let moment = moment.as_secs_f64();
@@ -115,7 +115,7 @@ fn a_release_takes_its_time_at_high_rates() {
         })
         .collect();
     let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-    let fit = ArrivalSequence::of(&pattern, &Hidden::Nothing, at(20.0), &moments).fit.unwrap();
+    let fit = ArrivalSequence::of(&pattern, &LatentStates::Nothing, at(20.0), &moments).fit.unwrap();
     assert!(fit.anderson_darling > 1.959 && fit.largest_cdf_deviation > 0.01, "{fit:?}");
-    assert!(!invalid(&pattern, &Hidden::Nothing, 20.0, &delivery));
+    assert!(!invalid(&pattern, &LatentStates::Nothing, 20.0, &delivery));
 }

@@ -26,7 +26,7 @@
 //! Where it is, the counts of two runs betray it ([`counts_over_runs`]).
 
 use skyline::analysis::{ArrivalSequence, CheckOutcome, counts_over_runs};
-use skyline::arrivals::Hidden;
+use skyline::arrivals::LatentStates;
 use skyline::clock::Timestamp;
 use skyline::workload::{ArrivalPattern, Client, GapFamily, RateState, Spike};
 
@@ -65,7 +65,7 @@ fn hold_plan(
             // What lands on the very end of the stretch belongs to it.
             let sequence = ArrivalSequence::of(
                 declared,
-                &Hidden::Nothing,
+                &LatentStates::Nothing,
                 at(until_s + 1e-6),
                 &flaw(20.0, seed, until_s),
             );
@@ -153,10 +153,10 @@ fn hold_delivery(
         percent_caught(|seed| {
             let delivery = flaw(&plan(&declared, seed, until_s), seed);
             let moments: Vec<_> = delivery.iter().map(|moment| moment.1).collect();
-            let alone = ArrivalSequence::of(&declared, &Hidden::Nothing, at(until_s), &moments);
+            let alone = ArrivalSequence::of(&declared, &LatentStates::Nothing, at(until_s), &moments);
             (
                 failed(&alone.delivered_checks(&declared, None)),
-                invalid(&declared, &Hidden::Nothing, until_s, &delivery),
+                invalid(&declared, &LatentStates::Nothing, until_s, &delivery),
             )
         })
     });
@@ -185,7 +185,7 @@ fn dropped_arrivals_are_caught() {
         let until_s = arrivals / 20.0;
         percent_caught(|seed| {
             let kept = flaws::dropped_when_full(&plan(&POISSON, seed, until_s));
-            let sequence = ArrivalSequence::of(&POISSON, &Hidden::Nothing, at(until_s), &kept);
+            let sequence = ArrivalSequence::of(&POISSON, &LatentStates::Nothing, at(until_s), &kept);
             (failed(&sequence.delivered_checks(&POISSON, None)), false)
         })
     });
@@ -198,7 +198,7 @@ fn counts_over_runs_betray_rescaling() {
     let accused = |moments: Vec<Vec<Timestamp>>| {
         let runs: Vec<_> = moments
             .iter()
-            .map(|moments| ArrivalSequence::of(&POISSON, &Hidden::Nothing, at(30.000_001), moments))
+            .map(|moments| ArrivalSequence::of(&POISSON, &LatentStates::Nothing, at(30.000_001), moments))
             .collect();
         counts_over_runs(&runs.iter().collect::<Vec<_>>()).outcome == CheckOutcome::Failed
     };

@@ -1,9 +1,9 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
-use skyline::analysis::{Metric, Quantile, Sample, Statistic, Subject, Summary, summarise};
+use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
 use skyline::experiment::{Flown, Repeats, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use super::covered::Covered;
@@ -35,8 +35,8 @@ output_tokens = {{ kind = "constant", value = 4 }}
 /// Llama-3.1-8B on an A10G under vLLM's defaults.
 fn fleet() -> Fleet {
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    let config = InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap();
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+    let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
@@ -88,7 +88,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
     for experiment in 0..experiments {
         let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
-            let subject = Subject::Latency(Statistic::Percentile(*quantile), Metric::Ttft);
+            let subject = FigureKey::Latency(Statistic::Percentile(*quantile), Metric::Ttft);
             let across = repeats.figures.figure(subject).unwrap();
             covered.add(across.mean.unwrap(), across.interval().unwrap());
         }

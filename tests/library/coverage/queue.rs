@@ -3,7 +3,7 @@
 use skyline::analysis::Sample;
 use skyline::clock::Timestamp;
 use skyline::experiment::{AcrossRuns, seed_of_run};
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::simulator::{Delay, FixedQueue, Job, JobId, simulate};
 
 use super::covered::Covered;
@@ -20,7 +20,7 @@ struct Length {
 /// Times in the system, in service times, of one run of M/M/1 at `load` that begins empty.
 fn run(load: f64, length: Length, seed: u64) -> Sample {
     let mut server = FixedQueue::new(1, Delay::Exponential(1.0), Delay::Constant(0.0), seed);
-    let mut gaps = Stream::named(seed, "coverage arrivals");
+    let mut gaps = RandomStream::named(seed, "coverage arrivals");
     let mut at = 0.0;
     let arrivals = (0..length.warm_up + length.window).map(|id| {
         at += gaps.exponential() / load;

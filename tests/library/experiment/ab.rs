@@ -4,7 +4,7 @@
 use skyline::analysis::statistics::{Estimate, bootstrap, hodges_lehmann, mean};
 use skyline::analysis::{Summary, summarise};
 use skyline::experiment::{AbDesign, AbOverall, AbRound, AbTest, AbVerdict, InvalidRuns, Power, seed_of_run};
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::record::RunLog;
 use skyline::simulator::{Delay, FixedQueue};
 use skyline::workload::WorkloadSpec;
@@ -137,7 +137,7 @@ fn a_server_a_tenth_slower_is_found_with_the_power_announced() {
 #[test]
 #[ignore = "2 · 10⁷ resamples; `.ci/run` runs it; by hand: `cargo test --release --test library experiment:: -- --ignored`"]
 fn the_interval_of_record_holds_the_truth_where_the_bootstraps_is_too_short() {
-    let mut stream = Stream::named(5, "coverage of intervals");
+    let mut stream = RandomStream::named(5, "coverage of intervals");
     let (mut ranks, mut resampled) = (0, 0);
     for _ in 0..400 {
         let mut figure = || (0.8 * stream.normal()).exp();

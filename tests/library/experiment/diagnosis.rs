@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use skyline::experiment::{Diagnosis, LoadFigures, Prediction, Regime, predict, warm_like_cold};
 use skyline::generator::Schedule;
 use skyline::record::{CachePreparation, DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
-use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use crate::virtual_time::header;
@@ -28,13 +28,13 @@ fn arriving(arrival: &str, seconds: f64, classes: &[(&str, f64, &str, &str)]) ->
     WorkloadSpec::from_toml(&text, "a test").unwrap()
 }
 
-fn config(hardware: &str, efficiency: Efficiency) -> InstanceConfig {
+fn config(hardware: &str, efficiency: Efficiency) -> BatchingConfig {
     let deployment = Deployment::new(hardware.parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    InstanceConfig::vllm(&deployment, efficiency).unwrap()
+    BatchingConfig::vllm(&deployment, efficiency).unwrap()
 }
 
-fn fleet(config: InstanceConfig) -> Fleet {
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+fn fleet(config: BatchingConfig) -> Fleet {
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn llama_on(hardware: &str) -> Fleet {
@@ -43,7 +43,7 @@ fn llama_on(hardware: &str) -> Fleet {
 
 fn plain(ttft: f64, itl: f64) -> Fleet {
     let delays = (Delay::Constant(ttft), Delay::Constant(itl));
-    Fleet::of_one(Engine::Plain { places: 512, ttft: delays.0, itl: delays.1 }, 0)
+    Fleet::of_one(EngineModel::Plain { places: 512, ttft: delays.0, itl: delays.1 }, 0)
 }
 
 /// Flies it, told that it is Llama-3.1-8B on `named`.
@@ -237,7 +237,7 @@ fn decode_is_held_against_the_format_of_the_kv_cache() {
         kv_cache: "fp8".parse().unwrap(),
         ..Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
-    let server = fleet(InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap());
+    let server = fleet(BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap());
     let (mut flown, unsaid) = told(&spec, &server, Some("h100"));
     assert!(figures(&unsaid, Regime::DoubtfulFacts)("measured_ms") < 12.0, "{:#?}", unsaid.diagnosis);
     flown.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());

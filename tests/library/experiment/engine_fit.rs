@@ -7,7 +7,7 @@ use skyline::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, Measure
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
 use skyline::report::{Colour, Style, engine_fit_text};
-use skyline::simulator::{Delay, Deployment, Efficiency, Engine, Fleet, InstanceConfig};
+use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use crate::virtual_time::header;
@@ -34,12 +34,12 @@ fn deployment(hardware: &str) -> Deployment {
     Deployment::new(hardware.parse().unwrap(), "llama-3.1-8b".parse().unwrap())
 }
 
-fn config(hardware: &str, efficiency: Efficiency) -> InstanceConfig {
-    InstanceConfig::vllm(&deployment(hardware), efficiency).unwrap()
+fn config(hardware: &str, efficiency: Efficiency) -> BatchingConfig {
+    BatchingConfig::vllm(&deployment(hardware), efficiency).unwrap()
 }
 
-fn fleet(config: InstanceConfig) -> Fleet {
-    Fleet::of_one(Engine::Batching(Box::new(config)), 0)
+fn fleet(config: BatchingConfig) -> Fleet {
+    Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
 fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
@@ -133,7 +133,7 @@ fn a_front_end_is_told_from_the_steps() {
 fn what_does_not_fit_is_poor() {
     // Four places and nothing else: requests queue, and steps have nothing to do with it.
     let ttft = Delay::LogNormal(0.4, 0.8);
-    let truth = Fleet::of_one(Engine::Plain { places: 4, ttft, itl: Delay::Constant(0.01) }, 0);
+    let truth = Fleet::of_one(EngineModel::Plain { places: 4, ttft, itl: Delay::Constant(0.01) }, 0);
     let base = config("h100", Efficiency::default());
     let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &Family::Linear).unwrap();
     assert_eq!(fit.grade, Grade::Poor, "{fit:#?}");
@@ -144,7 +144,7 @@ fn what_does_not_fit_is_poor() {
 #[test]
 fn a_median_that_cannot_be_told_again_is_poor() {
     let delays = (Delay::Constant(0.1), Delay::Constant(0.02));
-    let truth = Fleet::of_one(Engine::Plain { places: 256, ttft: delays.0, itl: delays.1 }, 0);
+    let truth = Fleet::of_one(EngineModel::Plain { places: 256, ttft: delays.0, itl: delays.1 }, 0);
     let mut base = config("h100", Efficiency::default());
     base.limits.max_num_seqs = 1;
     let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &Family::Linear).unwrap();

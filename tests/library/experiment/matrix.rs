@@ -4,14 +4,14 @@ use skyline::analysis::summarise;
 use skyline::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, Standing, Stopped, Trust};
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
-use skyline::simulator::{Deployment, Efficiency, Instance, InstanceConfig};
+use skyline::simulator::{BatchingConfig, BatchingEngine, Deployment, Efficiency};
 
 use crate::virtual_time::{fly, header};
 
 /// One H100 that serves an 8B model, with vLLM's defaults.
-fn h100() -> InstanceConfig {
+fn h100() -> BatchingConfig {
     let deployment = Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
-    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+    BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         let row = &table.rows[slot.row];
         let spec = row.settings.spec(&row.name).unwrap();
         let runs = repeats_of(&spec, row.repeats()).into_iter().map(|(repeat, spec)| {
-            let flown = fly(&spec, &mut Instance::new(h100()));
+            let flown = fly(&spec, &mut BatchingEngine::new(h100()));
             let header = RunHeader { repeat, ..header(&spec) };
             let log = RunLog::of_requests(header, flown.records, flown.footer);
             RowRun { folder: row.name.clone(), summary: summarise(&log, &[]) }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use skyline::clock::Timestamp;
-use skyline::simulator::{Instance, Job, JobId, Policy, Prefix, Server};
+use skyline::simulator::{BatchingEngine, Job, JobId, PrefixHashes, SchedulingPolicy, SimulatedServer};
 
 use super::drive::ten_ms_engine;
 
@@ -20,22 +20,23 @@ fn number(value: &Value, field: &str) -> u64 {
 fn job(id: u64, job: &Value) -> Job {
     let input = number(job, "input") as u32;
     let prefix = match number(job, "shared_blocks") as u32 {
-        0 => Prefix::default(),
+        0 => PrefixHashes::default(),
         // A prompt shorter than its group's prefix has only the full blocks of it.
-        shared => Prefix::of_group(number(job, "group"), shared.min(input / 16)),
+        shared => PrefixHashes::of_group(number(job, "group"), shared.min(input / 16)),
     };
     let priority = number(job, "priority") as i32;
     Job { priority, prefix, ..Job::new(JobId(id), input, number(job, "output") as u32) }
 }
 
-fn replay(case: &Value) -> (Vec<Row>, Instance) {
+fn replay(case: &Value) -> (Vec<Row>, BatchingEngine) {
     let mut config = ten_ms_engine(number(case, "blocks"));
     config.limits.max_num_seqs = number(case, "max_num_seqs") as u32;
     config.limits.max_num_batched_tokens = number(case, "max_num_batched_tokens") as u32;
     config.limits.max_model_len = number(case, "max_model_len") as u32;
     config.limits.prefix_caching = case["prefix_caching"].as_bool().unwrap();
-    config.limits.policy = if case["priority"].as_bool().unwrap() { Policy::Priority } else { Policy::Fcfs };
-    let mut engine = Instance::new(config);
+    config.limits.policy =
+        if case["priority"].as_bool().unwrap() { SchedulingPolicy::Priority } else { SchedulingPolicy::Fcfs };
+    let mut engine = BatchingEngine::new(config);
     let jobs = case["jobs"].as_array().unwrap();
     let mut arriving = jobs.iter().zip(0..).peekable();
     let mut now = Timestamp::ZERO;

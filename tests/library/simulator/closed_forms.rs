@@ -1,16 +1,16 @@
 //! Holds degenerate servers to the closed forms of queueing theory.
 
 use skyline::clock::Timestamp;
-use skyline::random::Stream;
-use skyline::simulator::{Delay, FixedQueue, Instance, Job, JobId, Server, simulate};
+use skyline::random::RandomStream;
+use skyline::simulator::{BatchingEngine, Delay, FixedQueue, Job, JobId, SimulatedServer, simulate};
 
 use super::drive::ten_ms_engine;
 
 /// Mean time between arrival and service, seconds, of `jobs` Poisson arrivals at `rate`, whose answers have from 1 to
 /// `longest` tokens, all equally likely.
-fn mean_wait(server: &mut dyn Server, rate: f64, longest: u64, jobs: u64) -> f64 {
-    let mut gaps = Stream::named(11, "closed form arrivals");
-    let mut lengths = Stream::named(11, "closed form lengths");
+fn mean_wait(server: &mut dyn SimulatedServer, rate: f64, longest: u64, jobs: u64) -> f64 {
+    let mut gaps = RandomStream::named(11, "closed form arrivals");
+    let mut lengths = RandomStream::named(11, "closed form lengths");
     let mut at = 0.0;
     let arrivals = (0..jobs).map(|id| {
         at += gaps.exponential() / rate;
@@ -39,7 +39,7 @@ fn worst_error(jobs: u64) -> f64 {
         let n = f64::from(longest);
         let (mean, square) = (0.01 * (n + 1.0) / 2.0, 1e-4 * (n + 1.0) * (2.0 * n + 1.0) / 6.0);
         let expected = rate * square / 2.0 / (1.0 - rate * mean);
-        let found = mean_wait(&mut Instance::new(one_seat.clone()), rate, u64::from(longest), jobs);
+        let found = mean_wait(&mut BatchingEngine::new(one_seat.clone()), rate, u64::from(longest), jobs);
         error(&format!("engine, answers of up to {longest} tokens at {:.1}", rate * mean), found, expected)
     };
     worst_plain_error(jobs).max(engine(80.0, 1)).max(engine(80.0 / 5.0, 9))

@@ -3,7 +3,7 @@
 use skyline::analysis::{LoadForm, Metric, Rule};
 use skyline::experiment::{PairedFigure, predict};
 use skyline::generator::Schedule;
-use skyline::simulator::{Delay, Engine, Fleet};
+use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::{ArrivalPattern, WorkloadSpec};
 
 use crate::virtual_time::header;
@@ -60,7 +60,8 @@ fn mean_value_analysis_is_the_textbooks() {
 #[test]
 fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let spec = workload(2_000);
-    let engine = Engine::Plain { places: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
+    let engine =
+        EngineModel::Plain { places: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
     let (schedule, fleet) = (Schedule::draw(&spec), Fleet::of_one(engine, 3));
     let (log, mut found) = predict(header(&spec), schedule.clone(), &fleet, &[]).unwrap();
     let open = found.pair(&log, &schedule, &fleet).unwrap().unwrap();

@@ -5,22 +5,22 @@ use std::time::Duration;
 use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    Cluster, Delay, End, FixedQueue, History, Instance, Job, JobId, KvTransfer, Lane, NoReplicas, Pools,
-    Prefix, Reject, Routing, Server,
+    BatchingEngine, Cluster, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, NoReplicas,
+    Pools, PrefixHashes, PriorityLane, Reject, Routing, SimulatedServer,
 };
 
 use super::drive::{jobs, ms, run, ten_ms_engine};
 
 /// Engines with one seat each, so that a second job on one waits.
-fn one_seat(count: usize) -> Vec<Instance> {
+fn one_seat(count: usize) -> Vec<BatchingEngine> {
     let mut config = ten_ms_engine(1000);
     config.limits.max_num_seqs = 1;
-    (0..count).map(|_| Instance::new(config.clone())).collect()
+    (0..count).map(|_| BatchingEngine::new(config.clone())).collect()
 }
 
 /// First-token times, ms, by job.
-fn firsts(histories: &[History]) -> Vec<f64> {
-    let mut by_job: Vec<&History> = histories.iter().collect();
+fn firsts(histories: &[JobHistory]) -> Vec<f64> {
+    let mut by_job: Vec<&JobHistory> = histories.iter().collect();
     by_job.sort_by_key(|history| history.job);
     by_job.iter().map(|history| ms(history.chunks.first_at().unwrap())).collect()
 }
@@ -38,10 +38,10 @@ fn a_round_goes_on_however_long_the_jobs_are() {
 #[test]
 fn a_prefix_draws_its_jobs_to_one_server_until_that_is_too_full() {
     let of = |id, at: u64| {
-        let prefix = Prefix::of_group(id % 2, 4);
+        let prefix = PrefixHashes::of_group(id % 2, 4);
         (Timestamp::from_nanos(at * 1_000_000), Job { prefix, ..Job::new(JobId(id), 100, 1) })
     };
-    let engines = || vec![Instance::new(ten_ms_engine(1000)), Instance::new(ten_ms_engine(1000))];
+    let engines = || vec![BatchingEngine::new(ten_ms_engine(1000)), BatchingEngine::new(ten_ms_engine(1000))];
     // Groups 0 and 1 come together to cold servers, and later in the other order.
     let plan = [of(0, 0), of(1, 0), of(3, 100), of(2, 100)];
     let routing = Routing::PrefixAware { imbalance: 2 };
@@ -57,7 +57,7 @@ fn a_prefix_draws_its_jobs_to_one_server_until_that_is_too_full() {
     for (at, job) in burst {
         cluster.submit(at, job).unwrap();
     }
-    let loads: Vec<u64> = cluster.replicas().iter().map(Server::jobs).collect();
+    let loads: Vec<u64> = cluster.replicas().iter().map(SimulatedServer::jobs).collect();
     assert_eq!(loads.iter().sum::<u64>(), 5);
     assert!(loads.iter().all(|&load| load >= 1), "{loads:?}");
 }
@@ -65,8 +65,8 @@ fn a_prefix_draws_its_jobs_to_one_server_until_that_is_too_full() {
 #[test]
 fn lanes_keep_servers_for_the_short_and_urgent() {
     let lanes = vec![
-        Lane { servers: vec![0], priority_up_to: Some(0), input_up_to: Some(50) },
-        Lane { servers: vec![1], priority_up_to: None, input_up_to: None },
+        PriorityLane { servers: vec![0], priority_up_to: Some(0), input_up_to: Some(50) },
+        PriorityLane { servers: vec![1], priority_up_to: None, input_up_to: None },
     ];
     let mut plan = jobs(&[(0, 500, 9), (1, 10, 1), (2, 10, 1), (30, 10, 1)]);
     plan[2].1.priority = 1;
@@ -77,7 +77,7 @@ fn lanes_keep_servers_for_the_short_and_urgent() {
 
 #[test]
 fn a_cluster_of_nothing_is_refused() {
-    assert_eq!(Cluster::<Instance>::new(vec![], Routing::RoundRobin).err(), Some(NoReplicas));
+    assert_eq!(Cluster::<BatchingEngine>::new(vec![], Routing::RoundRobin).err(), Some(NoReplicas));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn plain_servers_can_be_replicas_too() {
 
 /// One prefill and one decode engine, and a link on which 10 tokens of 1,000 bytes take 5 ms.
 fn pools() -> Pools {
-    let engine = || vec![Instance::new(ten_ms_engine(1000))];
+    let engine = || vec![BatchingEngine::new(ten_ms_engine(1000))];
     let transfer = KvTransfer { bytes_per_token: 1_000.0, bandwidth: 2e6, latency: Duration::ZERO };
     Pools::new(engine(), engine(), Routing::RoundRobin, transfer).unwrap()
 }
@@ -134,11 +134,11 @@ fn a_job_can_be_cancelled_wherever_it_is() {
 
 #[test]
 fn pools_refuse_what_either_pool_must() {
-    let small = || vec![Instance::new(ten_ms_engine(4))];
+    let small = || vec![BatchingEngine::new(ten_ms_engine(4))];
     let transfer = KvTransfer { bytes_per_token: 1.0, bandwidth: 1e9, latency: Duration::ZERO };
     let mut pools = Pools::new(small(), small(), Routing::RoundRobin, transfer).unwrap();
     let histories = run(&mut pools, jobs(&[(0, 60, 5)]));
-    assert_eq!(histories[0].end, End::Rejected(Reject::LargerThanCache { tokens: 65, capacity: 64 }));
+    assert_eq!(histories[0].end, JobEnd::Rejected(Reject::LargerThanCache { tokens: 65, capacity: 64 }));
 }
 
 proptest! {
@@ -148,8 +148,8 @@ proptest! {
     ) {
         let mut plan = plan;
         plan.sort_unstable();
-        let engine = || Instance::new(ten_ms_engine(40));
-        let events_of = |server: &mut dyn Server, jobs: Vec<(Timestamp, Job)>| {
+        let engine = || BatchingEngine::new(ten_ms_engine(40));
+        let events_of = |server: &mut dyn SimulatedServer, jobs: Vec<(Timestamp, Job)>| {
             let mut jobs = jobs.into_iter().peekable();
             let mut events = Vec::new();
             while let Some(now) = jobs.peek().map(|job| job.0).into_iter().chain(server.next_event()).min() {
@@ -180,7 +180,7 @@ proptest! {
 
     #[test]
     fn pools_conserve_tokens(plan in prop::collection::vec((0_u64..100, 1_u32..300, 1_u32..40), 1..40), blocks in 22_u64..60) {
-        let engines = |count| (0..count).map(|_| Instance::new(ten_ms_engine(blocks))).collect::<Vec<_>>();
+        let engines = |count| (0..count).map(|_| BatchingEngine::new(ten_ms_engine(blocks))).collect::<Vec<_>>();
         let transfer = KvTransfer { bytes_per_token: 1_000.0, bandwidth: 5e6, latency: Duration::from_millis(1) };
         let mut pools = Pools::new(engines(2), engines(2), Routing::LeastLoaded, transfer).unwrap();
         let mut plan = plan;

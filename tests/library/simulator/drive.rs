@@ -3,24 +3,24 @@
 use std::time::Duration;
 
 use skyline::clock::Timestamp;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::simulator::{
-    Deployment, Driver, Efficiency, History, InstanceConfig, Job, JobId, Limits, Policy, Server, StepTable,
-    StepTime, simulate,
+    BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerLimits,
+    SchedulingPolicy, SimulatedServer, StepTable, StepTime, simulate,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
-pub(crate) fn ten_ms_engine(blocks: u64) -> InstanceConfig {
+pub(crate) fn ten_ms_engine(blocks: u64) -> BatchingConfig {
     let table = StepTable::new(&[(1, Duration::from_millis(10))], None).unwrap();
-    InstanceConfig {
+    BatchingConfig {
         step_time: StepTime::Table(table),
-        limits: Limits {
+        limits: SchedulerLimits {
             max_num_seqs: 256,
             max_num_batched_tokens: 2048,
             max_model_len: 16_384,
             chunked_prefill: true,
             prefix_caching: true,
-            policy: Policy::Fcfs,
+            policy: SchedulingPolicy::Fcfs,
         },
         kv_blocks: blocks,
         block_size: 16,
@@ -30,10 +30,10 @@ pub(crate) fn ten_ms_engine(blocks: u64) -> InstanceConfig {
 }
 
 /// The engine of these presets, with vLLM's defaults.
-pub(crate) fn preset(hardware: &str, model: &str, ranks: u32) -> InstanceConfig {
+pub(crate) fn preset(hardware: &str, model: &str, ranks: u32) -> BatchingConfig {
     let mut deployment = Deployment::new(hardware.parse().unwrap(), model.parse().unwrap());
     deployment.tensor_parallel = ranks;
-    InstanceConfig::vllm(&deployment, Efficiency::default()).unwrap()
+    BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap()
 }
 
 /// Milliseconds since the run began.
@@ -42,21 +42,21 @@ pub(crate) fn ms(at: Timestamp) -> f64 {
 }
 
 /// Every history, in the order in which the jobs ended.
-pub(crate) fn run<S: Server>(
+pub(crate) fn run<S: SimulatedServer>(
     server: &mut S,
     arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
-) -> Vec<History> {
+) -> Vec<JobHistory> {
     let mut histories = Vec::new();
     simulate(server, arrivals, None, |history| histories.push(history));
     histories
 }
 
 /// As many users as `users`, each of whom sends one of `jobs` when the last answer is whole, until there are none left.
-pub(crate) fn closed_loop<S: Server>(
+pub(crate) fn closed_loop<S: SimulatedServer>(
     server: &mut S,
     users: usize,
     jobs: impl IntoIterator<Item = Job>,
-) -> Vec<History> {
+) -> Vec<JobHistory> {
     let mut jobs = jobs.into_iter();
     let mut driver = Driver::new(server);
     let mut histories = Vec::new();
@@ -89,10 +89,10 @@ pub(crate) fn poisson(
     rate: f64,
     seconds: f64,
     seed: u64,
-    mut make: impl FnMut(u64, &mut Stream) -> Job,
+    mut make: impl FnMut(u64, &mut RandomStream) -> Job,
 ) -> Vec<(Timestamp, Job)> {
-    let mut gaps = Stream::named(seed, "test arrivals");
-    let mut lengths = Stream::named(seed, "test jobs");
+    let mut gaps = RandomStream::named(seed, "test arrivals");
+    let mut lengths = RandomStream::named(seed, "test jobs");
     let mut at = 0.0;
     let mut arrivals = Vec::new();
     loop {
@@ -105,7 +105,7 @@ pub(crate) fn poisson(
 }
 
 /// A token count: normal with this mean and standard deviation, drawn again until inside the bounds.
-pub(crate) fn normal(stream: &mut Stream, mean: f64, std: f64, bounds: (u32, u32)) -> u32 {
+pub(crate) fn normal(stream: &mut RandomStream, mean: f64, std: f64, bounds: (u32, u32)) -> u32 {
     loop {
         let value = (mean + std * stream.normal()).round();
         if value >= f64::from(bounds.0) && value <= f64::from(bounds.1) {
@@ -115,7 +115,7 @@ pub(crate) fn normal(stream: &mut Stream, mean: f64, std: f64, bounds: (u32, u32
 }
 
 /// Times to first token, ms, of those that have one.
-pub(crate) fn ttfts<'a>(histories: impl IntoIterator<Item = &'a History>) -> Vec<f64> {
+pub(crate) fn ttfts<'a>(histories: impl IntoIterator<Item = &'a JobHistory>) -> Vec<f64> {
     Latencies::of(histories).ttft
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct Latencies {
 }
 
 impl Latencies {
-    pub(crate) fn of<'a>(histories: impl IntoIterator<Item = &'a History>) -> Self {
+    pub(crate) fn of<'a>(histories: impl IntoIterator<Item = &'a JobHistory>) -> Self {
         let mut all = Self { ttft: vec![], from_seat: vec![], tpot: vec![], tokens: 0, end: 0.0 };
         for history in histories {
             let (Some(first), Some(last)) = (history.chunks.first_at(), history.chunks.last_at()) else {
@@ -183,7 +183,7 @@ pub(crate) fn percentile(values: &[f64], percent: f64) -> f64 {
 }
 
 /// A short chat, as the workload of that name draws it.
-pub(crate) fn chat(id: u64, stream: &mut Stream) -> Job {
+pub(crate) fn chat(id: u64, stream: &mut RandomStream) -> Job {
     let input = normal(stream, 256.0, 128.0, (16, 1024));
     Job::new(JobId(id), input, normal(stream, 128.0, 64.0, (8, 512)))
 }

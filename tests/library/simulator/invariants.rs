@@ -5,8 +5,8 @@ use std::time::Duration;
 use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    Delay, End, FixedQueue, History, Instance, InstanceConfig, Job, JobId, KvTransfer, Policy, Pools, Prefix,
-    Routing, Server, Speculation, simulate,
+    BatchingConfig, BatchingEngine, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, Pools,
+    PrefixHashes, Routing, SchedulingPolicy, SimulatedServer, Speculation, simulate,
 };
 
 use super::drive::ten_ms_engine;
@@ -19,7 +19,7 @@ fn plans() -> impl Strategy<Value = Vec<Drawn>> {
 }
 
 /// Small and unkind engines: few blocks, seats and tokens.
-fn engines() -> impl Strategy<Value = InstanceConfig> {
+fn engines() -> impl Strategy<Value = BatchingConfig> {
     let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (22_u64..80, 1_u32..12, 8_u32..200, flags).prop_map(|(blocks, seats, budget, flags)| {
         let (chunked, caching, priority, speculating) = flags;
@@ -29,7 +29,7 @@ fn engines() -> impl Strategy<Value = InstanceConfig> {
         config.limits.max_model_len = 400;
         config.limits.chunked_prefill = chunked;
         config.limits.prefix_caching = caching;
-        config.limits.policy = if priority { Policy::Priority } else { Policy::Fcfs };
+        config.limits.policy = if priority { SchedulingPolicy::Priority } else { SchedulingPolicy::Fcfs };
         config.speculation =
             speculating.then_some(Speculation { draft_tokens: 3, acceptance: 0.6, draft_cost: 0.1 });
         config
@@ -42,14 +42,14 @@ fn arrivals(plan: &[Drawn]) -> Vec<(Timestamp, Job)> {
         .zip(0..)
         .map(|(&(gap, input, output, priority, group), id)| {
             at += gap * 1_000_000;
-            let prefix = if group == 0 { Prefix::default() } else { Prefix::of_group(group, 6) };
+            let prefix = if group == 0 { PrefixHashes::default() } else { PrefixHashes::of_group(group, 6) };
             (Timestamp::from_nanos(at), Job { priority, prefix, ..Job::new(JobId(id), input, output) })
         })
         .collect()
 }
 
-fn histories(config: &InstanceConfig, plan: &[Drawn]) -> (Vec<History>, Instance) {
-    let mut engine = Instance::new(config.clone());
+fn histories(config: &BatchingConfig, plan: &[Drawn]) -> (Vec<JobHistory>, BatchingEngine) {
+    let mut engine = BatchingEngine::new(config.clone());
     let mut all = Vec::new();
     simulate(&mut engine, arrivals(plan), None, |history| all.push(history));
     (all, engine)
@@ -65,7 +65,7 @@ proptest! {
         let mut output = 0;
         for history in &all {
             let (_, input, asked, ..) = plan[history.job.0 as usize];
-            prop_assert_eq!(history.end, End::Finished);
+            prop_assert_eq!(history.end, JobEnd::Finished);
             prop_assert_eq!(history.chunks.tokens(), u64::from(asked));
             prop_assert!(history.cached_tokens < input);
             prop_assert!(history.scheduled.unwrap() >= history.arrived);
@@ -86,7 +86,7 @@ proptest! {
     fn blocks_are_never_over_committed_and_cancelled_jobs_leave_nothing(
         config in engines(), plan in plans(), cancel_every in 2_u64..5,
     ) {
-        let mut engine = Instance::new(config);
+        let mut engine = BatchingEngine::new(config);
         let mut events = Vec::new();
         let mut waiting = arrivals(&plan).into_iter().peekable();
         while let Some(at) = waiting.peek().map(|a| a.0).into_iter().chain(engine.next_event()).min() {
@@ -107,7 +107,7 @@ proptest! {
 
     #[test]
     fn first_come_is_first_scheduled(mut config in engines(), plan in plans()) {
-        config.limits.policy = Policy::Fcfs;
+        config.limits.policy = SchedulingPolicy::Fcfs;
         let (mut all, _) = histories(&config, &plan);
         all.sort_by_key(|history| history.job);
         for pair in all.windows(2) {
@@ -123,7 +123,7 @@ proptest! {
     #[test]
     fn a_driver_that_wakes_late_loses_no_time(config in engines(), plan in plans(), late in 0_u64..25_000_000) {
         let jobs = || arrivals(&plan).into_iter().map(|(_, job)| job);
-        let tokens = |server: &mut dyn Server, late: u64| {
+        let tokens = |server: &mut dyn SimulatedServer, late: u64| {
             let mut events = Vec::new();
             jobs().for_each(|job| server.submit(Timestamp::ZERO, job).unwrap());
             while let Some(due) = server.next_event() {
@@ -133,11 +133,11 @@ proptest! {
             events
         };
         let transfer = KvTransfer { bytes_per_token: 1e3, bandwidth: 5e6, latency: Duration::from_millis(1) };
-        let servers: [&dyn Fn() -> Box<dyn Server>; 3] = [
-            &|| Box::new(Instance::new(config.clone())),
+        let servers: [&dyn Fn() -> Box<dyn SimulatedServer>; 3] = [
+            &|| Box::new(BatchingEngine::new(config.clone())),
             &|| Box::new(FixedQueue::new(3, Delay::Constant(0.02), Delay::Constant(0.007), 1)),
             &|| {
-                let fleet = |count| (0..count).map(|_| Instance::new(config.clone())).collect();
+                let fleet = |count| (0..count).map(|_| BatchingEngine::new(config.clone())).collect();
                 Box::new(Pools::new(fleet(2), fleet(1), Routing::RoundRobin, transfer).unwrap())
             },
         ];

@@ -7,11 +7,11 @@ use std::time::Duration;
 use skyline::clock::Timestamp;
 use skyline::experiment::VirtualRun;
 use skyline::generator::Schedule;
-use skyline::random::Stream;
+use skyline::random::RandomStream;
 use skyline::record::{Phase, RequestRecord};
 use skyline::simulator::{
-    Deployment, Engine, Fleet, Instance, Job, JobId, KvTransfer, Layout, Policy, Prefix, RoutingRule, Server,
-    Speculation,
+    BatchingEngine, Deployment, EngineModel, Fleet, FleetLayout, Job, JobId, KvTransfer, PrefixHashes,
+    RoutingRule, SchedulingPolicy, SimulatedServer, Speculation,
 };
 use skyline::workload::WorkloadSpec;
 
@@ -29,7 +29,7 @@ use super::drive::{Latencies, chat, closed_loop, normal, percentile, poisson, pr
 fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
     let at = |rate| {
         Latencies::of(&run(
-            &mut Instance::new(preset("a10g", "llama-3.1-8b", 1)),
+            &mut BatchingEngine::new(preset("a10g", "llama-3.1-8b", 1)),
             poisson(rate, 60.0, 42, chat),
         ))
     };
@@ -37,7 +37,7 @@ fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
     assert!(ten.ttft(95.0) > 5_000.0, "p95 {}", ten.ttft(95.0));
     assert!(ten.share_over(200.0) > 0.9, "{} miss", ten.share_over(200.0));
     assert!(five.ttft(95.0) < 1_000.0, "p95 {}", five.ttft(95.0));
-    let (_, capped) = chatting_users(&mut Instance::new(preset("a10g", "llama-3.1-8b", 1)), 50);
+    let (_, capped) = chatting_users(&mut BatchingEngine::new(preset("a10g", "llama-3.1-8b", 1)), 50);
     assert!(capped.ttft(95.0) < 1_000.0, "p95 {}", capped.ttft(95.0));
 }
 
@@ -60,12 +60,12 @@ fn short_chat_at_ten_a_second_overwhelms_an_a10g() {
 #[test]
 fn past_the_knee_the_tail_explodes_before_the_median() {
     let at = |rate| {
-        let job = |id, stream: &mut Stream| {
+        let job = |id, stream: &mut RandomStream| {
             let input = normal(stream, 220.0, 150.0, (4, 1024));
             Job::new(JobId(id), input, normal(stream, 200.0, 150.0, (4, 1024)))
         };
         Latencies::of(&run(
-            &mut Instance::new(preset("h100", "llama-3.1-70b", 8)),
+            &mut BatchingEngine::new(preset("h100", "llama-3.1-70b", 8)),
             poisson(rate, 60.0, 42, job),
         ))
     };
@@ -78,8 +78,8 @@ fn past_the_knee_the_tail_explodes_before_the_median() {
 
 /// As many users as `users`, each of whom sends a short chat 20 times, the next when the answer is whole: tokens per
 /// second, and the latencies of all but the first two of each, as the first came at one moment.
-fn chatting_users(engine: &mut Instance, users: u64) -> (f64, Latencies) {
-    let mut lengths = Stream::named(42, "test jobs");
+fn chatting_users(engine: &mut BatchingEngine, users: u64) -> (f64, Latencies) {
+    let mut lengths = RandomStream::named(42, "test jobs");
     let jobs: Vec<Job> = (0..20 * users).map(|id| chat(id, &mut lengths)).collect();
     let all = closed_loop(engine, users as usize, jobs);
     let later = all.iter().filter(|history| history.job.0 >= 2 * users);
@@ -106,7 +106,7 @@ fn more_seats_lift_throughput_and_slow_the_first_token() {
     let engine = |seats| {
         let mut config = preset("a10g", "llama-3.1-8b", 1);
         config.limits.max_num_seqs = seats;
-        Instance::new(config)
+        BatchingEngine::new(config)
     };
     let users_alike = |seats: u32| chatting_users(&mut engine(seats), u64::from(seats));
     let overloaded = |seats| {
@@ -142,7 +142,7 @@ fn short_chats_queue_behind_a_long_prompt() {
             let job = chat(id, stream);
             if long_prompts && id % 20 == 19 { Job::new(JobId(id), 8_000, 160) } else { job }
         });
-        let histories = run(&mut Instance::new(preset("a10g", "llama-3.1-8b", 1)), arrivals);
+        let histories = run(&mut BatchingEngine::new(preset("a10g", "llama-3.1-8b", 1)), arrivals);
         Latencies::of(histories.iter().filter(|history| history.job.0 % 20 != 19))
     };
     let (alone, mixed) = (with(false), with(true));
@@ -156,10 +156,10 @@ fn short_chats_queue_behind_a_long_prompt() {
 fn a_warm_prefix_cuts_ttft() {
     let with = |shared_blocks| {
         let arrivals = poisson(1.0, 120.0, 42, |id, stream| Job {
-            prefix: Prefix::of_group(9, shared_blocks),
+            prefix: PrefixHashes::of_group(9, shared_blocks),
             ..Job::new(JobId(id), 2_048 + normal(stream, 128.0, 64.0, (16, 512)), 64)
         });
-        let mut engine = Instance::new(preset("h100", "llama-3.1-8b", 1));
+        let mut engine = BatchingEngine::new(preset("h100", "llama-3.1-8b", 1));
         let latencies = Latencies::of(&run(&mut engine, arrivals));
         let gauges = engine.gauges();
         (latencies, gauges.prefix_cache_hits as f64 / gauges.prefix_cache_queries as f64)
@@ -178,7 +178,7 @@ fn speculation_speeds_up_a_lone_stream_but_not_a_full_batch() {
         let mut config = preset("h100", "llama-3.1-8b", 1);
         config.speculation = speculation;
         let together = (0..batch).map(|id| (Timestamp::ZERO, Job::new(JobId(id), 64, 400)));
-        Latencies::of(&run(&mut Instance::new(config), together)).tpot(50.0)
+        Latencies::of(&run(&mut BatchingEngine::new(config), together)).tpot(50.0)
     };
     let drafting = Some(Speculation { draft_tokens: 4, acceptance: 0.8, draft_cost: 0.05 });
     let gain = |batch| tpot(batch, None) / tpot(batch, drafting);
@@ -208,19 +208,19 @@ fn pools_and_priority_routing_improve_the_tail_of_a_bursty_mix() {
     let mut config = preset("a10g", "llama-3.1-8b", 1);
     let [in_turn, by_load, lanes] =
         [RoutingRule::RoundRobin, RoutingRule::LeastLoaded, RoutingRule::ByPriority].map(|rule| {
-            let layout = Layout::Replicas { count: 8, rule };
+            let layout = FleetLayout::Replicas { count: 8, rule };
             Tails::of_bursty_mix(&Fleet {
                 layout,
-                ..Fleet::of_one(Engine::Batching(Box::new(config.clone())), 0)
+                ..Fleet::of_one(EngineModel::Batching(Box::new(config.clone())), 0)
             })
         });
-    config.limits.policy = Policy::Priority;
+    config.limits.policy = SchedulingPolicy::Priority;
     let deployment = Deployment::new("a10g".parse().unwrap(), "llama-3.1-8b".parse().unwrap());
     // 25 Gbit/s of network between the machines.
     let transfer = KvTransfer::of(&deployment, 25e9 / 8.0);
-    let layout = Layout::Pools { prefill: 6, decode: 2, rule: RoutingRule::ByPriority, transfer };
+    let layout = FleetLayout::Pools { prefill: 6, decode: 2, rule: RoutingRule::ByPriority, transfer };
     let pools =
-        Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(Engine::Batching(Box::new(config)), 0) });
+        Tails::of_bursty_mix(&Fleet { layout, ..Fleet::of_one(EngineModel::Batching(Box::new(config)), 0) });
 
     // By how much each seed's tail became shorter, as a share.
     let gains = |now: &[f64], before: &[f64]| -> Vec<f64> {
@@ -285,12 +285,12 @@ impl Tails {
 #[test]
 fn a_later_turn_finds_the_turns_before_and_their_answers() {
     let turn = |id, input, output, session| {
-        let prefix = Prefix::default().continued((input + output) / 16, session);
+        let prefix = PrefixHashes::default().continued((input + output) / 16, session);
         Job { prefix, ..Job::new(JobId(id), input, output) }
     };
     let arrivals = [(0, turn(0, 40, 24, 7)), (1_000, turn(1, 84, 8, 7)), (2_000, turn(2, 84, 8, 8))];
     let arrivals = arrivals.map(|(at, job)| (Timestamp::from_nanos(at * 1_000_000), job));
-    let histories = run(&mut Instance::new(ten_ms_engine(100)), arrivals);
+    let histories = run(&mut BatchingEngine::new(ten_ms_engine(100)), arrivals);
     let cached: Vec<_> = histories.iter().map(|history| history.cached_tokens).collect();
     assert_eq!(cached, [0, 48, 0], "another conversation of the same lengths shares nothing");
 }

@@ -2,13 +2,14 @@
 
 use skyline::clock::Timestamp;
 use skyline::simulator::{
-    End, Instance, Job, JobId, Policy, Prefix, Reject, Server, Speculation, TokenEvent,
+    BatchingEngine, Job, JobEnd, JobId, PrefixHashes, Reject, SchedulingPolicy, SimulatedServer, Speculation,
+    TokenEvent,
 };
 
 use super::drive::{jobs, ms, run, ten_ms_engine};
 
 /// Arrival times of each job's tokens, ms, by name.
-fn token_times(engine: &mut Instance, plan: &[(u64, u32, u32)]) -> Vec<Vec<f64>> {
+fn token_times(engine: &mut BatchingEngine, plan: &[(u64, u32, u32)]) -> Vec<Vec<f64>> {
     let mut histories = run(engine, jobs(plan));
     histories.sort_by_key(|history| history.job);
     histories.iter().map(|history| history.chunks.iter().map(|chunk| ms(chunk.at)).collect()).collect()
@@ -16,20 +17,20 @@ fn token_times(engine: &mut Instance, plan: &[(u64, u32, u32)]) -> Vec<Vec<f64>>
 
 #[test]
 fn a_token_comes_with_every_step() {
-    let mut engine = Instance::new(ten_ms_engine(100));
+    let mut engine = BatchingEngine::new(ten_ms_engine(100));
     assert_eq!(token_times(&mut engine, &[(0, 100, 3)]), [[10.0, 20.0, 30.0]]);
 }
 
 #[test]
 fn a_job_that_comes_during_a_step_waits_for_the_next() {
-    let mut engine = Instance::new(ten_ms_engine(100));
+    let mut engine = BatchingEngine::new(ten_ms_engine(100));
     let times = token_times(&mut engine, &[(0, 10, 3), (4, 10, 1), (50, 10, 1)]);
     assert_eq!(times, [vec![10.0, 20.0, 30.0], vec![20.0], vec![60.0]]);
 }
 
 #[test]
 fn jobs_of_one_moment_share_their_first_step() {
-    let mut engine = Instance::new(ten_ms_engine(100));
+    let mut engine = BatchingEngine::new(ten_ms_engine(100));
     assert_eq!(token_times(&mut engine, &[(5, 10, 1), (5, 10, 1)]), [[15.0], [15.0]]);
 }
 
@@ -39,7 +40,7 @@ fn a_long_prompt_is_computed_in_chunks_beside_running_answers() {
     config.limits.max_num_batched_tokens = 100;
     // The chat decodes on. The prompt of 250 gets 99 (beside one decode token), 99, then the last 52; and the job
     // behind it finds 47 tokens of that third step left.
-    let times = token_times(&mut Instance::new(config), &[(0, 10, 6), (5, 250, 1), (6, 60, 1)]);
+    let times = token_times(&mut BatchingEngine::new(config), &[(0, 10, 6), (5, 250, 1), (6, 60, 1)]);
     assert_eq!(times, [vec![10.0, 20.0, 30.0, 40.0, 50.0, 60.0], vec![40.0], vec![50.0]]);
 }
 
@@ -51,7 +52,7 @@ fn without_chunks_a_prompt_waits_until_it_fits_the_step() {
     config.limits.chunked_prefill = false;
     // The budget is raised to max_model_len, 110. Beside one decode token 109 are left, one short of the prompt of
     // 100 with 10 of another.
-    let times = token_times(&mut Instance::new(config), &[(0, 10, 2), (5, 100, 1), (5, 10, 1)]);
+    let times = token_times(&mut BatchingEngine::new(config), &[(0, 10, 2), (5, 100, 1), (5, 10, 1)]);
     assert_eq!(times, [vec![10.0, 20.0], vec![20.0], vec![30.0]]);
 }
 
@@ -59,7 +60,8 @@ fn without_chunks_a_prompt_waits_until_it_fits_the_step() {
 fn seats_are_limited_and_given_in_order() {
     let mut config = ten_ms_engine(1000);
     config.limits.max_num_seqs = 2;
-    let times = token_times(&mut Instance::new(config), &[(0, 10, 2), (0, 10, 3), (0, 10, 1), (0, 10, 1)]);
+    let times =
+        token_times(&mut BatchingEngine::new(config), &[(0, 10, 2), (0, 10, 3), (0, 10, 1), (0, 10, 1)]);
     assert_eq!(times, [vec![10.0, 20.0], vec![10.0, 20.0, 30.0], vec![30.0], vec![40.0]]);
 }
 
@@ -69,7 +71,7 @@ fn the_last_admitted_gives_way_when_blocks_run_out() {
     // first job a third for its 33rd: 16 + 18 tokens.
     let mut config = ten_ms_engine(4);
     config.limits.prefix_caching = false;
-    let mut engine = Instance::new(config);
+    let mut engine = BatchingEngine::new(config);
     let times = token_times(&mut engine, &[(0, 16, 20), (0, 16, 20)]);
     assert_eq!(engine.gauges().num_preemptions, 1);
     let whole: Vec<f64> = (1..=20).map(|step| f64::from(step) * 10.0).collect();
@@ -85,7 +87,7 @@ fn the_last_admitted_gives_way_when_blocks_run_out() {
 fn a_preempted_job_finds_again_what_nobody_has_taken() {
     // As above, with prefix caching: of the second job's two full blocks the first job takes the last, so that of 33
     // known tokens 16 are found and 17 are computed again.
-    let mut engine = Instance::new(ten_ms_engine(4));
+    let mut engine = BatchingEngine::new(ten_ms_engine(4));
     let mut events = Vec::new();
     for (at, job) in jobs(&[(0, 16, 20), (0, 16, 20)]) {
         engine.submit(at, job).unwrap();
@@ -102,19 +104,20 @@ fn a_preempted_job_finds_again_what_nobody_has_taken() {
 #[test]
 fn under_priority_the_urgent_go_first_and_the_least_urgent_gives_way() {
     let mut config = ten_ms_engine(1000);
-    config.limits.policy = Policy::Priority;
+    config.limits.policy = SchedulingPolicy::Priority;
     config.limits.max_num_seqs = 1;
     let mut plan = jobs(&[(0, 10, 1), (1, 10, 1), (2, 10, 1), (3, 10, 1)]);
     plan[2].1.priority = 1;
     plan[3].1.priority = -1;
-    let order: Vec<u64> = run(&mut Instance::new(config), plan).iter().map(|history| history.job.0).collect();
+    let order: Vec<u64> =
+        run(&mut BatchingEngine::new(config), plan).iter().map(|history| history.job.0).collect();
     assert_eq!(order, [0, 3, 1, 2]);
 
     let mut config = ten_ms_engine(4);
-    config.limits.policy = Policy::Priority;
+    config.limits.policy = SchedulingPolicy::Priority;
     let mut plan = jobs(&[(0, 16, 20), (0, 16, 20)]);
     plan[0].1.priority = 5;
-    let histories = run(&mut Instance::new(config), plan);
+    let histories = run(&mut BatchingEngine::new(config), plan);
     assert_eq!(histories[0].job.0, 1, "the urgent job ends first, though it came second");
 }
 
@@ -122,9 +125,9 @@ fn under_priority_the_urgent_go_first_and_the_least_urgent_gives_way() {
 fn a_warm_prefix_is_not_computed_again() {
     let mut config = ten_ms_engine(1000);
     config.limits.max_num_batched_tokens = 64;
-    let mut engine = Instance::new(config);
+    let mut engine = BatchingEngine::new(config);
     let of = |id, at: u64, input| {
-        let prefix = Prefix::of_group(1, 8);
+        let prefix = PrefixHashes::of_group(1, 8);
         (Timestamp::from_nanos(at * 1_000_000), Job { prefix, ..Job::new(JobId(id), input, 1) })
     };
     // 192 tokens, 128 of them shared: three steps cold, one step warm. A prompt of exactly the shared 128 still
@@ -142,21 +145,21 @@ fn a_warm_prefix_is_not_computed_again() {
 
 #[test]
 fn jobs_that_can_never_be_served_are_refused_with_the_reason() {
-    let mut engine = Instance::new(ten_ms_engine(10));
+    let mut engine = BatchingEngine::new(ten_ms_engine(10));
     let histories = run(&mut engine, jobs(&[(0, 16_000, 385), (0, 150, 11), (0, 0, 1), (0, 150, 10)]));
     let too_long = Reject::TooLong { max_model_len: 16_384, input_tokens: 16_000, output_tokens: 385 };
-    assert_eq!(histories[0].end, End::Rejected(too_long));
+    assert_eq!(histories[0].end, JobEnd::Rejected(too_long));
     assert!(too_long.to_string().starts_with("this model's maximum context length is 16384 tokens"));
-    assert_eq!(histories[1].end, End::Rejected(Reject::LargerThanCache { tokens: 161, capacity: 160 }));
-    assert_eq!(histories[2].end, End::Rejected(Reject::Empty));
-    assert_eq!(histories[3].end, End::Finished);
+    assert_eq!(histories[1].end, JobEnd::Rejected(Reject::LargerThanCache { tokens: 161, capacity: 160 }));
+    assert_eq!(histories[2].end, JobEnd::Rejected(Reject::Empty));
+    assert_eq!(histories[3].end, JobEnd::Finished);
 }
 
 #[test]
 fn cancelling_frees_blocks_and_seat_at_once() {
     let mut config = ten_ms_engine(10);
     config.limits.max_num_seqs = 1;
-    let mut engine = Instance::new(config);
+    let mut engine = BatchingEngine::new(config);
     let mut events: Vec<TokenEvent> = Vec::new();
     for (at, job) in jobs(&[(0, 100, 50), (0, 20, 1)]) {
         engine.submit(at, job).unwrap();
@@ -178,7 +181,7 @@ fn cancelling_frees_blocks_and_seat_at_once() {
 fn speculation_yields_several_tokens_a_step_and_never_too_many() {
     let mut config = ten_ms_engine(1000);
     config.speculation = Some(Speculation { draft_tokens: 3, acceptance: 1.0, draft_cost: 0.0 });
-    let histories = run(&mut Instance::new(config), jobs(&[(0, 10, 10)]));
+    let histories = run(&mut BatchingEngine::new(config), jobs(&[(0, 10, 10)]));
     let chunks: Vec<(f64, u32)> =
         histories[0].chunks.iter().map(|chunk| (ms(chunk.at), chunk.tokens)).collect();
     assert_eq!(chunks, [(10.0, 1), (20.0, 4), (30.0, 4), (40.0, 1)]);

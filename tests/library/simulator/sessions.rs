@@ -6,7 +6,7 @@ use skyline::analysis::{Quantile, Rule, summarise};
 use skyline::clock::Timestamp;
 use skyline::experiment::Flown;
 use skyline::record::{Outcome, Phase, RequestRecord, RunLog};
-use skyline::simulator::{Delay, Engine, Fleet};
+use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
 use super::drive::ten_ms_engine;
@@ -34,7 +34,8 @@ output_tokens = {{ kind = "constant", value = {answer} }}
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
 fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
-    let engine = Engine::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+    let engine =
+        EngineModel::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 
@@ -118,7 +119,7 @@ fn a_user_who_is_refused_waits_for_a_second() {
     let spec = workload(5.0, users, 7, "");
     let mut engine = ten_ms_engine(100);
     engine.limits.max_model_len = 16;
-    let flown = fly(&spec, &mut *Fleet::of_one(Engine::Batching(Box::new(engine)), 0).server().unwrap());
+    let flown = fly(&spec, &mut *Fleet::of_one(EngineModel::Batching(Box::new(engine)), 0).server().unwrap());
     for user in 0..3 {
         let records = of_session(&flown, user);
         assert_eq!(records.len(), 5, "at 0, 1, 2, 3 and 4 s after its beginning");
@@ -136,7 +137,7 @@ fn a_conversation_whose_turn_is_refused_breaks_off() {
         workload(8.0, "{ kind = \"constant\", rate_per_s = 0.5 }", 5, THREE_TURNS.replace('3', "5").as_str());
     let mut engine = ten_ms_engine(100);
     engine.limits.max_model_len = 40;
-    let flown = fly(&spec, &mut *Fleet::of_one(Engine::Batching(Box::new(engine)), 0).server().unwrap());
+    let flown = fly(&spec, &mut *Fleet::of_one(EngineModel::Batching(Box::new(engine)), 0).server().unwrap());
     assert_eq!(of_session(&flown, 0).len(), 3);
     let counts = flown.footer.sessions.unwrap();
     assert!(counts.broken_off >= 1 && counts.turns_not_reached == 2 * counts.broken_off);
@@ -146,7 +147,7 @@ fn a_conversation_whose_turn_is_refused_breaks_off() {
 fn no_more_than_all_users_are_there_at_once_and_turns_find_their_history() {
     let users = "{ kind = \"users\", users = 4, think_time_s = { kind = \"exponential\", mean = 0.05 } }";
     let spec = workload(20.0, users, 40, "conversation = { turns = 4, think_time_s = 0.1 }");
-    let engine = Engine::Batching(Box::new(ten_ms_engine(1_000)));
+    let engine = EngineModel::Batching(Box::new(ten_ms_engine(1_000)));
     let flown = fly(&spec, &mut *Fleet::of_one(engine, 0).server().unwrap());
     for record in &flown.records {
         let Some(turn) = record.turn else { panic!("users have sessions") };

@@ -6,11 +6,11 @@ use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::CheckOutcome;
 use crate::record::{ClientFacts, RunLog};
 
-fn pause(from: u64, length: u64) -> Pause {
-    Pause { from: ms(from), length_ns: length * 1_000_000, shard: None }
+fn pause(from: u64, length: u64) -> HostStall {
+    HostStall { from: ms(from), length_ns: length * 1_000_000, shard: None }
 }
 
-fn watched(mut log: RunLog, pauses: &[Pause]) -> Summary {
+fn watched(mut log: RunLog, pauses: &[HostStall]) -> Summary {
     let client = ClientFacts { pauses: pauses.to_vec(), ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     summarise(&log, &[])
@@ -18,7 +18,7 @@ fn watched(mut log: RunLog, pauses: &[Pause]) -> Summary {
 
 /// `count` requests, one each 100 ms: a first token after 100 ms, ten more 10 ms apart. While the machine stands
 /// still nothing leaves and nothing is read; the first token of what was held up comes 100 ms after that.
-fn flown(count: u64, still: Option<Pause>) -> RunLog {
+fn flown(count: u64, still: Option<HostStall>) -> RunLog {
     let records = (0..count).map(|i| {
         let scheduled = ms(i * 100);
         let held = still.filter(|still| still.from <= scheduled && scheduled < still.until());

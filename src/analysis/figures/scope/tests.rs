@@ -51,7 +51,7 @@ fn a_figure_can_be_one_partys() {
         ("p95 ttft of model meta/llama-3.1 < 1s", Some(PartKind::Model), "meta/llama-3.1"),
     ] {
         let read = objective(text);
-        let p95 = Subject::Latency(Statistic::Percentile(Quantile::P95), Metric::Ttft);
+        let p95 = FigureKey::Latency(Statistic::Percentile(Quantile::P95), Metric::Ttft);
         assert_eq!((read.subject, read.scope), (p95, Some(Scope { kind, name: name.to_owned() })), "{text}");
     }
     for (text, problem) in [

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::simulator::{Delay, Policy, Precision, Speculation};
+use crate::simulator::{Delay, Precision, SchedulingPolicy, Speculation};
 use crate::units;
 
 /// Servers in each of two pools.
@@ -34,18 +34,18 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-pub(super) fn policy(text: &str) -> Result<Policy, String> {
+pub(super) fn policy(text: &str) -> Result<SchedulingPolicy, String> {
     match text {
-        "fcfs" => Ok(Policy::Fcfs),
-        "priority" => Ok(Policy::Priority),
+        "fcfs" => Ok(SchedulingPolicy::Fcfs),
+        "priority" => Ok(SchedulingPolicy::Priority),
         _ => Err(format!("no scheduling policy is called `{text}`; known: fcfs, priority")),
     }
 }
 
-pub(super) const fn policy_name(policy: Policy) -> &'static str {
+pub(super) const fn policy_name(policy: SchedulingPolicy) -> &'static str {
     match policy {
-        Policy::Fcfs => "fcfs",
-        Policy::Priority => "priority",
+        SchedulingPolicy::Fcfs => "fcfs",
+        SchedulingPolicy::Priority => "priority",
     }
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::engine::dialect::SchemaField;
-use crate::workload::{AnswerShape, Tool, ToolChoice};
+use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
 
 /// What is asked of an answer beside its prompt.
 #[derive(Clone, Copy, Debug)]
@@ -68,7 +68,7 @@ fn value(schema: &Value) -> Value {
     json!({ "type": "json_object", "value": schema })
 }
 
-fn function(tool: &Tool) -> Value {
+fn function(tool: &ToolSpec) -> Value {
     let mut function = json!({ "name": tool.name, "parameters": tool.parameters.value() });
     if let Some(description) = &tool.description {
         function["description"] = description.as_str().into();
@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn tools_go_as_functions_with_the_choice_of_them() {
         let parameters = JsonSchema::new(json!({ "type": "object" })).unwrap();
-        let tool = Tool { name: "look".to_owned(), description: Some("Looks".to_owned()), parameters };
+        let tool = ToolSpec { name: "look".to_owned(), description: Some("Looks".to_owned()), parameters };
         for (choice, sent) in [
             (ToolChoice::Auto, json!("auto")),
             (ToolChoice::Required, json!("required")),

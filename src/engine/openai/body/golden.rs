@@ -61,7 +61,7 @@ mod tests {
 
     use super::*;
     use crate::engine::dialect::Dialect;
-    use crate::workload::Expect;
+    use crate::workload::Expectation;
 
     #[test]
     fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_told() {
@@ -75,7 +75,7 @@ mod tests {
             prompt: Some("2 + 2?".to_owned()),
             messages: None,
             max_tokens: 5,
-            expect: Expect::default(),
+            expect: Expectation::default(),
         };
         let body: Value = serde_json::from_slice(&body(&target, "m", &check)).unwrap();
         assert_eq!(

@@ -8,8 +8,8 @@ use crate::analysis::{Judgement, Objective, Rule, summarise};
 use crate::experiment::capacity::offer::tokens_per_request;
 use crate::experiment::{AcrossRuns, EngineFit, Sweep, SweepPoint, fly_virtually};
 use crate::generator::Schedule;
-use crate::record::{HostFacts, Limits, PromptFacts, PromptMethod, RunHeader, StampSource};
-use crate::simulator::{Delay, Engine, Fleet, Layout, RoutingRule};
+use crate::record::{ClientLimits, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
+use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
 use crate::units::{count, three_digits};
 use crate::workload::{Overrides, WorkloadSpec};
 
@@ -167,8 +167,12 @@ impl Model<'_> {
             Instance::Fitted(_) => 1,
         };
         let fleet = Fleet {
-            engine: Engine::Plain { places, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
-            layout: Layout::Replicas { count, rule: RoutingRule::LeastLoaded },
+            engine: EngineModel::Plain {
+                places,
+                ttft: Delay::Constant(ttft_s),
+                itl: Delay::Constant(tpot_s),
+            },
+            layout: FleetLayout::Replicas { count, rule: RoutingRule::LeastLoaded },
             seed,
             front_end: Duration::ZERO,
         };
@@ -202,7 +206,7 @@ impl Model<'_> {
             cache: None,
             engine: self.sweep.engine.clone(),
             deployment: self.sweep.deployment.clone(),
-            limits: Limits::default(),
+            limits: ClientLimits::default(),
             objectives: self.sweep.plan.objectives.clone(),
             host: HostFacts::default(),
             stamps: StampSource::default(),

@@ -1,23 +1,23 @@
 //! The requests of one client of a pool.
 
-use super::tables::Lengths;
-use super::{Stretch, Tables};
+use super::stretches::PoolStretch;
+use super::tables::{LengthTables, PoolLengths};
 use crate::arrivals::Arrivals;
-use crate::random::Stream;
+use crate::random::RandomStream;
 
 /// A moment in nanoseconds on the pool's clock, tokens of the prompt, tokens of the answer.
-pub(super) type Drawn = (u64, u32, u32);
+pub(super) type DrawnRequest = (u64, u32, u32);
 
 /// The requests of one client in order, drawn as it is advanced.
 #[derive(Debug)]
-pub(super) struct Client {
+pub(super) struct PoolClient {
     /// The last one only says where the one before ends.
-    stretches: Vec<Stretch>,
+    stretches: Vec<PoolStretch>,
     /// In order; each holds until the next.
-    tables: Vec<Tables>,
+    tables: Vec<LengthTables>,
     /// Chance of gaps, prompts and answers; each stretch has a branch of its own, so that where a slice begins changes
     /// nothing about the stretches after.
-    streams: [Stream; 3],
+    streams: [RandomStream; 3],
     from_s: f64,
     rate_scale: f64,
     /// The next stretch.
@@ -33,19 +33,19 @@ struct Sending {
     ends_ns: u64,
     /// Which tables hold.
     tables: usize,
-    input: Stream,
-    output: Stream,
+    input: RandomStream,
+    output: RandomStream,
 }
 
-impl Client {
+impl PoolClient {
     /// The client called `name`, from `from_s` on, with its rates multiplied by `rate_scale`.
     pub(super) fn new(
         name: &str,
-        stretches: Vec<Stretch>,
-        tables: Vec<Tables>,
+        stretches: Vec<PoolStretch>,
+        tables: Vec<LengthTables>,
         (seed, from_s, rate_scale): (u64, f64, f64),
     ) -> Self {
-        let stream = |purpose: &str| Stream::named(seed, &format!("servegen/{purpose}/{name}"));
+        let stream = |purpose: &str| RandomStream::named(seed, &format!("servegen/{purpose}/{name}"));
         let streams = [stream("gaps"), stream("input_tokens"), stream("output_tokens")];
         Self { stretches, tables, streams, from_s, rate_scale, next: 0, now: None }
     }
@@ -61,7 +61,9 @@ impl Client {
             let ends_ns = nanoseconds(f64::from(end.at_s));
             let tables = self.tables.iter().rposition(|tables| tables.at_s <= stretch.at_s);
             let told = |place: &usize| {
-                self.tables.get(*place).is_some_and(|tables| matches!(tables.lengths, Lengths::Told { .. }))
+                self.tables
+                    .get(*place)
+                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Told { .. }))
             };
             let tables = tables.filter(told);
             if let (Some((rate, form)), Some(tables), true) = (stretch.sent, tables, begins_ns < ends_ns) {
@@ -74,10 +76,10 @@ impl Client {
     }
 }
 
-impl Iterator for Client {
-    type Item = Drawn;
+impl Iterator for PoolClient {
+    type Item = DrawnRequest;
 
-    fn next(&mut self) -> Option<Drawn> {
+    fn next(&mut self) -> Option<DrawnRequest> {
         loop {
             if let Some(sending) = &mut self.now {
                 let arrival = sending.arrivals.next();

@@ -13,14 +13,9 @@
 //! has the longest answer, which its data does not say.
 
 mod client;
-mod pool;
+pub(super) mod pool;
 mod stretches;
 mod tables;
-
-pub(super) use pool::Pool;
-
-use stretches::Stretch;
-use tables::Tables;
 
 #[cfg(test)]
 mod tests;

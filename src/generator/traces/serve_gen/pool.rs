@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::client::Client;
-use super::tables::{BadTable, Lengths};
-use super::{Stretch, Tables};
+use super::client::PoolClient;
+use super::stretches::PoolStretch;
+use super::tables::{BadLengthTable, LengthTables, PoolLengths};
 use crate::arrivals::Superposition;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TracedRequest};
@@ -15,8 +15,8 @@ use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// The requests of all clients of a pool in order.
 #[derive(Debug)]
-pub(in crate::generator::traces) struct Pool {
-    requests: Superposition<Client>,
+pub(in crate::generator::traces) struct ClientPool {
+    requests: Superposition<PoolClient>,
     /// Where the last stretch of any client ends, nanoseconds.
     ends_ns: u64,
     /// Lines, tables and stretches left out.
@@ -25,7 +25,7 @@ pub(in crate::generator::traces) struct Pool {
     nearest: u64,
 }
 
-impl Pool {
+impl ClientPool {
     /// Whether a trace is a pool: named as one, or a folder.
     pub(in crate::generator::traces) fn is(trace: &Trace) -> bool {
         match trace.format {
@@ -36,7 +36,7 @@ impl Pool {
 
     /// Opens the pool. Tables are read whole and held: of the largest pool, two weeks of 160 clients, some 50 MB.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
-        let mut reading = Reading { bad_lines: trace.bad_lines, skipped: 0, nearest: 0 };
+        let mut reading = PoolReader { bad_lines: trace.bad_lines, skipped: 0, nearest: 0 };
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;
@@ -45,7 +45,7 @@ impl Pool {
             reading.check_told(&stretches, &tables, &told)?;
             ends_s = ends_s.max(stretches.last().map_or(0, |stretch| stretch.at_s));
             let drawn = (seed, trace.from_s, trace.rate_scale);
-            clients.push(Client::new(&format!("chunk-{number}"), stretches, tables, drawn));
+            clients.push(PoolClient::new(&format!("chunk-{number}"), stretches, tables, drawn));
         }
         Ok(Self {
             requests: Superposition::new(clients),
@@ -68,7 +68,7 @@ impl Pool {
     }
 }
 
-impl Iterator for Pool {
+impl Iterator for ClientPool {
     type Item = TracedRequest;
 
     fn next(&mut self) -> Option<TracedRequest> {
@@ -98,13 +98,13 @@ fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
 }
 
 /// What reading the files of clients has met.
-struct Reading {
+struct PoolReader {
     bad_lines: BadLines,
     skipped: u64,
     nearest: u64,
 }
 
-impl Reading {
+impl PoolReader {
     /// Passes over what is wrong, and counts it, or refuses it.
     fn refuse(&mut self, path: &Path, line: u64, bad: BadLine) -> Result<(), TraceError> {
         if self.bad_lines == BadLines::Skip {
@@ -117,19 +117,19 @@ impl Reading {
 
     /// The stretches of a client; a further one, in which nothing is sent, says where the last ends: it takes as long as
     /// the one before. In one whose line is passed over nothing is sent either.
-    fn stretches(&mut self, path: &Path) -> Result<Vec<Stretch>, TraceError> {
+    fn stretches(&mut self, path: &Path) -> Result<Vec<PoolStretch>, TraceError> {
         let text = read(path)?;
-        let mut stretches: Vec<Stretch> = Vec::new();
+        let mut stretches: Vec<PoolStretch> = Vec::new();
         for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
             let after_s = stretches.last().map(|stretch| stretch.at_s);
-            match Stretch::read(line, after_s) {
+            match PoolStretch::read(line, after_s) {
                 Ok(stretch) => {
                     self.nearest += u64::from(stretch.is_nearest);
                     stretches.push(stretch);
                 }
                 Err(bad) => {
                     self.refuse(path, number, bad)?;
-                    stretches.extend(Stretch::silent_of(line, after_s));
+                    stretches.extend(PoolStretch::silent_of(line, after_s));
                 }
             }
         }
@@ -139,12 +139,12 @@ impl Reading {
             return Err(TraceError::Heading { path: path.display().to_string(), line: 1, cause });
         };
         let at_s = last.at_s.saturating_add(last.at_s - before.at_s);
-        stretches.push(Stretch::silent(at_s));
+        stretches.push(PoolStretch::silent(at_s));
         Ok(stretches)
     }
 
     /// The tables of a client in the order of their moments.
-    fn tables(&mut self, path: &Path) -> Result<Vec<Tables>, TraceError> {
+    fn tables(&mut self, path: &Path) -> Result<Vec<LengthTables>, TraceError> {
         let text = read(path)?;
         let told: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
             let cause = format!("is not a JSON object with a table of lengths for each moment: {error}");
@@ -153,17 +153,17 @@ impl Reading {
         let mut tables = Vec::new();
         for (moment, fields) in &told {
             let none = Map::new();
-            match Tables::read(moment, fields.as_object().unwrap_or(&none)) {
+            match LengthTables::read(moment, fields.as_object().unwrap_or(&none)) {
                 Ok(read) => {
-                    let sends_nothing = |read: &Tables| read.lengths == Lengths::Nothing;
+                    let sends_nothing = |read: &LengthTables| read.lengths == PoolLengths::Nothing;
                     self.nearest += u64::from(read.as_ref().is_some_and(sends_nothing));
                     tables.extend(read);
                 }
-                Err(BadTable { at: [moment, field], cause }) => {
+                Err(BadLengthTable { at: [moment, field], cause }) => {
                     let line = line_of(&text, &moment, &field);
                     let place = format!("moment \"{moment}\", field \"{field}\"");
                     self.refuse(path, line, BadLine { place, cause })?;
-                    tables.extend(Tables::untold(&moment));
+                    tables.extend(LengthTables::untold(&moment));
                 }
             }
         }
@@ -174,13 +174,13 @@ impl Reading {
     /// Refuses stretches with requests which nothing says the lengths of: before the first table, or where one is left out.
     fn check_told(
         &mut self,
-        stretches: &[Stretch],
-        tables: &[Tables],
+        stretches: &[PoolStretch],
+        tables: &[LengthTables],
         path: &Path,
     ) -> Result<(), TraceError> {
-        let untold = |stretch: &&Stretch| {
+        let untold = |stretch: &&PoolStretch| {
             let holds = tables.iter().rfind(|tables| tables.at_s <= stretch.at_s);
-            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == Lengths::Untold)
+            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == PoolLengths::Untold)
         };
         for stretch in stretches.iter().filter(untold) {
             let place = format!("moment \"{}\"", stretch.at_s);

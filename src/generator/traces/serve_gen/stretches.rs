@@ -12,7 +12,7 @@ const COLUMNS: [&str; 6] = ["t", "rate", "cv", "pattern", "shape", "scale"];
 
 /// A stretch of time, to the beginning of the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct PoolStretch {
     /// Its beginning, seconds.
     pub(super) at_s: u32,
     /// Requests per second and the form of their gaps; absent where the client sends nothing.
@@ -21,7 +21,7 @@ pub(super) struct Stretch {
     pub(super) is_nearest: bool,
 }
 
-impl Stretch {
+impl PoolStretch {
     /// A stretch in which nothing is sent.
     pub(super) const fn silent(at_s: u32) -> Self {
         Self { at_s, sent: None, is_nearest: false }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::random::{Stream, WeightedChoice};
+use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::TOKEN_LIMIT;
 
 /// How far shares may be from 1 together, as in `ServeGen`.
@@ -14,28 +14,28 @@ const OUTPUT: &str = "output_tokens";
 
 /// Counts of tokens with their chances.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Table {
+pub(super) struct LengthTable {
     counts: Vec<u32>,
     choice: WeightedChoice,
 }
 
 /// How long the prompts and answers of a client are from a moment on.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tables {
+pub(super) struct LengthTables {
     /// From when, seconds.
     pub(super) at_s: u32,
-    pub(super) lengths: Lengths,
+    pub(super) lengths: PoolLengths,
 }
 
 /// What is known of lengths.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Lengths {
+pub(super) enum PoolLengths {
     /// Both are known.
     Told {
         /// Of prompts.
-        input: Table,
+        input: LengthTable,
         /// Of answers.
-        output: Table,
+        output: LengthTable,
     },
     /// All prompts or all answers have 0 tokens, of which there is nothing to send.
     Nothing,
@@ -45,16 +45,17 @@ pub(super) enum Lengths {
 
 /// What is wrong with a table.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct BadTable {
+pub(super) struct BadLengthTable {
     /// The moment and the field.
     pub(super) at: [String; 2],
     pub(super) cause: String,
 }
 
-impl Tables {
+impl LengthTables {
     /// The tables of one moment. None where a field is empty: then, as in `ServeGen`, those before go on.
-    pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadTable> {
-        let bad = |field: &str, cause: String| BadTable { at: [moment.to_owned(), field.to_owned()], cause };
+    pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadLengthTable> {
+        let bad =
+            |field: &str, cause: String| BadLengthTable { at: [moment.to_owned(), field.to_owned()], cause };
         let at_s = moment.parse().map_err(|_| bad(moment, "is not a whole number of seconds".to_owned()))?;
         if fields.values().any(|field| field.as_str().is_some_and(|text| text.trim() == "{}")) {
             return Ok(None);
@@ -62,29 +63,33 @@ impl Tables {
         let table = |name: &str| {
             let text = fields.get(name).and_then(Value::as_str);
             let text = text.ok_or_else(|| bad(name, "is missing, or not a text".to_owned()))?;
-            Table::read(text).map_err(|cause| bad(name, cause))
+            LengthTable::read(text).map_err(|cause| bad(name, cause))
         };
         let input = INPUT.into_iter().find(|name| fields.contains_key(*name)).unwrap_or(INPUT[0]);
         let lengths = match (table(input)?, table(OUTPUT)?) {
-            (Some(input), Some(output)) => Lengths::Told { input, output },
-            _ => Lengths::Nothing,
+            (Some(input), Some(output)) => PoolLengths::Told { input, output },
+            _ => PoolLengths::Nothing,
         };
         Ok(Some(Self { at_s, lengths }))
     }
 
     /// Those of a moment that were left out.
     pub(super) fn untold(moment: &str) -> Option<Self> {
-        Some(Self { at_s: moment.parse().ok()?, lengths: Lengths::Untold })
+        Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::Untold })
     }
 
     /// Tokens of a prompt and of an answer; none where lengths are not known.
-    pub(super) fn draw(&self, input_chance: &mut Stream, output_chance: &mut Stream) -> Option<(u32, u32)> {
-        let Lengths::Told { input, output } = &self.lengths else { return None };
+    pub(super) fn draw(
+        &self,
+        input_chance: &mut RandomStream,
+        output_chance: &mut RandomStream,
+    ) -> Option<(u32, u32)> {
+        let PoolLengths::Told { input, output } = &self.lengths else { return None };
         Some((input.draw(input_chance), output.draw(output_chance)))
     }
 }
 
-impl Table {
+impl LengthTable {
     /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing;
     /// none where that is all.
     fn read(text: &str) -> Result<Option<Self>, String> {
@@ -117,7 +122,7 @@ impl Table {
         Ok((!counts.is_empty()).then(|| Self { counts, choice: WeightedChoice::new(shares) }))
     }
 
-    fn draw(&self, stream: &mut Stream) -> u32 {
+    fn draw(&self, stream: &mut RandomStream) -> u32 {
         self.counts.get(self.choice.draw(stream)).copied().unwrap_or(1)
     }
 }

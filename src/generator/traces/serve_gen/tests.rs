@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use super::Pool;
-use crate::generator::traces::{Traced, TracedRequest, survey};
+use super::pool::ClientPool;
+use crate::generator::traces::requests::{RequestTrace, TracedRequest};
+use crate::generator::traces::survey;
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 fn sample() -> Trace {
@@ -12,7 +13,7 @@ fn sample() -> Trace {
 
 fn requests(trace: &Trace, seed: u64) -> Vec<TracedRequest> {
     let found = survey(trace, seed).unwrap();
-    Traced::of_slice(trace, &found, seed).unwrap().requests
+    RequestTrace::of_slice(trace, &found, seed).unwrap().requests
 }
 
 /// Requests of every stretch of 600 s, with their mean prompt and answer, over so many seeds.
@@ -79,7 +80,7 @@ fn a_slice_is_drawn_from_its_beginning_and_lasts_as_long_as_it_says() {
     // What comes after the first stretch is the same wherever a slice begins.
     let later = Trace { from_s: 1_300.0, ..sample() };
     let tail = |trace: &Trace, begins_s: i64| -> Vec<_> {
-        let requests = super::tests::requests(trace, 1);
+        let requests = crate::generator::traces::serve_gen::tests::requests(trace, 1);
         let moment =
             |request: &TracedRequest| (request.at_ns + begins_s * 1_000_000_000, request.input_tokens);
         requests.iter().map(moment).filter(|(at_ns, _)| *at_ns >= 1_800_000_000_000).collect()
@@ -108,7 +109,9 @@ const DATASET: &str =
 fn what_is_wrong_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let good = pool(folder.path(), TRACE, DATASET);
-    assert!(Pool::open(&good, 0).is_ok_and(|mut pool| pool.next().is_some_and(|r| r.input_tokens == 8)));
+    assert!(
+        ClientPool::open(&good, 0).is_ok_and(|mut pool| pool.next().is_some_and(|r| r.input_tokens == 8))
+    );
     for (trace, message) in [
         (
             "0,x,1,Gamma,1,1\n600,0,0,,0,0\n",
@@ -120,7 +123,7 @@ fn what_is_wrong_is_named() {
         ("0,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): the line has only 3 columns"),
         ("0,1,1,Gamma,1,1\n", "has fewer than two lines"),
     ] {
-        let error = Pool::open(&pool(folder.path(), trace, DATASET), 0).unwrap_err().to_string();
+        let error = ClientPool::open(&pool(folder.path(), trace, DATASET), 0).unwrap_err().to_string();
         assert!(error.contains(message), "{trace}: {error}");
     }
     for (dataset, message) in [
@@ -140,15 +143,17 @@ fn what_is_wrong_is_named() {
         ),
     ] {
         let bad = pool(folder.path(), TRACE, dataset);
-        let error = Pool::open(&bad, 0).unwrap_err().to_string();
+        let error = ClientPool::open(&bad, 0).unwrap_err().to_string();
         assert!(error.contains(message), "{dataset}: {error}");
     }
     let skipping =
         Trace { bad_lines: BadLines::Skip, ..pool(folder.path(), &format!("{TRACE}x\n"), DATASET) };
-    assert_eq!(Pool::open(&skipping, 0).unwrap().skipped(), 1);
+    assert_eq!(ClientPool::open(&skipping, 0).unwrap().skipped(), 1);
     let good = pool(folder.path(), TRACE, DATASET);
     std::fs::remove_file(folder.path().join("chunk-3-dataset.json")).unwrap();
-    assert!(Pool::open(&good, 0).unwrap_err().to_string().contains("chunk-3-dataset.json cannot be read"));
+    assert!(
+        ClientPool::open(&good, 0).unwrap_err().to_string().contains("chunk-3-dataset.json cannot be read")
+    );
     std::fs::remove_file(folder.path().join("chunk-3-trace.csv")).unwrap();
     assert!(survey(&good, 0).unwrap_err().to_string().contains("holds no file chunk-N-trace.csv"));
 }
@@ -156,7 +161,7 @@ fn what_is_wrong_is_named() {
 /// How many requests of a pool of one client leave in each of its stretches of 600 s.
 fn sent(trace: &Trace) -> [usize; 3] {
     let mut sent = [0; 3];
-    for request in Pool::open(trace, 1).unwrap() {
+    for request in ClientPool::open(trace, 1).unwrap() {
         sent[(request.at_ns / 600_000_000_000) as usize] += 1;
     }
     sent
@@ -180,7 +185,7 @@ fn nothing_is_sent_where_a_line_or_table_was_left_out() {
         let trace = skipping(good, &dataset);
         let [before, bad, after] = sent(&trace);
         assert!(before > 900 && bad == 0 && after > 900, "{table}: {before} {bad} {after}");
-        let pool = Pool::open(&trace, 1).unwrap();
+        let pool = ClientPool::open(&trace, 1).unwrap();
         assert_eq!((pool.skipped(), pool.nearest()), (skipped, nearest), "{table}");
     }
 }
@@ -192,7 +197,7 @@ fn shapes_beyond_what_is_drawn_are_taken_as_the_nearest() {
     for (shape, nearest) in [("45230", 0), ("2198", 0), ("0.0067", 1), ("1e9", 1)] {
         let text = format!("0,2,1,Gamma,{shape},1\n600,2,1,Weibull,1,1\n1200,0,0,,0,0\n");
         let trace = pool(folder.path(), &text, DATASET);
-        assert_eq!(Pool::open(&trace, 1).unwrap().nearest(), nearest, "{shape}");
+        assert_eq!(ClientPool::open(&trace, 1).unwrap().nearest(), nearest, "{shape}");
         let found = survey(&trace, 1).unwrap();
         assert_eq!(found.nearest_drawn, nearest, "{shape}");
         if shape != "0.0067" {

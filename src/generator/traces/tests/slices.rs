@@ -1,7 +1,7 @@
 //! Slices that hold nothing or go on too long, and what becomes of the kinds of a trace.
 
 use super::*;
-use crate::generator::Schedule;
+use crate::generator::schedule::Schedule;
 use crate::workload::WorkloadSpec;
 
 /// Requests at 0 s, 1 s, 2 s and 3.0074 s.

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::super::{arrivals, calibration, datasets, load_form, trace};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ClientLoad, Fact, LoadForm, PauseImpact, RunDescription, Summary, Teller, Window};
-use crate::record::{DeploymentFacts, EngineFacts, Limits, PromptMethod, RunEnding, RunLog, StampSource};
+use crate::record::{
+    ClientLimits, DeploymentFacts, EngineFacts, PromptMethod, RunEnding, RunLog, StampSource,
+};
 use crate::report::document::{Section, Statement};
 use crate::units::{count, three_digits};
 
@@ -284,8 +286,9 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
     vec![section, copies]
 }
 
-fn limits(limits: &Limits) -> String {
-    let Limits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } = limits;
+fn limits(limits: &ClientLimits) -> String {
+    let ClientLimits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } =
+        limits;
     let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
     let parts = [
         max_concurrency.map(|cap| format!("{cap} in flight")),

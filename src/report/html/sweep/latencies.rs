@@ -1,7 +1,7 @@
 //! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
 
 use super::{Chart, load_unit};
-use crate::analysis::{Metric, Objective, Quantile, Statistic, Subject};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile, Statistic};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
 use crate::report::grid::cell;
@@ -179,7 +179,7 @@ struct Bound(Objective);
 
 impl Bound {
     fn is_of(&self, quantile: Quantile) -> bool {
-        matches!(self.0.subject, Subject::Latency(Statistic::Percentile(of), _) if of == quantile)
+        matches!(self.0.subject, FigureKey::Latency(Statistic::Percentile(of), _) if of == quantile)
     }
 }
 
@@ -187,7 +187,7 @@ impl Bound {
 fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
     let objectives = sweep.plan.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
     objectives
-        .filter(|objective| matches!(objective.subject, Subject::Latency(_, of) if of == metric))
+        .filter(|objective| matches!(objective.subject, FigureKey::Latency(_, of) if of == metric))
         .map(Bound)
         .collect()
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{Comparison, FindingKind, Judgement, Mark, Objective, Share, Status, Subject, Summary};
+use crate::analysis::{
+    Comparison, FigureKey, FindingKind, Judgement, Mark, Objective, Share, Status, Summary,
+};
 
 /// A bar that is missed when the figure grows by less than this share of the bar is near.
 const NEAR: f64 = 0.1;
@@ -107,7 +109,7 @@ impl Room {
             (Comparison::Below | Comparison::AtMost, _) => {
                 (bound - judgement.value.or(judgement.at_most)?, bound, "its bar")
             }
-            (Comparison::Above | Comparison::AtLeast, Subject::Share(_)) => {
+            (Comparison::Above | Comparison::AtLeast, FigureKey::Share(_)) => {
                 (judgement.value.or(judgement.at_least)? - bound, 1.0 - bound, "the misses that it allows")
             }
             (Comparison::Above | Comparison::AtLeast, _) => {
@@ -140,7 +142,7 @@ fn closest(objectives: &[Judgement]) -> Option<String> {
 fn broken_promises(summary: &Summary) -> Option<String> {
     let about =
         |judgement: &Judgement| judgement.objective.parse::<Objective>().ok().map(|read| read.subject);
-    let attainment = Some(Subject::Share(Share::SloAttainment));
+    let attainment = Some(FigureKey::Share(Share::SloAttainment));
     let judged = summary.objectives.iter().any(|judgement| about(judgement) == attainment);
     let kept = summary.slo.slo_attainment.filter(|&kept| kept < 1.0 && !judged)?;
     Some(format!(

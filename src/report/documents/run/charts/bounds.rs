@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::{Metric, Objective, Promise, Subject, Summary};
+use crate::analysis::{FigureKey, Metric, Objective, Promise, Summary};
 
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
@@ -20,7 +20,7 @@ impl Bounds {
             .objectives
             .iter()
             .filter_map(|judged| judged.objective.parse::<Objective>().ok())
-            .filter(|objective| matches!(objective.subject, Subject::Latency(_, of) if of == metric))
+            .filter(|objective| matches!(objective.subject, FigureKey::Latency(_, of) if of == metric))
             .collect();
         // A bound for some of the requests is none for all of those in the picture.
         let (whole, parts): (Vec<_>, Vec<_>) =

@@ -6,7 +6,7 @@ use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
-use crate::record::{ClientFacts, Failure, FailureKind, Pause, RequestRecord, RunLog};
+use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
 use crate::report::render::html_tests::{HOSTILE, assert_page};
 use crate::report::{Beside, run_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
@@ -128,7 +128,7 @@ fn empty_and_hopeless_runs_have_pages_too() {
 #[test]
 fn pauses_of_this_machine_are_drawn() {
     let mut log = flown("no");
-    let pause = Pause { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
+    let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
     let client = ClientFacts { pauses: vec![pause], ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     let page = page(&log);

@@ -1,0 +1,219 @@
+//! `python -m sglang.bench_serving --output-file [--output-details]`: one line a run.
+//!
+//! What its fields mean stands in `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
+//! `async_request_…`); read at 0.5.23.
+
+use super::serving::{StoredRequests, errors, told};
+use crate::analysis::Metric;
+use crate::foreign::answer::{ForeignAnswer, latencies};
+use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
+use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
+use crate::foreign::run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+};
+use crate::foreign::tool::ForeignTool;
+
+const REFUSED: [(&str, &str); 11] = [
+    ("request_throughput", TOTAL),
+    ("input_throughput", TOTAL),
+    ("output_throughput", TOTAL),
+    ("total_throughput", BLENDED),
+    ("goodput*", OTHER_GOODPUT),
+    ("total_output_tokens_retokenized", "counts the text again; the server's own count goes before"),
+    ("concurrency", "the sum of latencies ÷ duration, of completed requests only"),
+    ("max_output_tokens_per_s", "counts chunks for tokens"),
+    ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
+    ("accept_length", "the server's own figure of drafts"),
+    ("cache_report", "the server's own counts over the run"),
+];
+
+/// Latencies that only answers have that were streamed.
+const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
+
+/// What a sample of its ITL is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum GapMeaning {
+    /// A gap between chunks with text: our `chunk_gap`.
+    Chunks,
+    /// A gap ÷ the tokens that came with it, as many times: our `itl`.
+    Tokens,
+    /// Nobody knows.
+    Unknown,
+}
+
+impl GapMeaning {
+    /// Those of the requests that a backend keeps: its own endpoint tells the tokens so far with each chunk.
+    fn kept(backend: &str) -> Self {
+        match backend {
+            "sglang" | "sglang-native" => Self::Tokens,
+            "sglang-oai" | "sglang-oai-chat" | "vllm" | "vllm-chat" | "lmdeploy" | "lmdeploy-chat" => {
+                Self::Chunks
+            }
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Those of its own figures: with speculative decoding it shares the gaps of OpenAI's endpoints out among the tokens
+    /// of each chunk's text.
+    fn told(backend: &str, drafts: bool) -> Self {
+        match Self::kept(backend) {
+            Self::Chunks if drafts && backend.starts_with("sglang-oai") => Self::Tokens,
+            gaps => gaps,
+        }
+    }
+
+    /// Our names for the latencies: TTFT from sending to the first chunk with text, TPOT = (latency − TTFT) / (N − 1).
+    fn names(self) -> Vec<(Metric, &'static str)> {
+        let gaps = match self {
+            Self::Chunks => Some((Metric::ChunkGap, "itl")),
+            Self::Tokens => Some((Metric::Itl, "itl")),
+            Self::Unknown => None,
+        };
+        let first = [(Metric::TtftFromSend, "ttft"), (Metric::Tpot, "tpot")];
+        first.into_iter().chain(gaps).chain([(Metric::E2eFromSend, "e2e_latency")]).collect()
+    }
+}
+
+pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
+    let completed = fields.must("completed", fields.count("completed")?)?;
+    let latency_or_recount =
+        fields.any("median_e2e_latency_ms").or(fields.any("total_output_tokens_retokenized"));
+    fields.must("median_e2e_latency_ms", latency_or_recount)?;
+    let backend = fields.text("backend")?.unwrap_or_default();
+    let failed = errors(fields)?.map(|errors| (errors.len() as u64).saturating_sub(completed));
+    let requests = ForeignRequests { completed, failed, cut_off: None };
+    let tokens = ForeignTokens {
+        input: fields.count("total_input_tokens")?,
+        output: fields.count("total_output_tokens")?,
+        counted_by: "the server's usage; where it sent none, SGLang takes the length asked for",
+    };
+    let mut reservations = Vec::new();
+    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
+    let kept = StoredRequests::read(fields)?.map(|kept| answers(&kept));
+    let kept = kept.filter(|(answers, _)| answers.len() as u64 == completed);
+    let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
+    let (mut latency, streamed) = match &kept {
+        Some((answers, streamed)) => (latencies(answers, &GapMeaning::kept(backend).names()), *streamed),
+        None if completed == 0 => (Vec::new(), None),
+        None => {
+            let streamed = was_whole(fields)?.then_some(false);
+            (told(fields, completed, &GapMeaning::told(backend, drafts).names(), &mut refused)?, streamed)
+        }
+    };
+    if streamed == Some(false) {
+        latency.retain(|latency| latency.metric == Metric::E2eFromSend);
+        refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
+        let reason = "the answers were not streamed: all of each came at its end";
+        refused.extend(STREAMED_ONLY.map(|name| UnmatchedFigure { name, reason }));
+    }
+    if completed == 0 {
+        reservations.push(
+            "no request completed, and the zeros that SGLang writes then are no measurements".to_owned(),
+        );
+    } else if kept.is_none() {
+        reservations.push(
+            "its requests are not in the file, or not all of them: the figures are SGLang's own, and nothing says how sure \
+             they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]"
+                .to_owned(),
+        );
+    } else {
+        reservations.push(
+            "e2e and TPOT are counted to the last chunk with text, as ours; SGLang's own end with [DONE]"
+                .to_owned(),
+        );
+    }
+    if failed.is_none() {
+        reservations.push("SGLang does not say how many requests failed (--output-details does)".to_owned());
+    }
+    if completed > 0 {
+        reservations.push(
+            "the lengths of answers, by which TPOT divides, are those asked for wherever the server sent no usage: SGLang asks \
+             OpenAI's endpoints for none"
+                .to_owned(),
+        );
+    }
+    if streamed != Some(false)
+        && GapMeaning::kept(backend) == GapMeaning::Unknown
+        && fields.any("mean_itl_ms").is_some()
+    {
+        refused.push(UnmatchedFigure {
+            name: "itl",
+            reason: "how this backend's gaps are counted is not known",
+        });
+    }
+    Ok(ForeignRun {
+        tool: ForeignTool::Sglang,
+        tool_version: None,
+        number,
+        conditions: ForeignConditions { streamed, ..conditions(fields, backend)? },
+        requests,
+        tokens,
+        whole_run: WholeRunRates::of(fields.time("duration")?, requests, tokens),
+        latency,
+        reservations,
+        refused,
+    })
+}
+
+/// The requests that succeeded, in the order in which they were sent, and whether they were streamed, as far as that shows.
+///
+/// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending. An answer without text
+/// has a TTFT of 0. One that was not streamed has its whole latency for TTFT, and no gap.
+fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
+    let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
+    let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
+    let streamed = if has_gaps { Some(true) } else { has_tokens.then_some(false) };
+    let answer = |i: usize| {
+        let ttft = kept.ttfts[i];
+        let end = ttft + kept.gaps[i].iter().sum::<f64>();
+        match kept.answer(i, ttft, end) {
+            ForeignAnswer { gaps_ms, .. } if ttft == 0.0 => {
+                ForeignAnswer { gaps_ms, ..ForeignAnswer::default() }
+            }
+            ForeignAnswer { e2e_ms, .. } if streamed == Some(false) => {
+                ForeignAnswer { e2e_ms, ..ForeignAnswer::default() }
+            }
+            whole => whole,
+        }
+    };
+    (kept.succeeded().map(answer).collect(), streamed)
+}
+
+/// Whether its own figures show that nothing was streamed: no gap, and a first token that came with the last.
+fn was_whole(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
+    let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
+    let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
+    Ok(mean("itl")? == Some(0.0) && ttft == e2e && ttft.is_some_and(|ttft| ttft > 0.0))
+}
+
+fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditions, FieldProblem> {
+    let server = fields.object("server_info")?;
+    let model = match server {
+        Some(server) => server.text("served_model_name")?.or(server.text("model_path")?),
+        None => None,
+    };
+    let pace = fields.pace("request_rate")?;
+    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
+    let arrival = pace.map(|pace| match pace {
+        // SGLang draws gaps from the exponential.
+        StatedRate::Finite(_) => "poisson",
+        StatedRate::Trace => "trace",
+        StatedRate::Infinite if matches!(max_concurrency, Some(ConcurrencyCap::At(_))) => "closed",
+        StatedRate::Infinite => "all_at_once",
+    });
+    let endpoint = match backend {
+        "" => None,
+        "sglang-oai-chat" | "vllm-chat" | "lmdeploy-chat" => Some("chat"),
+        "sglang-oai" | "vllm" | "lmdeploy" => Some("completions"),
+        other => Some(other),
+    };
+    Ok(ForeignConditions {
+        model: model.map(str::to_owned),
+        endpoint: endpoint.map(str::to_owned),
+        streamed: None,
+        arrival: arrival.map(str::to_owned),
+        burstiness: None,
+        rate_per_s: if let Some(StatedRate::Finite(rate)) = pace { Some(rate) } else { None },
+        max_concurrency,
+    })
+}

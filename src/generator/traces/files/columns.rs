@@ -1,0 +1,137 @@
+//! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
+
+use crate::generator::traces::requests::{
+    BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
+};
+use crate::random::RandomStream;
+
+/// Where the columns stand that are read.
+#[derive(Clone, Debug)]
+pub(crate) struct CsvTraceColumns {
+    moment: Column,
+    clock: Clock,
+    input: Column,
+    output: Column,
+    kind: Option<Column>,
+    session: Option<Column>,
+}
+
+/// Tokens of the blocks in which a session's text is told.
+const SESSION_BLOCK: u32 = 16;
+
+/// A column of the file.
+#[derive(Clone, Debug)]
+struct Column {
+    /// From 0.
+    place: usize,
+    name: &'static str,
+}
+
+/// How a moment is written.
+#[derive(Clone, Copy, Debug)]
+enum Clock {
+    Date,
+    Seconds,
+}
+
+impl CsvTraceColumns {
+    /// The columns of one of Azure's traces, by their first line; `None` where one is missing.
+    pub(crate) fn azure(heading: &str) -> Option<Self> {
+        Some(Self {
+            moment: find(heading, "TIMESTAMP")?,
+            clock: Clock::Date,
+            input: find(heading, "ContextTokens")?,
+            output: find(heading, "GeneratedTokens")?,
+            kind: None,
+            session: None,
+        })
+    }
+
+    /// The columns of one of `BurstGPT`'s files, by their first line; `None` where one is missing.
+    pub(crate) fn burst_gpt(heading: &str) -> Option<Self> {
+        Some(Self {
+            moment: find(heading, "Timestamp")?,
+            clock: Clock::Seconds,
+            input: find(heading, "Request tokens")?,
+            output: find(heading, "Response tokens")?,
+            kind: find(heading, "Log Type"),
+            session: find(heading, "Session ID"),
+        })
+    }
+
+    /// Tokens of the blocks that requests name; none where nothing tells sessions apart.
+    pub(crate) fn block_tokens(&self) -> Option<u32> {
+        self.session.as_ref().map(|_| SESSION_BLOCK)
+    }
+
+    /// Reads a line.
+    pub(crate) fn request(&self, line: &[u8]) -> Result<TracedRequest, BadLine> {
+        let line = std::str::from_utf8(line).map_err(|error| BadLine {
+            place: format!("column {}", error.valid_up_to() + 1),
+            cause: "not UTF-8".to_owned(),
+        })?;
+        let count = |column: &Column| {
+            let text = column.of(line)?;
+            // Some exports write whole numbers with a fraction of zero.
+            let digits = text.strip_suffix(".0").unwrap_or(text);
+            let count: u64 = digits
+                .parse()
+                .map_err(|_| column.bad(format!("{:?} is not a whole number", excerpt(text))))?;
+            tokens(count).map_err(|cause| column.bad(cause))
+        };
+        let moment = self.moment.of(line)?;
+        let (at_ns, wanted) = match self.clock {
+            Clock::Date => (parse_moment(moment), "a date such as 2023-11-16 18:15:46.6805900"),
+            Clock::Seconds => {
+                (moment.parse().ok().and_then(|value| nanoseconds(value, 1e9)), "a number of seconds")
+            }
+        };
+        let input_tokens = count(&self.input)?;
+        let session = self.session.as_ref().map(|column| column.of(line)).transpose()?;
+        let blocks = session.filter(|session| !session.is_empty());
+        Ok(TracedRequest {
+            blocks: blocks.map(|session| blocks_of(session, input_tokens)).unwrap_or_default(),
+            at_ns: at_ns.ok_or_else(|| self.moment.bad(format!("{:?} is not {wanted}", excerpt(moment))))?,
+            input_tokens,
+            output_tokens: count(&self.output)?,
+            kind: self.kind.as_ref().map(|column| column.of(line)).transpose()?.map(Into::into),
+            ..TracedRequest::default()
+        })
+    }
+}
+
+/// The whole blocks of a prompt of a session. All of its prompts are beginnings of one growing text, as the requests of a
+/// conversation that is sent along each time are: the k-th block is the same in each, and like no other session's.
+fn blocks_of(session: &str, input_tokens: u32) -> Box<[u64]> {
+    let text = RandomStream::named(0, &format!("session {session}"));
+    (0..u64::from(input_tokens / SESSION_BLOCK)).map(|place| text.branch(place).bits()).collect()
+}
+
+impl Column {
+    fn of<'l>(&self, line: &'l str) -> Result<&'l str, BadLine> {
+        cells(line).nth(self.place).ok_or_else(|| {
+            let columns = cells(line).count();
+            self.bad(format!("the line has only {columns} columns"))
+        })
+    }
+
+    fn bad(&self, cause: String) -> BadLine {
+        BadLine { place: format!("column {} (`{}`)", self.place + 1, self.name), cause }
+    }
+}
+
+fn find(heading: &str, name: &'static str) -> Option<Column> {
+    let place = cells(heading).position(|column| column == name)?;
+    Some(Column { place, name })
+}
+
+/// The cells of a line without the quotes around them. None that is read has quotes or line ends inside; one that is read
+/// over may have commas.
+fn cells(line: &str) -> impl Iterator<Item = &str> {
+    let mut quoted = false;
+    let ends = move |c: char| {
+        quoted ^= c == '"';
+        c == ',' && !quoted
+    };
+    line.split(ends).map(|cell| cell.trim().trim_matches('"').trim())
+}

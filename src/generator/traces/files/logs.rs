@@ -1,0 +1,232 @@
+//! Traces made of access logs.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+
+use serde_json::Value;
+
+use super::json_lines::{json, of_field};
+use super::reader::LONGEST_LINE;
+use crate::generator::traces::error::TraceError;
+use crate::generator::traces::requests::{
+    BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
+};
+use crate::workload::BadLines;
+
+/// Which fields of an access log say what; a field inside another is `usage.prompt_tokens`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLogFields {
+    /// When the request came: a date, or a number of `unit`.
+    pub time: String,
+    /// What a number is in.
+    pub unit: TimeUnit,
+    /// Tokens of the prompt.
+    pub input: String,
+    /// Tokens of the answer.
+    pub output: String,
+    /// The kind of the request, if the log tells.
+    pub class: Option<String>,
+}
+
+/// What a number of an access log's clock is in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// Seconds.
+    Seconds,
+    /// Milliseconds.
+    Milliseconds,
+    /// Microseconds.
+    Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+}
+
+impl TimeUnit {
+    fn nanoseconds(self) -> f64 {
+        match self {
+            Self::Seconds => 1e9,
+            Self::Milliseconds => 1e6,
+            Self::Microseconds => 1e3,
+            Self::Nanoseconds => 1.0,
+        }
+    }
+}
+
+impl AccessLogFields {
+    /// The request that a line of the log tells of, or what is wrong with the line.
+    fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
+        let line: Value = json(bytes)?;
+        let told = |field: &str| {
+            at(&line, field).ok_or_else(|| BadLine {
+                place: "column 1".to_owned(),
+                cause: format!("`{field}` is missing"),
+            })
+        };
+        let bad =
+            |field: &str, cause: String| of_field(bytes, field.rsplit('.').next().unwrap_or(field), cause);
+        let count = |field: &str| {
+            let value = told(field)?;
+            let count = whole(value).ok_or_else(|| {
+                bad(field, format!("{} is not a whole number", excerpt(&value.to_string())))
+            })?;
+            tokens(count).map_err(|cause| bad(field, cause))
+        };
+        let kind = match &self.class {
+            None => None,
+            Some(field) => Some(match told(field)? {
+                Value::String(text) => text.as_str().into(),
+                value => value.to_string().into(),
+            }),
+        };
+        let time = told(&self.time)?;
+        let at_ns = self.moment(time).ok_or_else(|| {
+            bad(&self.time, format!("{} is neither a date nor a time", excerpt(&time.to_string())))
+        })?;
+        Ok(TracedRequest {
+            at_ns,
+            input_tokens: count(&self.input)?,
+            output_tokens: count(&self.output)?,
+            kind,
+            ..TracedRequest::default()
+        })
+    }
+
+    fn moment(&self, value: &Value) -> Option<i64> {
+        match value {
+            Value::String(text) => parse_moment(text),
+            // Whole numbers keep their last digit, which a float of nanoseconds since 1970 has not.
+            Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+                (Some(whole), _) => whole.checked_mul(self.unit.nanoseconds() as i64),
+                (None, value) => value.and_then(|value| nanoseconds(value, self.unit.nanoseconds())),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// A whole number, which some write with a fraction of zero.
+fn whole(value: &Value) -> Option<u64> {
+    let float = || value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..1e15).contains(float));
+    value.as_u64().or_else(|| float().map(|float| float as u64))
+}
+
+/// The value of a field, which may lie inside others.
+fn at<'v>(line: &'v Value, field: &str) -> Option<&'v Value> {
+    let inside = field.split('.').try_fold(line, |value, name| value.get(name));
+    // A name with dots in it may also be one field.
+    line.get(field).or(inside)
+}
+
+/// What a log was found to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// Its requests in order, their moments counted from the first of them.
+    pub requests: Vec<TracedRequest>,
+    /// Lines that were left out.
+    pub skipped: u64,
+}
+
+/// Reads a log in JSON lines, line by line; of its text nothing is kept.
+pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
+    let unreadable = |cause| TraceError::Io { path: path.to_owned(), cause };
+    let mut file = BufReader::with_capacity(1 << 17, File::open(path).map_err(unreadable)?);
+    let (mut requests, mut skipped, mut line) = (Vec::new(), 0, Vec::new());
+    for number in 1_u64.. {
+        line.clear();
+        let read = file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(unreadable)?;
+        if read == 0 {
+            break;
+        }
+        if read as u64 == LONGEST_LINE {
+            let cause = format!("the line is longer than {LONGEST_LINE} bytes");
+            return Err(TraceError::Heading { path: path.to_owned(), line: number, cause });
+        }
+        let text = line.trim_ascii();
+        match if text.is_empty() { continue } else { fields.request(text) } {
+            Ok(request) => requests.push(request),
+            Err(_) if bad_lines == BadLines::Skip => skipped += 1,
+            Err(BadLine { place, cause }) => {
+                return Err(TraceError::LogLine { path: path.to_owned(), line: number, place, cause });
+            }
+        }
+    }
+    if requests.is_empty() {
+        return Err(TraceError::NoRequest { path: path.to_owned(), skipped });
+    }
+    Ok(AccessLog { requests: from_the_first(requests), skipped })
+}
+
+/// Puts the requests of a log in order and counts their moments from the first of them.
+fn from_the_first(mut requests: Vec<TracedRequest>) -> Vec<TracedRequest> {
+    requests.sort_by_key(|request| request.at_ns);
+    let zero = requests.first().map_or(0, |request| request.at_ns);
+    for request in &mut requests {
+        request.at_ns = request.at_ns.saturating_sub(zero);
+    }
+    requests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields() -> AccessLogFields {
+        AccessLogFields {
+            time: "ts".to_owned(),
+            unit: TimeUnit::Milliseconds,
+            input: "usage.prompt_tokens".to_owned(),
+            output: "usage.completion_tokens".to_owned(),
+            class: Some("route".to_owned()),
+        }
+    }
+
+    fn read(log: &[u8], bad_lines: BadLines) -> Result<AccessLog, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, log).unwrap();
+        read_log(path.to_str().unwrap(), &fields(), bad_lines).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_log_is_put_in_order_and_counted_from_its_first_request() {
+        let log = br#"{"ts": 1700000000250, "usage": {"prompt_tokens": 7.0, "completion_tokens": 9}, "route": "/chat"}
+
+            {"ts": "2023-11-14T22:13:20Z", "usage.prompt_tokens": 3, "usage": {"completion_tokens": 4}, "route": 1}"#;
+        let told: Vec<_> = read(log, BadLines::Refuse)
+            .unwrap()
+            .requests
+            .into_iter()
+            .map(|request| (request.at_ns, request.input_tokens, request.output_tokens, request.kind))
+            .collect();
+        let kind = |kind: &str| Some(Box::from(kind));
+        assert_eq!(told, [(0, 3, 4, kind("1")), (250_000_000, 7, 9, kind("/chat"))]);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_line_is_named_with_its_column() {
+        let good = br#"{"ts": 1, "usage": {"prompt_tokens": 1, "completion_tokens": 1}, "route": ""}"#;
+        for (line, cause) in [
+            (&b"{"[..], "line 2, column 1: EOF while parsing an object"),
+            (
+                br#"{"ts": true, "usage": {}, "route": 1}"#,
+                "line 2, column 2 (`ts`): true is neither a date nor a time",
+            ),
+            (
+                br#"{"ts": 1, "usage": {"prompt_tokens": 1.5}, "route": ""}"#,
+                "line 2, column 21 (`prompt_tokens`): 1.5 is not a whole number",
+            ),
+            (
+                br#"{"ts": 1, "usage": {"prompt_tokens": 1}, "route": ""}"#,
+                "line 2, column 1: `usage.completion_tokens` is missing",
+            ),
+            (br#"{"ts": 1, "usage": {"prompt_tokens": 0}, "route": ""}"#, "(`prompt_tokens`): 0 tokens"),
+            (b"{\"route\": \"\xff\"}", "line 2, column 12: invalid unicode code point"),
+        ] {
+            let log = [good, &b"\n"[..], line].concat();
+            let error = read(&log, BadLines::Refuse).unwrap_err();
+            assert!(error.contains(cause), "{error}");
+            assert_eq!(read(&log, BadLines::Skip).unwrap().skipped, 1, "{error}");
+        }
+        assert!(read(b"\n", BadLines::Refuse).unwrap_err().contains("holds no request"));
+    }
+}

@@ -1,0 +1,333 @@
+//! Joins the logs of shards into the log of the one run that they were.
+//!
+//! Every moment in a log counts from its own run's zero. The merged run's zero is that of the shard that began
+//! first; what the others saw is put later by as much as they began later, by their wall clocks. Shards that were
+//! told the same moment to start at have the same zero, and are together as true as their machines' clocks agree.
+//! No latency depends on that: each was taken on one machine's monotonic clock.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::kin::{ShardDifference, difference};
+use super::runlog::RunLog;
+use crate::record::request::chunks::{ChunkTrain, TokenChunk};
+use crate::record::request::record::RequestRecord;
+use crate::record::request::turn::SessionCounts;
+use crate::record::run::client::{ClientFacts, Delays, HostStall, StampSource};
+use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
+use crate::record::run::shard::Shard;
+use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
+use crate::units::{spoken, three_digits};
+
+/// Farthest apart that the shards of one run may have begun, as a share of the window: for so much of it the load was
+/// that of some of them only. Clocks that are kept agree far better.
+const APART: f64 = 0.01;
+/// However long the window is, they may not have begun further apart than this.
+const FARTHEST: Duration = Duration::from_secs(1);
+
+/// The log of a shard, and what to call it.
+#[derive(Clone, Debug)]
+pub struct NamedLog {
+    /// Where it was read, for error messages.
+    pub name: String,
+    /// The log.
+    pub log: RunLog,
+}
+
+/// The run that shards were.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergedRun {
+    /// Its log; records in the order in which requests ended.
+    pub log: RunLog,
+    /// How far apart the shards began, by their wall clocks.
+    pub apart: Duration,
+}
+
+/// Why logs cannot be merged.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MergeError {
+    /// There is none.
+    #[error("there is no run to merge")]
+    Nothing,
+    /// A run is whole.
+    #[error(
+        "{name} is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …"
+    )]
+    NoShard {
+        /// The run.
+        name: String,
+    },
+    /// A run did not fly its share to the end.
+    #[error("{name} {what}, so the load was not that of the plan\nhint: fly all shards again, together")]
+    NotWhole {
+        /// The run.
+        name: String,
+        /// How it was left.
+        what: &'static str,
+    },
+    /// Two runs do not belong together.
+    #[error("{one} and {other} are not shards of one run: they differ in {what}\nhint: {cure}")]
+    Strangers {
+        /// A run.
+        one: String,
+        /// The other.
+        other: String,
+        /// In what they differ.
+        what: String,
+        /// What to do about it.
+        cure: &'static str,
+    },
+    /// A shard comes twice.
+    #[error("{one} and {other} are both shard {shard}; give each shard once")]
+    Twice {
+        /// A run.
+        one: String,
+        /// The other.
+        other: String,
+        /// What both are.
+        shard: Shard,
+    },
+    /// Shards are missing.
+    #[error("shard {missing} is missing; a plan flown in {of} shards is merged from all {of}")]
+    Missing {
+        /// Those missing, as `1/3, 2/3`.
+        missing: String,
+        /// How many there are.
+        of: u64,
+    },
+    /// They did not fly together.
+    #[error(
+        "{name} began {} after the first of the shards, so they were no common load (the bar is {}: {} % of the window, \
+         {} at most)\nhint: fly them again with the same --start-at",
+        spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
+    )]
+    Apart {
+        /// The run that began last.
+        name: String,
+        /// By how much.
+        late: Duration,
+        /// By how much it might have.
+        bar: Duration,
+    },
+}
+
+/// Joins the shards of one plan into one run.
+pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
+    let shards = parts.iter().map(shard_of).collect::<Result<Vec<_>, _>>()?;
+    let (Some(first), Some(number)) = (parts.first(), shards.first().map(|shard| shard.of)) else {
+        return Err(MergeError::Nothing);
+    };
+    for part in &parts {
+        if let Some(ShardDifference { what, cure }) = difference(&first.log.header, &part.log.header) {
+            let (one, other) = (first.name.clone(), part.name.clone());
+            return Err(MergeError::Strangers { one, other, what, cure });
+        }
+    }
+    for (i, part) in parts.iter().enumerate() {
+        if let Some(twin) = shards[..i].iter().position(|shard| *shard == shards[i]) {
+            let (one, other) = (parts[twin].name.clone(), part.name.clone());
+            return Err(MergeError::Twice { one, other, shard: shards[i] });
+        }
+    }
+    let there: BTreeSet<u64> = shards.iter().map(|shard| shard.number).collect();
+    let missing: Vec<String> = (1..=number)
+        .filter(|one| !there.contains(one))
+        .map(|one| Shard { number: one, of: number }.to_string())
+        .collect();
+    if !missing.is_empty() {
+        return Err(MergeError::Missing { missing: missing.join(", "), of: number });
+    }
+    let start = parts.iter().map(|part| part.log.header.started_at).min().unwrap_or_default();
+    let late =
+        |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
+    let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
+    let plan = &first.log.header.plan;
+    let bar = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
+    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > bar) {
+        return Err(MergeError::Apart { name: last.name.clone(), late: apart, bar });
+    }
+    let logs: Vec<RunLog> = parts
+        .into_iter()
+        .map(|part| {
+            let by = late(&part.log);
+            later(part.log, by)
+        })
+        .collect();
+    Ok(MergedRun { log: join(logs), apart })
+}
+
+fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
+    let name = || part.name.clone();
+    let not_whole = |what| MergeError::NotWhole { name: name(), what };
+    let shard = part.log.header.shard.ok_or_else(|| MergeError::NoShard { name: name() })?;
+    match part.log.footer.as_ref().map(|footer| footer.ending) {
+        None => Err(not_whole("was cut off")),
+        Some(RunEnding::Interrupted) => Err(not_whole("was interrupted")),
+        Some(RunEnding::Finished | RunEnding::DrainLimit) => Ok(shard),
+    }
+}
+
+/// The same log on a clock whose zero is `by` earlier.
+fn later(mut log: RunLog, by: Duration) -> RunLog {
+    if by.is_zero() {
+        return log;
+    }
+    for record in &mut log.records {
+        let RequestRecord {
+            scheduled,
+            dispatched,
+            admitted,
+            sent,
+            headers,
+            chunks,
+            first_answer,
+            whole_answer,
+            ended,
+            ..
+        } = record;
+        let optional = [admitted, sent, headers, first_answer, whole_answer].into_iter().flatten();
+        for moment in [scheduled, dispatched, ended].into_iter().chain(optional) {
+            *moment = moment.after(by);
+        }
+        *chunks =
+            chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
+    }
+    for reading in &mut log.telemetry.readings {
+        reading.asked = reading.asked.after(by);
+        reading.answered = reading.answered.after(by);
+    }
+    for moment in log.checks.iter_mut().filter_map(|check| check.released.as_mut()) {
+        *moment = moment.after(by);
+    }
+    if let Some(footer) = &mut log.footer {
+        footer.ended = footer.ended.after(by);
+        for pause in footer.client.iter_mut().flat_map(|client| &mut client.pauses) {
+            pause.from = pause.from.after(by);
+        }
+    }
+    log
+}
+
+fn join(logs: Vec<RunLog>) -> RunLog {
+    let header = header(&logs);
+    let footers = logs.iter().filter_map(|log| log.footer.as_ref());
+    let clients =
+        logs.iter().map(|log| log.footer.as_ref()?.client.clone().map(|client| of_shard(log, client)));
+    let clients = clients.collect::<Option<Vec<_>>>();
+    let cut = footers.clone().any(|footer| footer.ending == RunEnding::DrainLimit);
+    let footer = RunFooter {
+        released_until: header.plan.window_end,
+        ended: footers.clone().map(|footer| footer.ended).max().unwrap_or_default(),
+        ending: if cut { RunEnding::DrainLimit } else { RunEnding::Finished },
+        present_ns: footers.clone().map(|footer| footer.present_ns).sum(),
+        sessions: sessions(footers.clone()),
+        client: clients.map(|clients| client(&clients)),
+        // Each would have counted what all of them sent.
+        server: None,
+    };
+    let (mut records, mut checks) = (Vec::new(), Vec::new());
+    let telemetry = telemetry(&header, &logs);
+    for log in logs {
+        records.extend(log.records);
+        checks.extend(log.checks);
+    }
+    records.sort_by_key(|record| (record.ended, record.index));
+    checks.sort_by_key(|check| check.released);
+    RunLog { header, records, checks, telemetry, footer: Some(footer) }
+}
+
+/// Every page that a shard read, as the first shard saw it that did, numbered as in the joined header. What each
+/// generator's own meters told stays with its shard: there is no one process that it is about.
+fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
+    let of_page = |(place, page): (usize, &TelemetrySource)| {
+        let seen_in = |log: &RunLog| {
+            let known = |source: &TelemetrySource| source.url == page.url && source.kind == page.kind;
+            log.header.telemetry.iter().position(known)
+        };
+        let (log, own) = logs.iter().find_map(|log| Some((log, seen_in(log)?)))?;
+        let of_it = log.telemetry.readings.iter().filter(move |reading| usize::from(reading.source) == own);
+        Some(of_it.map(move |reading| Reading { source: place as u16, ..reading.clone() }))
+    };
+    let mut readings: Vec<Reading> =
+        joined.telemetry.iter().enumerate().filter_map(of_page).flatten().collect();
+    readings.sort_by_key(|reading| reading.answered);
+    Telemetry { readings, client: Vec::new() }
+}
+
+/// That of the shard that began first, its prefix of request ids among it, with the whole plan's counts, the places under all caps, every objective, and
+/// of stamps and calibrations the worst.
+fn header(logs: &[RunLog]) -> RunHeader {
+    let mut headers = logs.iter().map(|log| &log.header);
+    let mut joined = headers
+        .clone()
+        .min_by_key(|header| header.started_at)
+        .cloned()
+        .unwrap_or_else(|| unreachable!("no shards are refused before"));
+    joined.shard = None;
+    joined.plan.warmup_requests = headers.clone().map(|header| header.plan.warmup_requests).sum();
+    joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();
+    joined.limits.max_concurrency = headers.clone().map(|header| header.limits.max_concurrency).sum();
+    joined.calibration = headers
+        .clone()
+        .filter_map(|header| header.calibration)
+        .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
+    joined.telemetry.clear();
+    for page in headers.clone().flat_map(|header| &header.telemetry) {
+        // One that a shard could not read before its run may be known to another.
+        match joined.telemetry.iter_mut().find(|known| known.url == page.url) {
+            Some(known) if known.kind.is_none() => *known = page.clone(),
+            Some(_) => {}
+            None => joined.telemetry.push(page.clone()),
+        }
+    }
+    for objective in headers.clone().flat_map(|header| &header.objectives) {
+        if !joined.objectives.contains(objective) {
+            joined.objectives.push(objective.clone());
+        }
+    }
+    if headers.any(|header| header.stamps == StampSource::ReadReturned) {
+        joined.stamps = StampSource::ReadReturned;
+    }
+    joined
+}
+
+/// What became of all sessions; they are whole in their shards.
+fn sessions<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Option<SessionCounts> {
+    footers.filter_map(|footer| footer.sessions).reduce(|mut all, of_shard| {
+        all += of_shard;
+        all
+    })
+}
+
+/// What the generator of one shard went through, with its pauses marked as its own.
+fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
+    for pause in &mut client.pauses {
+        pause.shard = log.header.shard;
+    }
+    client
+}
+
+/// What all generators went through: processor time, memory and pauses of all, delays and the loop of the worst.
+fn client(all: &[ClientFacts]) -> ClientFacts {
+    let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
+        all.iter().filter_map(delays).reduce(|a, b| Delays {
+            n: a.n + b.n,
+            p50_ns: a.p50_ns.max(b.p50_ns),
+            p99_ns: a.p99_ns.max(b.p99_ns),
+            max_ns: a.max_ns.max(b.max_ns),
+        })
+    };
+    let mut pauses: Vec<HostStall> = all.iter().flat_map(|client| client.pauses.clone()).collect();
+    pauses.sort_by_key(|pause| (pause.from, pause.shard));
+    ClientFacts {
+        cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),
+        loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
+        loop_delay: worst(|client| client.loop_delay),
+        read_delay: worst(|client| client.read_delay),
+        pauses,
+        peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
+    }
+}

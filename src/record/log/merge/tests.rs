@@ -1,0 +1,293 @@
+//! A stored run, cut into shards and joined again.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use super::*;
+use crate::clock::Timestamp;
+use crate::record::run::client::Calibration;
+use crate::record::run::engine::RequestParameters;
+use crate::record::run::header::PromptMethod;
+use crate::record::telemetry::{Gauge, PageKind};
+use crate::workload::{Distribution, SharedPrefixes, Slo};
+
+fn stored() -> RunLog {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1");
+    let mut log = RunLog::read(&folder).unwrap();
+    log.records.sort_by_key(|record| (record.ended, record.index));
+    log
+}
+
+/// What `of` generators would have kept of the run.
+fn shards(of: u64) -> Vec<NamedLog> {
+    let whole = stored();
+    let shard = |number| {
+        let mut log = whole.clone();
+        log.header.shard = Some(Shard { number, of });
+        log.records.retain(|record| record.index % of == number - 1);
+        let counted = |phase| log.records.iter().filter(|record| record.phase == phase).count() as u64;
+        log.header.plan.warmup_requests = counted(crate::record::request::turn::Phase::Warmup);
+        log.header.plan.measured_requests = counted(crate::record::request::turn::Phase::Measured);
+        NamedLog { name: format!("results/{number}"), log }
+    };
+    (1..=of).map(shard).collect()
+}
+
+fn footer(part: &mut NamedLog) -> &mut RunFooter {
+    part.log.footer.as_mut().unwrap()
+}
+
+#[test]
+fn shards_join_into_the_run_that_they_were_in_any_order() {
+    let whole = stored();
+    assert!(whole.records.len() > 6, "{}", whole.records.len());
+    for of in [1, 2, 3] {
+        let mut parts = shards(of);
+        parts.reverse();
+        let MergedRun { log, apart } = merge(parts).unwrap();
+        assert_eq!((&log.records, apart), (&whole.records, Duration::ZERO));
+        assert_eq!(log.header, whole.header);
+    }
+}
+
+#[test]
+fn what_a_later_shard_saw_is_put_later() {
+    let mut parts = shards(2);
+    let by = Duration::from_millis(15);
+    parts[1].log.header.started_at += by;
+    let alone = parts[1].log.clone();
+    let MergedRun { log, apart } = merge(parts).unwrap();
+    assert_eq!((apart, log.header.started_at), (by, stored().header.started_at));
+    for before in &alone.records {
+        let after = log.records.iter().find(|record| record.index == before.index).unwrap();
+        assert_eq!(after.scheduled, before.scheduled.after(by));
+        assert_eq!(after.ended, before.ended.after(by));
+        assert_eq!(after.sent, before.sent.map(|at| at.after(by)));
+        assert_eq!(after.chunks.len(), before.chunks.len());
+        // No latency has changed.
+        let ttft = |record: &RequestRecord| record.chunks.first_at().map(|at| at.since(record.scheduled));
+        assert_eq!(ttft(after), ttft(before));
+        assert_eq!(
+            after.chunks.last_at().map(|at| at.since(after.scheduled)),
+            before.chunks.last_at().map(|at| at.since(before.scheduled))
+        );
+    }
+    assert!(log.records.is_sorted_by_key(|record| record.ended));
+}
+
+#[test]
+fn what_generators_went_through_is_joined() {
+    let mut parts = shards(2);
+    let pause = |from, length_ns| HostStall { from: Timestamp::from_nanos(from), length_ns, shard: None };
+    let own = |number, pause| HostStall { shard: Some(Shard { number, of: 2 }), ..pause };
+    let delays = |p99_ns| Some(Delays { n: 100, p50_ns: 10, p99_ns, max_ns: 900 });
+    let calibration = |p99_ns| {
+        let delay = Delays { n: 1, p50_ns: 1, p99_ns, max_ns: p99_ns };
+        let cost = 1_000;
+        Some(Calibration {
+            took_ns: 1,
+            stamp_delay: delay,
+            pacer_delay: delay,
+            request_cpu_ns: cost,
+            paced_event_cpu_ns: cost,
+            coalesced_event_cpu_ns: cost,
+        })
+    };
+    for (part, (cpu_ns, p99_ns, pauses)) in
+        parts.iter_mut().zip([(300, 70, vec![pause(50, 20), pause(400, 10)]), (200, 60, vec![pause(60, 30)])])
+    {
+        part.log.header.limits.max_concurrency = Some(8);
+        part.log.header.objectives = vec![format!("p95 ttft < {p99_ns}ms"), "error_rate < 1%".to_owned()];
+        part.log.header.calibration = calibration(p99_ns);
+        part.log.header.stamps =
+            if p99_ns == 70 { StampSource::KernelReceived } else { StampSource::ReadReturned };
+        let footer = footer(part);
+        footer.present_ns = Some(cpu_ns);
+        footer.ended = Timestamp::from_nanos(cpu_ns);
+        footer.client = Some(ClientFacts {
+            cpu_ns,
+            loop_cpu_ns: cpu_ns / 2,
+            loop_delay: delays(p99_ns),
+            read_delay: None,
+            pauses,
+            peak_memory_bytes: Some(1_000),
+        });
+    }
+    footer(&mut parts[1]).ending = RunEnding::DrainLimit;
+    let RunLog { header, footer, .. } = merge(parts).unwrap().log;
+    assert_eq!(header.limits.max_concurrency, Some(16));
+    assert_eq!(header.objectives, ["p95 ttft < 70ms", "error_rate < 1%", "p95 ttft < 60ms"]);
+    assert_eq!((header.calibration, header.stamps), (calibration(70), StampSource::ReadReturned));
+    let footer = footer.unwrap();
+    assert_eq!((footer.ending, footer.present_ns), (RunEnding::DrainLimit, Some(500)));
+    assert_eq!((footer.ended, footer.released_until), (Timestamp::from_nanos(300), header.plan.window_end));
+    let expected = ClientFacts {
+        cpu_ns: 500,
+        loop_cpu_ns: 150,
+        loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
+        read_delay: None,
+        pauses: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
+        peak_memory_bytes: Some(2_000),
+    };
+    assert_eq!(footer.client, Some(expected));
+}
+
+#[test]
+fn what_is_no_whole_run_is_refused_in_plain_words() {
+    let refused = |change: fn(&mut Vec<NamedLog>)| {
+        let mut parts = shards(3);
+        change(&mut parts);
+        merge(parts).unwrap_err().to_string()
+    };
+    for (said, expected) in [
+        (refused(Vec::clear), "there is no run to merge"),
+        (
+            refused(|parts| parts.truncate(1)),
+            "shard 2/3, 3/3 is missing; a plan flown in 3 shards is merged from all 3",
+        ),
+        (
+            refused(|parts| parts[2] = NamedLog { name: "copy".to_owned(), ..parts[0].clone() }),
+            "results/1 and copy are both shard 1/3; give each shard once",
+        ),
+        (
+            refused(|parts| parts[1].log.header.shard = None),
+            "results/2 is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …",
+        ),
+        (
+            refused(|parts| parts[1].log.header.plan.hash = "0".to_owned()),
+            "results/1 and results/2 are not shards of one run: they differ in the plan: \"b94667ae73e3\" and \"0\"\n\
+             hint: fly all shards again, of the same workload with the same seed, rate and length",
+        ),
+        (
+            refused(|parts| parts[1].log.header.workload.classes[0].priorities[0].slo = Slo::default()),
+            "results/1 and results/2 are not shards of one run: they differ in the workload\n\
+             hint: fly all shards again, of the same workload with the same seed, rate and length",
+        ),
+        (
+            refused(|parts| parts[2].log.header.shard = Some(Shard { number: 3, of: 4 })),
+            "results/1 and results/3 are not shards of one run: they differ in the number of shards: 3 and 4\n\
+             hint: give the shards of one plan, all of them",
+        ),
+        (
+            refused(|parts| parts[2].log.header.engine.model = "other".to_owned()),
+            "results/1 and results/3 are not shards of one run: they differ in the model: \"mock-8b\" and \"other\"\n\
+             hint: fly all shards again with the same --model",
+        ),
+        (
+            refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
+            "results/1 and results/2 are not shards of one run: they differ in the server's address: \"http://127.0.0.1:40859\" and \"http://b:1\"\n\
+             hint: fly all shards again with the same --url, one that every generator reaches the server by",
+        ),
+        (
+            refused(|parts| {
+                for (part, temperature) in parts.iter_mut().zip([0.0, 0.7]) {
+                    part.log.header.engine.parameters = Some(RequestParameters {
+                        temperature: Some(temperature),
+                        ..RequestParameters::default()
+                    });
+                }
+            }),
+            "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \"temperature 0\" and \"temperature 0.7\"\n\
+             hint: fly all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and --extra-body",
+        ),
+        (
+            refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),
+            "results/1 and results/2 are not shards of one run: they differ in what counted the tokens of prompts: {\"kind\":\"server\"} and {\"kind\":\"word_list\"}\n\
+             hint: fly all shards again with the same --tokenizer, or all without one",
+        ),
+        (
+            refused(|parts| parts[1].log.header.limits.max_concurrency = Some(8)),
+            "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\n\
+             hint: fly all shards again with the same time limits and the same --max-concurrency, which each generator holds for itself",
+        ),
+        (
+            refused(|parts| parts[1].log.header.engine.streamed = false),
+            "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and false\n\
+             hint: fly all shards again with the same command but for the number of the shard",
+        ),
+        (
+            refused(|parts| parts[0].log.footer = None),
+            "results/1 was cut off, so the load was not that of the plan\nhint: fly all shards again, together",
+        ),
+        (
+            refused(|parts| footer(&mut parts[0]).ending = RunEnding::Interrupted),
+            "results/1 was interrupted, so the load was not that of the plan\nhint: fly all shards again, together",
+        ),
+        (
+            refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
+            "results/2 began 16.0 ms after the first of the shards, so they were no common load (the bar is 15.0 ms: \
+             1.00 % of the window, 1 s at most)\nhint: fly them again with the same --start-at",
+        ),
+    ] {
+        assert_eq!(said, expected);
+    }
+}
+
+#[test]
+fn shards_that_share_prefixes_must_share_their_salt() {
+    let of = |salts: [u64; 2]| {
+        let mut parts = shards(2);
+        for (part, salt) in parts.iter_mut().zip(salts) {
+            let tokens = Distribution::Constant { value: 4 };
+            part.log.header.workload.classes[0].shared_prefix =
+                Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
+            part.log.header.prompts.salt = salt;
+        }
+        merge(parts)
+    };
+    assert!(of([5, 5]).is_ok());
+    let said = of([5, 6]).unwrap_err().to_string();
+    assert!(
+        said.contains("the salt of prompts that share prefixes: 5 and 6") && said.contains("--salt"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_became_of_sessions_adds_up() {
+    let counts =
+        |measured_turns, broken_off| SessionCounts { measured_turns, broken_off, ..SessionCounts::default() };
+    let mut parts = shards(2);
+    assert_eq!(merge(parts.clone()).unwrap().log.footer.unwrap().sessions, None);
+    footer(&mut parts[0]).sessions = Some(counts(7, 1));
+    footer(&mut parts[1]).sessions = Some(counts(5, 0));
+    assert_eq!(merge(parts).unwrap().log.footer.unwrap().sessions, Some(counts(12, 1)));
+}
+
+#[test]
+fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
+    let mut parts = shards(2);
+    let page = |name: &str| TelemetrySource {
+        url: format!("http://{name}/metrics"),
+        kind: Some(PageKind::Vllm),
+        hardware: None,
+        driver: None,
+    };
+    let reading = |source, at| Reading {
+        source,
+        asked: Timestamp::from_nanos(at),
+        answered: Timestamp::from_nanos(at + 1),
+        gauges: [(Gauge::Running, at as f64)].into(),
+        counters: BTreeMap::new(),
+        devices: BTreeMap::new(),
+        histograms: BTreeMap::new(),
+    };
+    parts[0].log.header.telemetry = vec![page("a")];
+    parts[0].log.telemetry.readings = vec![reading(0, 10), reading(0, 30)];
+    parts[1].log.header.telemetry = vec![page("b"), page("a")];
+    parts[1].log.telemetry.readings = vec![reading(0, 5), reading(1, 12)];
+    parts[1].log.header.started_at += Duration::from_nanos(10);
+    let log = merge(parts.clone()).unwrap().log;
+    assert_eq!(log.header.telemetry, [page("a"), page("b")]);
+    let later =
+        Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
+    assert_eq!(log.telemetry.readings, [reading(0, 10), later.clone(), reading(0, 30)]);
+    // The first could not read its page before the run: the second's account of it counts, and it is there once.
+    parts[0].log.header.telemetry[0].kind = None;
+    parts[0].log.telemetry.readings.clear();
+    let log = merge(parts).unwrap().log;
+    assert_eq!(log.header.telemetry, [page("a"), page("b")]);
+    let of_second =
+        Reading { asked: Timestamp::from_nanos(22), answered: Timestamp::from_nanos(23), ..reading(0, 12) };
+    assert_eq!(log.telemetry.readings, [later, of_second]);
+}

@@ -1,0 +1,324 @@
+//! A run on disk: JSON Lines, a header, one record a request or golden prompt, a footer; appended as requests end.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::possible;
+use super::turns::SessionChecker;
+use crate::record::request::check::CheckRecord;
+use crate::record::request::record::{CountedAnswer, RequestRecord};
+use crate::record::run::header::{RunFooter, RunHeader};
+use crate::record::telemetry::{ClientSample, Reading, Telemetry};
+
+/// A whole run: every number that Skyline prints can be computed from it again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunLog {
+    /// What was about to be done.
+    pub header: RunHeader,
+    /// What happened, in the order in which requests ended.
+    pub records: Vec<RequestRecord>,
+    /// What came of golden prompts, in the order in which they ended.
+    pub checks: Vec<CheckRecord>,
+    /// What pages of metrics and this program's own meters told meanwhile.
+    pub telemetry: Telemetry,
+    /// How the run was left; absent when it was cut off.
+    pub footer: Option<RunFooter>,
+}
+
+/// A run log that cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RunLogError {
+    /// The file cannot be read or written.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line does not say what it should.
+    #[error("{path}, line {line}: {message}")]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A line says what no run can have written.
+    #[error(
+        "{path}, line {line}: {message}\n\
+         hint: the log was damaged or changed since it was written; use a copy that was not, or fly the run again"
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The file was written by a newer program.
+    #[error("{path} has schema {found}, this skyline reads up to {known}; use a newer skyline to read it")]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Schema of the file.
+        found: u32,
+        /// Newest schema that this program reads.
+        known: u32,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum LineOut<'a> {
+    Header(&'a RunHeader),
+    Request(&'a RequestRecord),
+    Check(&'a CheckRecord),
+    Counted(&'a CountedAnswer),
+    Reading(&'a Reading),
+    Client(&'a ClientSample),
+    Footer(&'a RunFooter),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum LineIn {
+    Header(Box<RunHeader>),
+    Request(Box<RequestRecord>),
+    Check(CheckRecord),
+    Counted(CountedAnswer),
+    Reading(Reading),
+    Client(ClientSample),
+    Footer(Box<RunFooter>),
+}
+
+impl RunLog {
+    /// A run that nothing but its requests is known of, as one in virtual time.
+    #[must_use]
+    pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
+        Self { header, records, checks: Vec::new(), telemetry: Telemetry::default(), footer: Some(footer) }
+    }
+
+    /// Name of the log inside a run's folder.
+    pub const FILE_NAME: &'static str = "run.jsonl";
+
+    /// Reads a run from its log, or from the folder that holds one.
+    ///
+    /// A last line that was cut in the middle (a crash, a full disk) is left out: all before it is kept.
+    ///
+    /// # Errors
+    ///
+    /// [`RunLogError`] names the file, the line and the cause. A log that says what no run can have written is refused:
+    /// figures must not come of it.
+    pub fn read(path: &Path) -> Result<Self, RunLogError> {
+        let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
+        let io_error = |source| RunLogError::Io { path: path.clone(), source };
+        let mut lines = BufReader::new(File::open(&path).map_err(io_error)?);
+
+        let mut header = None;
+        let mut records: Vec<RequestRecord> = Vec::new();
+        let mut sessions = SessionChecker::default();
+        let mut uncounted = HashMap::new();
+        let mut checks = Vec::new();
+        let mut telemetry = Telemetry::default();
+        let mut footer = None;
+        let mut text = Vec::new();
+        for line in 1.. {
+            text.clear();
+            if lines.read_until(b'\n', &mut text).map_err(io_error)? == 0 {
+                break;
+            }
+            let cut_off = !text.ends_with(b"\n");
+            let bad = |message: String| RunLogError::Line { path: path.clone(), line, message };
+            if line == 1
+                && let Some(found) = newer_schema(&text)
+            {
+                return Err(RunLogError::Schema { path, found, known: RunHeader::SCHEMA });
+            }
+            let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
+            match (serde_json::from_slice(&text), &header) {
+                (Ok(LineIn::Header(found)), None) => {
+                    possible::check_header(&found).map_err(damaged)?;
+                    header = Some(*found);
+                }
+                (Ok(_), _) if footer.is_some() => {
+                    return Err(bad("the footer is the last line, and only that".to_owned()));
+                }
+                (Ok(LineIn::Request(record)), Some(header)) => {
+                    possible::check_record(header, &record)
+                        .and_then(|()| sessions.check(&record))
+                        .map_err(damaged)?;
+                    if record.is_uncounted() {
+                        uncounted.insert(record.index, records.len());
+                    }
+                    records.push(*record);
+                }
+                (Ok(LineIn::Check(check)), Some(header)) => {
+                    possible::check_check(header, &check).map_err(damaged)?;
+                    checks.push(check);
+                }
+                (Ok(LineIn::Counted(answer)), Some(_)) => {
+                    possible::check_counted(&answer).map_err(damaged)?;
+                    let Some(place) = uncounted.remove(&answer.index) else {
+                        let index = answer.index;
+                        return Err(damaged(format!("request {index}: no answer of it was left to count")));
+                    };
+                    records[place].count(answer.tokens);
+                }
+                (Ok(LineIn::Reading(reading)), Some(header)) => {
+                    possible::check_reading(header, &reading).map_err(damaged)?;
+                    telemetry.readings.push(reading);
+                }
+                (Ok(LineIn::Client(sample)), Some(_)) => telemetry.client.push(sample),
+                (Ok(LineIn::Footer(found)), Some(_)) => {
+                    possible::check_footer(&found).map_err(damaged)?;
+                    footer = Some(*found);
+                }
+                (Ok(_), _) => return Err(bad("the header is the first line, and only that".to_owned())),
+                (Err(_), Some(_)) if cut_off => break,
+                (Err(error), None) => {
+                    return Err(bad(format!(
+                        "this is no run log ({error})\nhint: give a run's folder, or its run.jsonl"
+                    )));
+                }
+                (Err(error), Some(_)) => return Err(damaged(error.to_string())),
+            }
+        }
+        let header = header.ok_or_else(|| RunLogError::Line {
+            path: path.clone(),
+            line: 1,
+            message: "the file is empty; a run log begins with a header".to_owned(),
+        })?;
+        Ok(Self { header, records, checks, telemetry, footer })
+    }
+}
+
+impl RunLog {
+    /// Writes a whole run into `folder`, which must exist.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
+        let mut writer = RunLogWriter::create(folder, &self.header)?;
+        self.checks.iter().try_for_each(|check| writer.append_check(check))?;
+        self.records.iter().try_for_each(|record| writer.append(record))?;
+        self.telemetry.readings.iter().try_for_each(|reading| writer.append_reading(reading))?;
+        self.telemetry.client.iter().try_for_each(|sample| writer.append_client(sample))?;
+        match &self.footer {
+            Some(footer) => writer.finish(footer),
+            None => writer.flush(),
+        }
+    }
+}
+
+/// The schema of a header line, if it is newer than this program.
+fn newer_schema(text: &[u8]) -> Option<u32> {
+    let line: serde_json::Value = serde_json::from_slice(text).ok()?;
+    let schema = u32::try_from(line.get("header")?.get("schema")?.as_u64()?).ok()?;
+    (schema > RunHeader::SCHEMA).then_some(schema)
+}
+
+/// Appends to a run log, one line at a time.
+#[derive(Debug)]
+pub struct RunLogWriter<W: Write = BufWriter<File>> {
+    out: W,
+    path: PathBuf,
+}
+
+impl RunLogWriter {
+    /// Creates the log in `folder`, which must exist, and writes its header.
+    ///
+    /// # Errors
+    ///
+    /// When a log is already there, or the file cannot be written.
+    pub fn create(folder: &Path, header: &RunHeader) -> Result<Self, RunLogError> {
+        let path = folder.join(RunLog::FILE_NAME);
+        let file =
+            File::create_new(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
+        let mut writer = Self { out: BufWriter::new(file), path };
+        writer.line(&LineOut::Header(header))?;
+        writer.flush()?;
+        Ok(writer)
+    }
+}
+
+impl<W: Write> RunLogWriter<W> {
+    /// Appends a record.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append(&mut self, record: &RequestRecord) -> Result<(), RunLogError> {
+        self.line(&LineOut::Request(record))
+    }
+
+    /// Appends the record of a golden prompt.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_check(&mut self, check: &CheckRecord) -> Result<(), RunLogError> {
+        self.line(&LineOut::Check(check))
+    }
+
+    /// Appends what was counted of an answer whose record is there.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_counted(&mut self, answer: &CountedAnswer) -> Result<(), RunLogError> {
+        self.line(&LineOut::Counted(answer))
+    }
+
+    /// Appends what a page of metrics told.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_reading(&mut self, reading: &Reading) -> Result<(), RunLogError> {
+        self.line(&LineOut::Reading(reading))
+    }
+
+    /// Appends what this program's own meters told.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn append_client(&mut self, sample: &ClientSample) -> Result<(), RunLogError> {
+        self.line(&LineOut::Client(sample))
+    }
+
+    /// Hands what was appended so far to the operating system.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), RunLogError> {
+        self.out.flush().map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+
+    /// Appends the footer and closes the log.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn finish(mut self, footer: &RunFooter) -> Result<(), RunLogError> {
+        self.line(&LineOut::Footer(footer))?;
+        self.flush()
+    }
+
+    fn line(&mut self, line: &LineOut<'_>) -> Result<(), RunLogError> {
+        serde_json::to_writer(&mut self.out, line)
+            .map_err(io::Error::from)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|source| RunLogError::Io { path: self.path.clone(), source })
+    }
+}

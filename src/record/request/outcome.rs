@@ -1,0 +1,170 @@
+//! How a request ended, and whether its answer has the form that was asked for.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::workload::ShapeFault;
+
+/// How a request ended. A failed request is a record like any other, never dropped.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// The answer came whole: a finish reason for every choice, or `[DONE]`, and no error.
+    Completed,
+    /// It did not, for this reason.
+    Failed(Failure),
+    /// It was still running when the run stopped waiting; how long it would have taken is unknown.
+    Censored,
+}
+
+impl Outcome {
+    /// Whether the client stopped waiting for an answer that was still to come, at the run's end or at one of its own
+    /// time limits: how long it would have taken is unknown, and at least as long as it was waited for.
+    #[must_use]
+    pub const fn is_cut_off(&self) -> bool {
+        match self {
+            Self::Completed => false,
+            Self::Failed(failure) => failure.reason.is_timeout(),
+            Self::Censored => true,
+        }
+    }
+}
+
+/// Why a request failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{reason}: {message}")]
+pub struct Failure {
+    /// The kind of failure, for counting.
+    pub reason: FailureKind,
+    /// What the server or the system said, shortened; free of secrets.
+    pub message: String,
+}
+
+impl Failure {
+    /// Longest message kept, in characters.
+    pub const MESSAGE_LIMIT: usize = 300;
+
+    /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
+    #[must_use]
+    pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {
+        let mut message: String = message.into();
+        if let Some((cut, _)) = message.char_indices().nth(Self::MESSAGE_LIMIT) {
+            message.truncate(cut);
+            message.push('…');
+        }
+        Self { reason, message }
+    }
+}
+
+/// Kinds of failure, each counted under its own name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// No connection: refused, unreachable, unknown host.
+    Connect,
+    /// The TLS handshake failed.
+    Tls,
+    /// The connection broke before the answer was whole.
+    Reset,
+    /// The server answered with an HTTP status other than 2xx.
+    HttpStatus(u16),
+    /// The server sent an error object inside a stream it had begun with status 200.
+    StreamError,
+    /// The stream closed cleanly without a finish reason or `[DONE]`.
+    Truncated,
+    /// The answer did not follow the protocol: broken JSON, wrong content type, broken framing.
+    Malformed,
+    /// The server gave the answer up (`finish_reason: "abort"`).
+    Aborted,
+    /// The answer ended properly and carried no token.
+    Empty,
+    /// No first token within its limit.
+    TimeoutFirstToken,
+    /// Silence between two tokens for longer than the limit.
+    TimeoutBetweenTokens,
+    /// The whole answer took longer than the limit.
+    TimeoutTotal,
+    /// This machine had no free file descriptor or local port left for another connection.
+    ClientLimit,
+    /// This program itself failed; please report it.
+    Internal,
+}
+
+impl FailureKind {
+    /// Whether the server refused to take the request on (429 Too Many Requests, 503 Service Unavailable).
+    #[must_use]
+    pub const fn is_reject(self) -> bool {
+        matches!(self, Self::HttpStatus(429 | 503))
+    }
+
+    /// Whether one of the client's own time limits ended the request.
+    #[must_use]
+    pub const fn is_timeout(self) -> bool {
+        matches!(self, Self::TimeoutFirstToken | Self::TimeoutBetweenTokens | Self::TimeoutTotal)
+    }
+}
+
+impl fmt::Display for FailureKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect => f.pad("connect"),
+            Self::Tls => f.pad("tls"),
+            Self::Reset => f.pad("reset"),
+            Self::HttpStatus(code) => f.pad(&format!("http {code}")),
+            Self::StreamError => f.pad("error in stream"),
+            Self::Truncated => f.pad("truncated"),
+            Self::Malformed => f.pad("malformed"),
+            Self::Aborted => f.pad("aborted"),
+            Self::Empty => f.pad("empty answer"),
+            Self::TimeoutFirstToken => f.pad("timeout to first token"),
+            Self::TimeoutBetweenTokens => f.pad("timeout between tokens"),
+            Self::TimeoutTotal => f.pad("timeout in total"),
+            Self::ClientLimit => f.pad("out of files or ports"),
+            Self::Internal => f.pad("fault of skyline"),
+        }
+    }
+}
+
+/// What became of the form that an answer was asked to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Validity {
+    /// It has the form.
+    Valid,
+    /// It came whole and does not.
+    Invalid {
+        /// Why not.
+        fault: ShapeFault,
+    },
+    /// It does not, for it was cut at its longest length: that says nothing of the form.
+    CutAtLimit,
+    /// It did not come whole.
+    NotCompleted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outcomes_survive_json() {
+        for outcome in [
+            Outcome::Completed,
+            Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down")),
+            Outcome::Failed(Failure::new(FailureKind::Reset, "connection reset by peer")),
+            Outcome::Censored,
+        ] {
+            let json = serde_json::to_string(&outcome).unwrap();
+            assert_eq!(serde_json::from_str::<Outcome>(&json).unwrap(), outcome, "{json}");
+        }
+    }
+
+    #[test]
+    fn long_messages_are_cut_at_a_character() {
+        let failure = Failure::new(FailureKind::Malformed, "é".repeat(400));
+        assert_eq!(failure.message.chars().count(), Failure::MESSAGE_LIMIT + 1);
+        assert!(failure.message.ends_with('…'));
+    }
+}

@@ -1,0 +1,145 @@
+//! The part of a run that a request belongs to, and its place in a session.
+
+use std::ops::AddAssign;
+
+use serde::{Deserialize, Serialize};
+
+/// The place of a request in a session: requests of which each leaves a think time after the one before has ended.
+///
+/// A session is a conversation that arrives by itself, or a user of a closed loop, who goes on until the run ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turn {
+    /// The session's number: the index of its first request.
+    pub session: u64,
+    /// Its place in the session, from 0.
+    pub number: u32,
+    /// How many turns its conversation has; absent of a closed-loop user's request that opens none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<u32>,
+    /// The `number` of the turn that its conversation began with: 0, but for a closed-loop user's second conversation
+    /// and those after it.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begun: u32,
+    /// Prompt tokens that were said in turns before, by either side.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub history_tokens: u32,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
+fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
+impl Turn {
+    /// Bits of an index that tell the session.
+    const SESSION_BITS: u32 = 28;
+    /// Most turns of one session: what is left of the 48 bits of a request id.
+    pub const MOST: u32 = 1 << (48 - Self::SESSION_BITS);
+
+    /// The index of turn `number` of a session: `number · 2²⁸ + session`. So the first requests of sessions are numbered
+    /// as requests are that stand by themselves, whoever draws the later ones.
+    #[must_use]
+    pub const fn index_of(session: u64, number: u32) -> u64 {
+        (number as u64) << Self::SESSION_BITS | session
+    }
+
+    /// Its place in its conversation, from 0.
+    #[must_use]
+    pub const fn place(&self) -> u32 {
+        self.number.saturating_sub(self.begun)
+    }
+
+    /// Whether it is the first request of its session, whose moment was planned.
+    #[must_use]
+    pub const fn is_opener(&self) -> bool {
+        self.number == 0
+    }
+}
+
+/// What became of the sessions of a run, as it counted them itself.
+///
+/// Of every part of the run, records = planned requests + later turns, exactly.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionCounts {
+    /// Later turns that were let go before the window, by their own moments.
+    pub warmup_turns: u64,
+    /// The same in the window.
+    pub measured_turns: u64,
+    /// The same after it.
+    pub cooldown_turns: u64,
+    /// Conversations that ended before their time because a turn failed or was cut off.
+    pub broken_off: u64,
+    /// Conversations that ended because the next turn would not have fit into the context.
+    pub full: u64,
+    /// Turns that these never came to.
+    pub turns_not_reached: u64,
+}
+
+impl SessionCounts {
+    /// Later turns whose moments lie in a part of the run.
+    #[must_use]
+    pub const fn turns(&self, phase: Phase) -> u64 {
+        match phase {
+            Phase::Warmup => self.warmup_turns,
+            Phase::Measured => self.measured_turns,
+            Phase::Cooldown => self.cooldown_turns,
+        }
+    }
+
+    /// Counts a later turn that was let go.
+    pub fn released(&mut self, phase: Phase) {
+        *match phase {
+            Phase::Warmup => &mut self.warmup_turns,
+            Phase::Measured => &mut self.measured_turns,
+            Phase::Cooldown => &mut self.cooldown_turns,
+        } += 1;
+    }
+}
+
+impl AddAssign for SessionCounts {
+    fn add_assign(&mut self, other: Self) {
+        let Self { warmup_turns, measured_turns, cooldown_turns, broken_off, full, turns_not_reached } =
+            other;
+        self.warmup_turns += warmup_turns;
+        self.measured_turns += measured_turns;
+        self.cooldown_turns += cooldown_turns;
+        self.broken_off += broken_off;
+        self.full += full;
+        self.turns_not_reached += turns_not_reached;
+    }
+}
+
+/// The part of a run that a request belongs to, by its scheduled moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Before the window: flown, not counted.
+    Warmup,
+    /// In the window.
+    #[default]
+    Measured,
+    /// After the horizon: keeps the load up while the window's last requests finish; not counted.
+    Cooldown,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn indices_are_unique_and_fit_a_request_id() {
+        assert_eq!(Turn::index_of(7, 0), 7);
+        assert_eq!(Turn::index_of(7, 1), (1 << 28) + 7);
+        assert!(Turn::index_of((1 << 28) - 1, Turn::MOST - 1) < 1 << 48);
+    }
+
+    #[test]
+    fn a_mark_says_no_more_than_it_must() {
+        let turn = Turn { session: 3, number: 2, of: Some(4), begun: 0, history_tokens: 70 };
+        let json = serde_json::to_string(&turn).unwrap();
+        assert_eq!(json, r#"{"session":3,"number":2,"of":4,"history_tokens":70}"#);
+        assert_eq!(serde_json::from_str::<Turn>(&json).unwrap(), turn);
+    }
+}

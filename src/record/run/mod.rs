@@ -1,0 +1,14 @@
+//! The first and the last line of a run log, and what they are made of.
+
+pub(super) mod client;
+pub(super) mod engine;
+pub(super) mod header;
+pub(super) mod shard;
+
+pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, StampSource};
+pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
+pub use header::{
+    CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
+    RunFooter, RunHeader,
+};
+pub use shard::Shard;

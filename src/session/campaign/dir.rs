@@ -1,0 +1,254 @@
+//! The runs of an experiment, each in a folder of its own: flown once, read ever after.
+
+use std::fmt::Write as _;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::record::{RunEnding, RunLog};
+use crate::session::exit::Stop;
+use crate::session::files::folder;
+use crate::session::files::whole_file::whole_file;
+
+/// What was asked of the experiment, kept with its runs.
+pub(crate) const ASKED: &str = "asked.json";
+/// What follows the name of a run's folder when the run was broken off, before a number.
+const BROKEN_OFF: &str = "broken-off";
+/// The file that is locked while the experiment is flown.
+const LOCK: &str = ".lock";
+
+/// The folder of an experiment.
+///
+/// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
+/// been flown where it would fly, comes to where it was, and goes on.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    folder: PathBuf,
+    /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
+    /// for one that was broken off.
+    _lock: File,
+}
+
+impl Shelf {
+    /// The page with the experiment's pictures.
+    pub(crate) const PAGE: &str = "page.html";
+
+    /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
+    /// gone on with later.
+    pub(crate) fn create(
+        base: &Path,
+        name: &str,
+        engine: &str,
+        asked: &impl Serialize,
+    ) -> Result<Self, Stop> {
+        let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
+        let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
+        let shelf = Self { _lock: lock(&folder)?, folder };
+        shelf.write(ASKED, &text)?;
+        Ok(shelf)
+    }
+
+    /// What was asked of the experiment in `folder`, which was interrupted.
+    pub(crate) fn asked_in(folder: &Path) -> Result<Value, Stop> {
+        let path = folder.join(ASKED);
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            Stop::usage(format!(
+                "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
+                path.display()
+            ))
+        })?;
+        serde_json::from_str(&text)
+            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))
+    }
+
+    /// That of an experiment that was interrupted, if the same is asked of it now.
+    pub(crate) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
+        let before = Self::asked_in(folder)?;
+        let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
+        let mut changes = String::new();
+        tell_changes("", &before, &now, &mut changes);
+        if changes.is_empty() {
+            return Ok(Self { folder: folder.to_path_buf(), _lock: lock(folder)? });
+        }
+        Err(Stop::usage(format!(
+            "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
+            folder.display()
+        )))
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Writes `text` to the file `name`, whole or not at all.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
+        let path = self.folder.join(name);
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        whole_file(&path, |out| write!(out, "{text}{end}"))
+            .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+    }
+
+    /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
+    pub(crate) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
+        let folder = self.folder.join(name);
+        if !folder.join(RunLog::FILE_NAME).exists() {
+            return Ok(None);
+        }
+        let log = match RunLog::read(&folder) {
+            Ok(log) => log,
+            Err(error) if broken_off_at_once(&folder) => {
+                tracing::info!("{name} was broken off before it began: {error}");
+                return Ok(None);
+            }
+            Err(error) => return Err(Stop::usage(error)),
+        };
+        let whole = log
+            .footer
+            .as_ref()
+            .is_some_and(|footer| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit));
+        if whole && log.header.plan.hash != plan_hash {
+            return Err(Stop::usage(format!(
+                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
+                 without --resume",
+                folder.display()
+            )));
+        }
+        Ok(whole.then_some(log))
+    }
+
+    /// Whether `folder` is that of a run which was broken off, kept beside its place.
+    pub(crate) fn is_aside(folder: &Path) -> bool {
+        let name = folder.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.contains(&format!(".{BROKEN_OFF}-")))
+    }
+
+    /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
+    /// kept beside it.
+    pub(crate) fn place(&self, name: &str) -> Result<PathBuf, Stop> {
+        self.set_aside(name)?;
+        if let Some(parent) = self.folder.join(name).parent() {
+            folder::base(parent)?;
+        }
+        folder::inside(&self.folder, name)
+    }
+
+    /// Moves what a run called `name` left, if anything, beside its place, so that it is kept and does not count.
+    pub(crate) fn set_aside(&self, name: &str) -> Result<(), Stop> {
+        let folder = self.folder.join(name);
+        if folder.exists() {
+            let beside = (1_u64..).map(|number| self.folder.join(format!("{name}.{BROKEN_OFF}-{number}")));
+            let free = beside.into_iter().find(|beside| !beside.exists()).unwrap_or_else(|| folder.clone());
+            std::fs::rename(&folder, &free).map_err(|error| {
+                Stop::impossible(format!("cannot move {} aside: {error}", folder.display()))
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Locks the experiment in `folder` until the file is dropped, or this process ends.
+fn lock(folder: &Path) -> Result<File, Stop> {
+    let path = folder.join(LOCK);
+    let cannot = |error: &io::Error| Stop::impossible(format!("cannot lock {}: {error}", path.display()));
+    let file = File::create(&path).map_err(|error| cannot(&error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(Stop::usage(format!(
+            "{} is being flown by another skyline\nhint: wait for its end, or end it there with Ctrl-C",
+            folder.display()
+        ))),
+        // Some file systems have no locks.
+        Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => Ok(file),
+        Err(TryLockError::Error(error)) => Err(cannot(&error)),
+    }
+}
+
+/// Whether the log in `folder` does not even have the line that says what was to be flown.
+fn broken_off_at_once(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
+}
+
+/// Says where two JSON values differ, a line each, by the dotted names of what differs.
+fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => {
+            let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
+            let added = now.keys().filter(|key| !before.contains_key(*key));
+            for key in before.keys().chain(added) {
+                let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
+                tell_changes(&inner, &missing(before, key), &missing(now, key), into);
+            }
+        }
+        (Value::Array(before), Value::Array(now)) => {
+            for at in 0..before.len().max(now.len()) {
+                let item = |of: &[Value]| of.get(at).cloned().unwrap_or_default();
+                tell_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
+            }
+        }
+        (before, now) if before != now => {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(into, "\n  {name} was {before}, and is {now} now");
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_experiment_goes_on_only_if_the_same_is_asked() {
+        let base = tempfile::tempdir().unwrap();
+        let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
+        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
+        let folder = shelf.folder().to_path_buf();
+        let live = Shelf::resume(&folder, &asked).unwrap_err();
+        assert!(live.message().contains("is being flown by another skyline"), "{}", live.message());
+        drop(shelf);
+        assert_eq!(Shelf::resume(&folder, &asked).unwrap().folder(), folder);
+        let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
+        let refusal = Shelf::resume(&folder, &other).unwrap_err();
+        assert!(
+            refusal
+                .message()
+                .contains("\n  rates[1] was 2.0, and is 3.0 now\n  workload.seed was 1, and is 2 now")
+                && refusal.message().contains("\n  sustain was null, and is 300 now"),
+            "{}",
+            refusal.message()
+        );
+        let nothing = Shelf::resume(base.path(), &asked).unwrap_err();
+        assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
+    }
+
+    #[test]
+    fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
+        let base = tempfile::tempdir().unwrap();
+        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
+        assert!(shelf.kept("run-1", "h").unwrap().is_none());
+        let log = crate::analysis::test_runs::run(1_000, Vec::new());
+        let hash = log.header.plan.hash.clone();
+        log.store(&shelf.place("run-1").unwrap()).unwrap();
+        assert_eq!(shelf.kept("run-1", &hash).unwrap(), Some(log.clone()));
+        let other = shelf.kept("run-1", "another").unwrap_err();
+        assert!(other.message().contains("another plan"), "{}", other.message());
+
+        let mut footer = log.footer.clone().unwrap();
+        footer.ending = RunEnding::Interrupted;
+        let broken = RunLog { footer: Some(footer), ..log };
+        broken.store(&shelf.place("run-2").unwrap()).unwrap();
+        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        let again = shelf.place("run-2").unwrap();
+        assert!(std::fs::read_dir(&again).unwrap().next().is_none());
+        let aside = shelf.folder().join("run-2.broken-off-1");
+        assert!(aside.join(RunLog::FILE_NAME).exists());
+        assert!(Shelf::is_aside(&aside) && !Shelf::is_aside(&again));
+        std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
+        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+    }
+}

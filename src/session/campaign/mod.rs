@@ -1,0 +1,3 @@
+//! Experiments of many runs: their folder, manifest and lock.
+
+pub(crate) mod dir;

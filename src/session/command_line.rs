@@ -1,0 +1,161 @@
+//! The command line as it is stored with a run: as typed, with what may be secret masked.
+
+use std::ffi::OsString;
+
+/// The option whose value is a name and what may be secret.
+const HEADER: &str = "--header";
+
+/// Options whose value may hold a secret.
+const SECRET: [&str; 4] = [HEADER, "--extra-body", "--switch-cmd", "--reset-cmd"];
+
+/// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
+const MASKED: &str = "  # in place of *** type again what stood there";
+
+/// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
+/// what is merged into bodies, commands, and credentials inside URLs.
+pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<String> {
+    let mut masked = Vec::new();
+    let mut secret_of = None;
+    for argument in arguments {
+        let argument = argument.to_string_lossy();
+        masked.push(if let Some(option) = secret_of.take() {
+            mask(option, &argument)
+        } else if let Some((name, value)) = argument.split_once('=').filter(|(name, _)| SECRET.contains(name))
+        {
+            format!("{name}={}", mask(name, value))
+        } else {
+            secret_of = SECRET.into_iter().find(|option| *option == argument);
+            without_credentials(&argument)
+        });
+    }
+    masked
+}
+
+/// The command line to type for the same with these options instead and without those `left_out`, each of which takes
+/// a value; quoted for a shell, secrets masked and their absence told.
+pub(crate) fn again(
+    arguments: impl IntoIterator<Item = OsString>,
+    left_out: &[&str],
+    options: &[(&str, &str)],
+) -> String {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut words = vec!["skyline".to_owned()];
+    let (mut value_follows, mut some_masked) = (false, false);
+    for (word, typed) in masked(arguments.iter().cloned()).into_iter().zip(&arguments).skip(1) {
+        let name = word.split('=').next().unwrap_or_default();
+        let gone = left_out.contains(&name) || options.iter().any(|(replaced, _)| *replaced == name);
+        let kept = !gone && !std::mem::take(&mut value_follows);
+        if gone {
+            value_follows = !word.contains('=');
+        }
+        if kept {
+            some_masked |= *word != typed.to_string_lossy();
+            words.push(word);
+        }
+    }
+    words.extend(options.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]));
+    // What no shell could hold is shown as it is.
+    let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+    if some_masked { line + MASKED } else { line }
+}
+
+fn mask(option: &str, value: &str) -> String {
+    match value.split_once(':') {
+        Some((name, _))
+            if option == HEADER
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_') =>
+        {
+            format!("{name}: ***")
+        }
+        _ => "***".to_owned(),
+    }
+}
+
+/// `http://user:password@host/?key=value` becomes `http://***@host/?***`.
+fn without_credentials(argument: &str) -> String {
+    let Some((before, rest)) = argument.split_once("://") else { return argument.to_owned() };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
+    let path = path.split_once('?').map_or(path.to_owned(), |(path, _)| format!("{path}?***"));
+    format!("{before}://{host}{path}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_can_be_typed_again_with_other_options() {
+        let typed = [
+            "/opt/bin/skyline",
+            "bench",
+            "my chat.toml",
+            "--shard",
+            "1/2",
+            "--start-at=2026-01-01T00:00:00Z",
+            "--repeats",
+            "5",
+            "--objective",
+            "p95 ttft < 500ms",
+            "--header",
+            "x-key: secret",
+        ];
+        let options = [("--shard", "2/6"), ("--start-at", "soon")];
+        let line = again(typed.map(OsString::from), &["--repeats"], &options);
+        assert_eq!(
+            line,
+            "skyline bench 'my chat.toml' --objective 'p95 ttft < 500ms' --header 'x-key: ***' --shard 2/6 \
+             --start-at soon  # in place of *** type again what stood there"
+        );
+        let nothing_masked = again(["skyline", "bench", "x"].map(OsString::from), &[], &[]);
+        assert_eq!(nothing_masked, "skyline bench x");
+        // What is left out need not be typed again.
+        let left_out =
+            again(["skyline", "ab", "--reset-cmd=sk-1"].map(OsString::from), &["--reset-cmd"], &[]);
+        assert_eq!(left_out, "skyline ab");
+    }
+
+    #[test]
+    fn secrets_are_masked_and_the_rest_is_kept() {
+        let typed = [
+            "skyline",
+            "bench",
+            "short_chat",
+            "--header",
+            "Authorization: Bearer sk-1",
+            "--header=x-api-key:sk-2",
+            "--extra-body",
+            r#"{"token":"sk-3"}"#,
+            "--switch-cmd",
+            "token: sk-6; serve",
+            "--reset-cmd=KEY=sk-7 reset",
+            "--url",
+            "https://me:sk-4@host:8000/v1?key=sk-5",
+            "--url=http://me@host",
+            "--objective",
+            "p95 ttft < 500ms",
+        ];
+        let kept = masked(typed.map(OsString::from));
+        assert_eq!(
+            kept,
+            [
+                "skyline",
+                "bench",
+                "short_chat",
+                "--header",
+                "Authorization: ***",
+                "--header=x-api-key: ***",
+                "--extra-body",
+                "***",
+                "--switch-cmd",
+                "***",
+                "--reset-cmd=***",
+                "--url",
+                "https://***@host:8000/v1?***",
+                "--url=http://***@host",
+                "--objective",
+                "p95 ttft < 500ms",
+            ]
+        );
+    }
+}

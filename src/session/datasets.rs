@@ -1,0 +1,119 @@
+//! Opens the datasets of a workload, before anything else is done with it.
+
+use std::sync::Arc;
+
+use crate::analysis::wording::counted;
+use crate::engine::Endpoint;
+use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::units::count;
+use crate::workload::{RequestClass, WorkloadSpec};
+
+/// A file that takes a while to read, bytes.
+const LARGE: u64 = 50_000_000;
+
+/// Files that were opened for classes of requests: each once, however many workloads have the same.
+#[derive(Default)]
+pub(crate) struct Opened(Vec<(Vec<RequestClass>, Vec<RequestClass>, Arc<Datasets>)>);
+
+impl Opened {
+    /// As [`open`], where no workload with the same classes came before.
+    pub(crate) fn open(
+        &mut self,
+        spec: WorkloadSpec,
+        tokenizer: Option<&str>,
+        printer: Printer,
+    ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
+        if let Some((_, found, datasets)) = self.0.iter().find(|(asked, ..)| *asked == spec.classes) {
+            return Ok((WorkloadSpec { classes: found.clone(), ..spec }, Arc::clone(datasets)));
+        }
+        let asked = spec.classes.clone();
+        let (spec, datasets) = open(spec, tokenizer, printer)?;
+        self.0.push((asked, spec.classes.clone(), Arc::clone(&datasets)));
+        Ok((spec, datasets))
+    }
+}
+
+/// The workload with what was found in the files that it names, and these files opened. Lengths are counted by the
+/// tokenizer, or estimated where there is none.
+pub(crate) fn open(
+    spec: WorkloadSpec,
+    tokenizer: Option<&str>,
+    printer: Printer,
+) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
+    let takes = |spec: &WorkloadSpec| {
+        spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_taken())
+    };
+    if !takes(&spec) {
+        return Ok((spec, Arc::default()));
+    }
+    for path in spec.classes.iter().filter_map(|class| class.prompt.dataset()).map(|dataset| &dataset.path) {
+        if let Some(size) = std::fs::metadata(path).ok().map(|file| file.len()).filter(|size| *size > LARGE) {
+            printer.words(&format!("reading {path}, {} MB", count(size / 1_000_000)));
+        }
+    }
+    let counter = TokenCounter::open(tokenizer).map_err(Stop::usage)?;
+    let (spec, datasets) = Datasets::open(spec, &counter).map_err(Stop::usage)?;
+    for class in &spec.classes {
+        let Some(dataset) = class.prompt.dataset() else { continue };
+        let Some(found) = dataset.found.as_ref().filter(|found| found.bad_rows > 0) else { continue };
+        printer.words(&format!(
+            "{}: {} passed over that cannot be used, {} left",
+            dataset.path,
+            counted(found.bad_rows, "row"),
+            count(found.rows)
+        ));
+    }
+    Ok((spec, Arc::new(datasets)))
+}
+
+/// Refuses prompts that the endpoint cannot carry.
+pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) -> Result<(), Stop> {
+    for (class, wire) in spec.classes.iter().zip(datasets.wires()) {
+        let (what, other) = match (wire, endpoint) {
+            (RequiredEndpoint::Completions, Endpoint::Chat) => {
+                ("the prompts are token ids", Endpoint::Completions)
+            }
+            (RequiredEndpoint::ChatForMessages, Endpoint::Completions) => {
+                ("the dataset has messages of chats", Endpoint::Chat)
+            }
+            (RequiredEndpoint::ChatForImages, Endpoint::Completions) => ("images go along", Endpoint::Chat),
+            _ => continue,
+        };
+        return Err(Stop::usage(format!(
+            "class `{}`: {what}, which the endpoint {endpoint} cannot carry\nhint: give --endpoint {other}",
+            class.name
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_opened_once_for_all_workloads_that_ask_the_same_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("d.jsonl");
+        std::fs::write(&path, "{\"prompt\": \"hello there\"}\n").unwrap();
+        let spec = |rate: f64, tokens: u32| {
+            let text = format!(
+                "name = \"t{rate:.0}\"\nhorizon_s = 5\narrival = {{ kind = \"poisson\", rate_per_s = {rate} }}\n[[classes]]\n\
+                 name = \"all\"\noutput_tokens = {{ kind = \"constant\", value = {tokens} }}\n\
+                 prompt = {{ kind = \"dataset\", path = {:?} }}\n",
+                path.display().to_string()
+            );
+            WorkloadSpec::from_toml(&text, "t.toml").unwrap()
+        };
+        let mut opened = Opened::default();
+        let mut open = |spec| opened.open(spec, None, Printer).unwrap();
+        let (first, one) = open(spec(1.0, 8));
+        let (second, same) = open(spec(2.0, 8));
+        let (_, other) = open(spec(1.0, 9));
+        assert!(Arc::ptr_eq(&one, &same) && !Arc::ptr_eq(&one, &other));
+        assert_eq!((&first.classes, second.name.as_str()), (&second.classes, "t2"));
+        assert!(first.classes[0].prompt.dataset().unwrap().found.is_some());
+    }
+}

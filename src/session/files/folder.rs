@@ -1,0 +1,74 @@
+//! The folder in which a run is kept.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::session::exit::Stop;
+
+/// Most runs of one name in one second.
+const TRIES: u32 = 100;
+
+/// Creates the folder of all runs, so that one which cannot be written is found before anything is sent.
+pub(crate) fn base(base: &Path) -> Result<(), Stop> {
+    std::fs::create_dir_all(base).map_err(|error| cannot(base, &error))
+}
+
+fn cannot(path: &Path, error: &io::Error) -> Stop {
+    Stop::usage(format!(
+        "cannot create {}: {error}\nhint: name a folder that can be written with --out",
+        path.display()
+    ))
+}
+
+/// Creates `<base>/<workload>-<engine>-<UTC time>`; a second run in the same second gets `-2`.
+pub(crate) fn create(
+    base: &Path,
+    workload: &str,
+    engine: &str,
+    at: jiff::Timestamp,
+) -> Result<PathBuf, Stop> {
+    let name = format!("{workload}-{engine}-{}", at.strftime("%Y%m%dT%H%M%SZ"));
+    for run in 1..=TRIES {
+        let folder = base.join(if run == 1 { name.clone() } else { format!("{name}-{run}") });
+        match std::fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(cannot(&folder, &error)),
+        }
+    }
+    Err(Stop::impossible(format!("{} runs called {name} are in {} already", TRIES, base.display())))
+}
+
+/// The folder of what is kept at `path`: a folder itself, or a file in it.
+pub(crate) fn of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent,
+        _ => path,
+    }
+}
+
+/// Creates the folder `name` inside that of several runs.
+pub(crate) fn inside(parent: &Path, name: &str) -> Result<PathBuf, Stop> {
+    let folder = parent.join(name);
+    std::fs::create_dir(&folder).map_err(|error| cannot(&folder, &error))?;
+    Ok(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_second_do_not_meet() {
+        let folder = tempfile::tempdir().unwrap();
+        let base = folder.path().join("results");
+        super::base(&base).unwrap();
+        let at: jiff::Timestamp = "2026-11-21T04:05:06.7Z".parse().unwrap();
+        let names: Vec<_> = (0..3)
+            .map(|_| create(&base, "short_chat", "vllm", at).unwrap())
+            .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
+            .collect();
+        let name = "short_chat-vllm-20261121T040506Z";
+        assert_eq!(names, [name.to_owned(), format!("{name}-2"), format!("{name}-3")]);
+    }
+}

@@ -1,0 +1,121 @@
+//! The runs in which a workload is flown, drawn before anything is sent.
+
+use std::sync::Arc;
+
+use crate::experiment::repeats_of;
+use crate::generator::{self, Datasets, Schedule};
+use crate::record::{PlanFacts, Repeat, Shard};
+use crate::session::exit::Stop;
+use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
+
+/// What gives a run more to measure, by the options of a run by itself.
+const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
+
+/// One run that is about to be flown.
+#[derive(Clone, Debug)]
+pub(crate) struct PlannedRun {
+    /// Its place among its repeats; absent for a run by itself.
+    pub(crate) repeat: Option<Repeat>,
+    /// What is flown, with the run's own seed.
+    pub(crate) workload: WorkloadSpec,
+    /// What was drawn from it.
+    pub(crate) schedule: Schedule,
+    /// The facts of that.
+    pub(crate) plan: PlanFacts,
+    /// What it is part of, and which part, in words; absent for a run by itself.
+    pub(crate) part: Option<String>,
+}
+
+impl PlannedRun {
+    /// `repeats` runs of `spec`, whose datasets are these; each of the runs has something to measure.
+    pub(crate) fn all(
+        spec: &WorkloadSpec,
+        datasets: &Arc<Datasets>,
+        repeats: u64,
+    ) -> Result<Vec<Self>, Stop> {
+        let one = |(repeat, workload): (_, WorkloadSpec)| {
+            // The seed decides what is left of a thinned trace, and where copies of one begin.
+            let workload = match workload.seed {
+                seed if seed == spec.seed => workload,
+                seed => with_seed(workload, seed)?,
+            };
+            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
+                .in_full()
+        };
+        repeats_of(spec, repeats).into_iter().map(one).collect()
+    }
+
+    /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
+    pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
+        Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
+    }
+
+    /// A run by itself of `workload`, drawn from the datasets of `schedule`.
+    pub(crate) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
+        Self::flown(None, schedule.of(&workload), workload, MORE)
+    }
+
+    /// One generator's share of the run.
+    pub(crate) fn share(self, shard: Shard) -> Result<Self, Stop> {
+        let Self { repeat, workload, schedule, .. } = self;
+        let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
+        Self::flown(repeat, schedule, workload, MORE)
+    }
+
+    fn flown(
+        repeat: Option<Repeat>,
+        schedule: Schedule,
+        workload: WorkloadSpec,
+        cure: &str,
+    ) -> Result<Self, Stop> {
+        let plan = schedule.facts();
+        // Users who began in the warm-up go on in the window.
+        let goes_on = workload.arrival.users().is_some() && plan.warmup_requests > 0;
+        if plan.measured_requests == 0 && !goes_on {
+            return Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} has no request to measure\nhint: {cure}",
+                workload.name, workload.seed
+            )));
+        }
+        Ok(Self { repeat, workload, schedule, plan, part: None })
+    }
+
+    /// Refuses a plan that has fewer requests than were asked for: its arrivals end before.
+    fn in_full(self) -> Result<Self, Stop> {
+        let drawn = self.plan.warmup_requests + self.plan.measured_requests;
+        match self.workload.requests {
+            Some(asked) if drawn < asked => Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} has {drawn} requests, and {asked} were asked for: its arrivals end \
+                 before\nhint: ask for fewer (--requests), raise the rate or take another --seed",
+                self.workload.name, self.workload.seed
+            ))),
+            _ => Ok(self),
+        }
+    }
+
+    /// The same, known to whoever looks on as this part of something.
+    #[must_use]
+    pub(crate) fn shown_as(self, part: String) -> Self {
+        Self { part: Some(part), ..self }
+    }
+
+    /// Its number among its repeats, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.repeat.map_or(1, |repeat| repeat.number)
+    }
+}
+
+/// Reads a trace for a workload.
+pub(crate) fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, String> {
+    trace.check()?;
+    generator::survey(trace, seed).map_err(|error| error.to_string())
+}
+
+/// The workload with what its trace holds under this seed, which decides what is left of a thinned one.
+pub(crate) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpec, Stop> {
+    if let ArrivalPattern::Trace(trace) = &mut spec.arrival {
+        trace.found = Some(survey(trace, seed).map_err(Stop::usage)?);
+        spec.seed = seed;
+    }
+    Ok(spec)
+}

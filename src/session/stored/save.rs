@@ -1,0 +1,59 @@
+//! Writes results beside the logs that they are computed from.
+
+use std::path::Path;
+
+use crate::analysis::{Objective, Summary};
+use crate::experiment::{Diagnosis, Repeats, Sweep};
+use crate::record::{RunHeader, RunLog};
+use crate::report::{self, Beside, Told};
+use crate::session::campaign::dir::Shelf;
+use crate::session::exit::Stop;
+use crate::session::files::whole_file::whole_file;
+use crate::workload::WorkloadSpec;
+
+/// File of the summary in a run's folder.
+const SUMMARY: &str = "summary.json";
+/// File of the page in a run's folder.
+pub(crate) const RUN_PAGE: &str = "report.html";
+/// File of what repeats say together, in the folder that holds their folders.
+const REPEATS: &str = "repeats.json";
+
+/// Writes the summary and the page of a run beside its log.
+pub(crate) fn run(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
+    let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+    run_beside(Told { log, summary, beside }, folder)
+}
+
+/// The same with an open run that is paired with it.
+pub(crate) fn run_beside(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
+    let json = report::json_beside(told.summary, told.beside).map_err(Stop::impossible)?;
+    text(&folder.join(SUMMARY), &json)?;
+    text(&folder.join(RUN_PAGE), &report::run_page(told.log, told.summary, told.beside))
+}
+
+/// Writes what repeats say together.
+pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
+    text(&folder.join(REPEATS), &report::repeats_json(repeats).map_err(Stop::impossible)?)
+}
+
+/// Writes a sweep and its page into the folder of its runs.
+pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
+    text(&folder.join(Shelf::PAGE), &report::sweep_page(sweep))?;
+    text(&folder.join(Sweep::FILE_NAME), &report::sweep_json(sweep).map_err(Stop::impossible)?)
+}
+
+/// Writes a text to a file, whole or not at all.
+pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
+    whole_file(path, |out| out.write_all(text.as_bytes()))
+        .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+}
+
+/// Refuses objectives on what a workload does not have.
+pub(crate) fn check_objectives(objectives: &[Objective], workload: &WorkloadSpec) -> Result<(), Stop> {
+    objectives.iter().try_for_each(|objective| objective.check(workload)).map_err(Stop::usage)
+}
+
+/// The objectives that a run was started with.
+pub(crate) fn objectives_of(header: &RunHeader) -> Result<Vec<Objective>, Stop> {
+    header.objectives.iter().map(|objective| objective.parse()).collect::<Result<_, _>>().map_err(Stop::usage)
+}

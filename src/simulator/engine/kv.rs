@@ -1,0 +1,184 @@
+//! The pool of KV-cache blocks: counted out as sequences grow, shared by prefix, evicted by age.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+
+/// Blocks of one sequence: the leading ones known by their hashes, the rest its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HeldBlocks {
+    /// Leading blocks that are in the cache under the sequence's own hashes, which it refers to.
+    pub(crate) shared: u32,
+    /// Blocks that nobody else can find.
+    pub(crate) own: u32,
+}
+
+impl HeldBlocks {
+    pub(crate) const fn total(self) -> u32 {
+        self.shared + self.own
+    }
+}
+
+/// A fixed number of blocks, as vLLM's block pool:
+///
+/// - a full block with a hash stays findable after its last user has left, until it is needed;
+/// - blocks are taken from the front of one queue and come back to its end, a sequence's last block first, so the
+///   least recently used go first and a chain is eaten from its tail; a block that is not full comes back to the front;
+/// - full blocks that no other sequence can want wait in the same queue, so they age the others, but are only counted.
+///
+/// One difference: when two sequences have computed equal blocks side by side, vLLM can find either; here the second is
+/// only its owner's, until the first is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct BlockPool {
+    total: u64,
+    /// Blocks held by nobody, findable ones included.
+    free: u64,
+    findable: HashMap<u64, Findable>,
+    /// Free blocks in order of age. An entry for a findable block counts only while its turn is the block's.
+    queue: VecDeque<Free>,
+    turns: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Findable {
+    users: u32,
+    /// Which entry of the queue is this block's, while it has no user.
+    turn: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Free {
+    Unnamed(u64),
+    Named { hash: u64, turn: u64 },
+}
+
+impl BlockPool {
+    pub(crate) fn new(total: u64) -> Self {
+        Self {
+            total,
+            free: total,
+            findable: HashMap::new(),
+            queue: VecDeque::from([Free::Unnamed(total)]),
+            turns: 0,
+        }
+    }
+
+    pub(crate) const fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) const fn free(&self) -> u64 {
+        self.free
+    }
+
+    /// How many of the leading `hashes` can be found.
+    pub(crate) fn found(&self, hashes: &[u64]) -> u32 {
+        hashes.iter().take_while(|hash| self.findable.contains_key(hash)).count() as u32
+    }
+
+    /// How many of these findable blocks have no user, and so count as free.
+    pub(crate) fn idle(&self, hashes: &[u64]) -> u64 {
+        hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count()
+            as u64
+    }
+
+    /// Refers to blocks that were found.
+    pub(crate) fn refer(&mut self, hashes: &[u64]) {
+        for hash in hashes {
+            if let Some(block) = self.findable.get_mut(hash) {
+                self.free -= u64::from(block.users == 0);
+                block.users += 1;
+            }
+        }
+    }
+
+    /// Takes `count` blocks, oldest first; takes none, and says so, when there are not as many.
+    #[must_use]
+    pub(crate) fn take(&mut self, count: u64) -> bool {
+        if count > self.free {
+            return false;
+        }
+        self.free -= count;
+        let mut missing = count;
+        while missing > 0 {
+            match self.queue.pop_front() {
+                Some(Free::Unnamed(run)) if run > missing => {
+                    self.queue.push_front(Free::Unnamed(run - missing));
+                    missing = 0;
+                }
+                Some(Free::Unnamed(run)) => missing -= run,
+                Some(Free::Named { hash, turn }) if self.waits(hash, turn) => {
+                    self.findable.remove(&hash);
+                    missing -= 1;
+                }
+                Some(Free::Named { .. }) => {} // found again since
+                None => break,
+            }
+        }
+        true
+    }
+
+    fn waits(&self, hash: u64, turn: u64) -> bool {
+        self.findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
+    }
+
+    /// Makes a block that its sequence fills findable; says whether none like it was findable before.
+    #[must_use]
+    pub(crate) fn name(&mut self, hash: u64) -> bool {
+        let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
+        place.insert(Findable { users: 1, turn: 0 });
+        true
+    }
+
+    /// Gives a sequence's blocks back: `hashes` are those of its shared ones, `full` and `begun` its own that are full and
+    /// that are not. What is begun is of use to nobody, and is taken again first.
+    pub(crate) fn give_back(&mut self, hashes: &[u64], full: u32, begun: u32) {
+        if begun > 0 {
+            self.free += u64::from(begun);
+            self.queue.push_front(Free::Unnamed(u64::from(begun)));
+        }
+        self.give_back_unnamed(u64::from(full));
+        for &hash in hashes.iter().rev() {
+            if let Some(block) = self.findable.get_mut(&hash) {
+                block.users -= 1;
+                if block.users == 0 {
+                    self.turns += 1;
+                    block.turn = self.turns;
+                    self.queue.push_back(Free::Named { hash, turn: self.turns });
+                    self.free += 1;
+                }
+            }
+        }
+        self.sweep();
+    }
+
+    /// Drops entries of blocks that were found again since, once they outnumber the others.
+    fn sweep(&mut self) {
+        if self.queue.len() > 64 + 2 * self.findable.len() + self.total.min(1 << 20) as usize / 8 {
+            let findable = &self.findable;
+            self.queue.retain(|free| match free {
+                Free::Unnamed(run) => *run > 0,
+                Free::Named { hash, turn } => {
+                    findable.get(hash).is_some_and(|block| block.users == 0 && block.turn == *turn)
+                }
+            });
+        }
+    }
+
+    fn give_back_unnamed(&mut self, count: u64) {
+        self.free += count;
+        if let Some(Free::Unnamed(run)) = self.queue.back_mut() {
+            *run += count;
+        } else if count > 0 {
+            self.queue.push_back(Free::Unnamed(count));
+        }
+    }
+
+    /// Forgets every block that has no user.
+    pub(crate) fn forget(&mut self) {
+        self.findable.retain(|_, block| block.users > 0);
+        self.queue = VecDeque::from([Free::Unnamed(self.free)]);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,287 @@
+//! Decides what goes into each step, as vLLM's V1 scheduler does.
+
+use std::collections::BTreeMap;
+
+use super::kv::{BlockPool, HeldBlocks};
+use super::limits::{SchedulerLimits, SchedulingPolicy};
+use super::sequence::Sequence;
+use crate::clock::Timestamp;
+use crate::simulator::effort::Shortage;
+use crate::simulator::job::{Job, JobId};
+use crate::simulator::step_time::work::StepWork;
+
+/// The waiting queue, the running set and their blocks.
+///
+/// Each step has a budget of tokens. The running sequences come first, in the order in which they were admitted: one
+/// token each, or the next chunk of a prompt. Then the waiting ones, in order, while budget, seats and blocks last; one
+/// that does not fit keeps those behind it waiting. A sequence is admitted only when all its known tokens fit the
+/// free blocks (vLLM's `scheduler_reserve_full_isl`). When a running sequence finds no block, the one admitted last
+/// (under `Priority`: the least urgent, of those the latest) loses all of its own, goes back to its place in the queue
+/// and is computed again later; nothing new is admitted in that step.
+///
+/// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/library/simulator/against_vllm.rs`).
+#[derive(Clone, Debug)]
+pub(crate) struct Scheduler {
+    limits: SchedulerLimits,
+    block_size: u32,
+    /// Draft tokens for each sequence that decodes.
+    drafts: u32,
+    pub(crate) pool: BlockPool,
+    pub(crate) running: Vec<Sequence>,
+    pub(crate) waiting: BTreeMap<(i32, u64), Sequence>,
+    arrivals: u64,
+    pub(crate) prefix_queries: u64,
+    pub(crate) prefix_hits: u64,
+    pub(crate) preemptions: u64,
+    /// Why somebody waits in the step planned last.
+    pub(crate) shortage: Option<Shortage>,
+}
+
+impl Scheduler {
+    pub(crate) fn new(limits: SchedulerLimits, blocks: u64, block_size: u32, drafts: u32) -> Self {
+        // Without a seat or a token nothing would ever move.
+        let limits = SchedulerLimits {
+            max_num_seqs: limits.max_num_seqs.max(1),
+            max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
+            ..limits
+        };
+        Self {
+            limits,
+            block_size: block_size.max(1),
+            drafts,
+            pool: BlockPool::new(blocks),
+            running: Vec::new(),
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            prefix_queries: 0,
+            prefix_hits: 0,
+            preemptions: 0,
+            shortage: None,
+        }
+    }
+
+    /// Puts a job that can fit at its place in the queue. `emitted` tokens of its answer are out already, and the
+    /// keys and values of `computed` tokens come with it.
+    pub(crate) fn enqueue(&mut self, job: Job, emitted: u32, computed: u32) {
+        let urgency = match self.limits.policy {
+            SchedulingPolicy::Fcfs => 0,
+            SchedulingPolicy::Priority => job.priority,
+        };
+        let turn = (urgency, self.arrivals);
+        self.arrivals += 1;
+        self.waiting.insert(turn, Sequence { computed, emitted, ..Sequence::new(job, turn) });
+    }
+
+    /// Lets a job go, and its blocks with it; says whether there was one of this name.
+    pub(crate) fn remove(&mut self, id: JobId) -> bool {
+        if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
+            let sequence = self.running.remove(place);
+            give_back(&sequence, self.block_size, &mut self.pool);
+            return true;
+        }
+        let turn = self.waiting.values().find(|sequence| sequence.job.id == id).map(|sequence| sequence.turn);
+        turn.is_some_and(|turn| self.waiting.remove(&turn).is_some())
+    }
+
+    /// Tokens in a block.
+    pub(crate) const fn block_size(&self) -> u32 {
+        self.block_size
+    }
+
+    /// Tokens of the job's prompt that are in the prefix cache. At least one is always computed: the last one's
+    /// logits are what the first step is for.
+    pub(crate) fn cached_tokens(&self, job: &Job) -> u32 {
+        self.found(job, job.input_tokens) * self.block_size
+    }
+
+    /// Cached blocks at the head of a job's `known` tokens.
+    fn found(&self, job: &Job, known: u32) -> u32 {
+        if !self.limits.prefix_caching {
+            return 0;
+        }
+        let hashes = job.prefix.hashes();
+        let findable = hashes.len().min((known.saturating_sub(1) / self.block_size) as usize);
+        self.pool.found(&hashes[..findable])
+    }
+
+    /// Blocks that hold `tokens` tokens.
+    pub(crate) fn blocks(&self, tokens: u32) -> u64 {
+        u64::from(tokens.div_ceil(self.block_size))
+    }
+
+    /// Fills the next step; no work means that there is nothing to do.
+    pub(crate) fn plan(&mut self, now: Timestamp) -> StepWork {
+        let mut budget = self.limits.budget();
+        let shortage = if self.continue_running(&mut budget) {
+            self.admit_waiting(&mut budget, now)
+        } else {
+            Shortage::Blocks
+        };
+        self.shortage = (!self.waiting.is_empty()).then_some(shortage);
+        let mut work = StepWork::default();
+        for sequence in self.running.iter().filter(|sequence| sequence.new > 0) {
+            work.add(sequence.computed, sequence.new);
+            if !sequence.decodes() {
+                work.prefill_tokens += u64::from(sequence.new);
+            }
+            work.draft_tokens = work.draft_tokens.max(sequence.drafts);
+        }
+        work
+    }
+
+    /// Gives the running sequences their tokens; says whether none had to be preempted for it.
+    fn continue_running(&mut self, budget: &mut u32) -> bool {
+        for sequence in &mut self.running {
+            sequence.new = 0;
+            sequence.drafts = 0;
+        }
+        let mut undisturbed = true;
+        let mut place = 0;
+        while place < self.running.len() && *budget > 0 {
+            let sequence = &self.running[place];
+            let pending = sequence.pending();
+            let drafts = if sequence.decodes() {
+                // A draft past the end of the answer would be thrown away.
+                self.drafts.min(sequence.job.output_tokens - sequence.emitted - 1).min(*budget - 1)
+            } else {
+                0
+            };
+            let new = (pending + drafts).min(*budget);
+            let wanted =
+                self.blocks(sequence.computed + new).saturating_sub(u64::from(sequence.held.total()));
+            if self.pool.take(wanted) {
+                let sequence = &mut self.running[place];
+                sequence.held.own += wanted as u32;
+                sequence.new = new;
+                sequence.drafts = drafts;
+                if self.limits.prefix_caching {
+                    name_full_blocks(sequence, self.block_size, &mut self.pool);
+                }
+                *budget -= new;
+                place += 1;
+                continue;
+            }
+            undisturbed = false;
+            let victim = self.victim();
+            *budget += self.preempt(victim);
+            if victim == place {
+                break;
+            }
+            place -= usize::from(victim < place);
+        }
+        undisturbed
+    }
+
+    /// Who gives way when blocks run out: the last admitted, or the least urgent and latest.
+    fn victim(&self) -> usize {
+        let last = self.running.len() - 1;
+        match self.limits.policy {
+            SchedulingPolicy::Fcfs => last,
+            SchedulingPolicy::Priority => {
+                (0..=last).max_by_key(|&place| self.running[place].turn).unwrap_or(last)
+            }
+        }
+    }
+
+    /// Sends a running sequence back to its place in the queue, with nothing computed; returns the tokens of the
+    /// step that were to be its.
+    fn preempt(&mut self, victim: usize) -> u32 {
+        let mut sequence = self.running.remove(victim);
+        if self.limits.prefix_caching {
+            // In vLLM every full block has a hash, so that a preempted sequence finds again what nobody has taken
+            // meanwhile. Here blocks of its own have one from now on, made of its turn, which no other has.
+            let full = full_blocks(&sequence, self.block_size);
+            sequence.job.prefix = sequence.job.prefix.lengthened(full, sequence.turn.1);
+            name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
+        }
+        give_back(&sequence, self.block_size, &mut self.pool);
+        let new = sequence.new;
+        sequence.held = HeldBlocks::default();
+        sequence.computed = 0;
+        sequence.new = 0;
+        sequence.drafts = 0;
+        self.preemptions += 1;
+        self.waiting.insert(sequence.turn, sequence);
+        new
+    }
+
+    /// Admits waiting sequences, in order, until one does not fit; says what there is too little of for the next.
+    fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) -> Shortage {
+        while *budget > 0 && self.running.len() < self.limits.max_num_seqs as usize {
+            let Some(sequence) = self.waiting.values().next() else { break };
+            let known = sequence.known();
+            let found = if sequence.computed == 0 { self.found(&sequence.job, known) } else { 0 };
+            let computed = sequence.computed.max(found * self.block_size);
+            let pending = known - computed;
+            if pending > *budget && !self.limits.chunked_prefill {
+                return Shortage::Tokens;
+            }
+            let hashes = &sequence.job.prefix.hashes()[..found as usize];
+            let for_all = self.blocks(known) - u64::from(found) + self.pool.idle(hashes);
+            if for_all > self.pool.free() {
+                return Shortage::Blocks;
+            }
+            let new = pending.min(*budget);
+            let own = self.blocks(computed + new) - u64::from(found);
+            self.pool.refer(hashes);
+            let Some((_, mut sequence)) = self.waiting.pop_first() else { break };
+            let taken = self.pool.take(own);
+            debug_assert!(taken, "`for_all` is at least `own`, and it was free");
+            if sequence.scheduled.is_none() {
+                sequence.scheduled = Some(now);
+                sequence.cached_tokens = found * self.block_size;
+                // One whose prompt was computed elsewhere looks nothing up.
+                if self.limits.prefix_caching && sequence.emitted == 0 {
+                    self.prefix_queries += u64::from(known);
+                    self.prefix_hits += u64::from(sequence.cached_tokens);
+                }
+            }
+            sequence.computed = computed;
+            sequence.held = HeldBlocks { shared: found, own: own as u32 };
+            sequence.new = new;
+            if self.limits.prefix_caching {
+                name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
+            }
+            *budget -= new;
+            self.running.push(sequence);
+        }
+        if *budget == 0 { Shortage::Tokens } else { Shortage::Seats }
+    }
+
+    /// Lets go of every running sequence whose answer is whole.
+    pub(crate) fn retire_finished(&mut self) {
+        self.running.retain(|sequence| {
+            let finished = sequence.emitted >= sequence.job.output_tokens;
+            if finished {
+                give_back(sequence, self.block_size, &mut self.pool);
+            }
+            !finished
+        });
+    }
+}
+
+/// Blocks that known tokens will fill by the end of the step.
+fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
+    (sequence.computed + sequence.new).min(sequence.known()) / block_size
+}
+
+/// Gives all of a sequence's blocks back.
+fn give_back(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
+    let HeldBlocks { shared, own } = sequence.held;
+    let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
+    pool.give_back(sequence.shared(), full, own - full);
+}
+
+/// Makes the blocks that this step fills findable, as far as they have a hash: already for the next in line, as in vLLM,
+/// because within a pass each layer writes all keys and values before any are read.
+fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut BlockPool) {
+    let full = full_blocks(sequence, block_size) as usize;
+    let hashes = sequence.job.prefix.hashes();
+    for &hash in hashes.iter().take(full).skip(sequence.held.shared as usize) {
+        if !pool.name(hash) {
+            break;
+        }
+        sequence.held.shared += 1;
+        sequence.held.own -= 1;
+    }
+}

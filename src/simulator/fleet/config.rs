@@ -1,0 +1,290 @@
+//! What is served with: an engine, how many of it, and how requests get to them.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::cluster::{Cluster, NoReplicas};
+use super::front_end::FrontEnd;
+use super::pools::{KvTransfer, Pools};
+use super::router::{PriorityLane, Routing};
+use crate::simulator::deployment::preset::{UnknownName, find};
+use crate::simulator::engine::delay::Delay;
+use crate::simulator::engine::fixed_queue::FixedQueue;
+use crate::simulator::engine::instance::{BatchingConfig, BatchingEngine};
+use crate::simulator::server::SimulatedServer;
+
+/// A model of a whole deployment, from which servers are made as often as they are wanted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fleet {
+    /// What each server is.
+    pub engine: EngineModel,
+    /// How many, and who gets what.
+    pub layout: FleetLayout,
+    /// Seed of what is random inside; each server draws from streams of its own.
+    pub seed: u64,
+    /// How long after it is made a token is seen: what stands between the engines and a client.
+    pub front_end: Duration,
+}
+
+/// What each server is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EngineModel {
+    /// A continuous-batching engine; its own seed does not count.
+    Batching(Box<BatchingConfig>),
+    /// A plain server without physics.
+    Plain {
+        /// Requests that it serves at a time; others wait.
+        places: usize,
+        /// From the start of service to the first token.
+        ttft: Delay,
+        /// From each token to the next.
+        itl: Delay,
+    },
+}
+
+/// How many servers, and who gets what.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FleetLayout {
+    /// Servers that are alike.
+    Replicas {
+        /// How many.
+        count: u32,
+        /// Who gets what.
+        rule: RoutingRule,
+    },
+    /// Prompts in one pool, answers in another. For continuous-batching engines only.
+    Pools {
+        /// Servers that compute prompts.
+        prefill: u32,
+        /// Servers that make answers.
+        decode: u32,
+        /// Which prefill server gets what.
+        rule: RoutingRule,
+        /// How keys and values get from one pool to the other.
+        transfer: KvTransfer,
+    },
+}
+
+/// A routing rule by its name; [`Routing`] is the rule for a number of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoutingRule {
+    /// Each in turn.
+    RoundRobin,
+    /// The one with the fewest requests.
+    LeastLoaded,
+    /// The one whose cache holds most of the prompt, unless it has over [`Self::IMBALANCE`] requests more than the
+    /// least loaded.
+    PrefixAware,
+    /// A third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are not of low priority;
+    /// the others for the rest.
+    ByPriority,
+}
+
+const RULES: [(&str, RoutingRule); 4] = [
+    ("round-robin", RoutingRule::RoundRobin),
+    ("least-loaded", RoutingRule::LeastLoaded),
+    ("prefix-aware", RoutingRule::PrefixAware),
+    ("by-priority", RoutingRule::ByPriority),
+];
+
+impl RoutingRule {
+    /// Requests more than the least loaded that a warm server may have (a choice; routers make it a setting).
+    pub const IMBALANCE: u64 = 32;
+    /// Longest prompt of the urgent lane, tokens.
+    pub const SHORT: u32 = 1024;
+
+    /// The rule for `count` servers.
+    #[must_use]
+    pub fn among(self, count: u32) -> Routing {
+        match self {
+            Self::RoundRobin => Routing::RoundRobin,
+            Self::LeastLoaded => Routing::LeastLoaded,
+            Self::PrefixAware => Routing::PrefixAware { imbalance: Self::IMBALANCE },
+            // A lone server has nothing to keep apart.
+            Self::ByPriority if count < 2 => Routing::LeastLoaded,
+            Self::ByPriority => {
+                let urgent = (count / 3).max(1) as usize;
+                let usual = crate::simulator::job::urgency(crate::workload::Priority::Medium);
+                Routing::Lanes(vec![
+                    PriorityLane {
+                        servers: (0..urgent).collect(),
+                        priority_up_to: Some(usual),
+                        input_up_to: Some(Self::SHORT),
+                    },
+                    PriorityLane {
+                        servers: (urgent..count as usize).collect(),
+                        priority_up_to: None,
+                        input_up_to: None,
+                    },
+                ])
+            }
+        }
+    }
+}
+
+impl FromStr for RoutingRule {
+    type Err = UnknownName;
+
+    /// `round-robin`, `least-loaded`, `prefix-aware` or `by-priority`.
+    fn from_str(name: &str) -> Result<Self, UnknownName> {
+        find("routing rule", &RULES, |(name, _)| name, name).map(|(_, rule)| rule)
+    }
+}
+
+impl fmt::Display for RoutingRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(RULES.iter().find(|(_, rule)| rule == self).map_or("", |(name, _)| name))
+    }
+}
+
+/// A fleet that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadFleet {
+    /// A number of servers is zero.
+    #[error(transparent)]
+    Empty(#[from] NoReplicas),
+    /// Pools of plain servers.
+    #[error(
+        "a plain server has no prefill and decode to put into pools; leave the pools out, or the plain delays"
+    )]
+    PlainPools,
+}
+
+impl Fleet {
+    /// One server of this kind.
+    #[must_use]
+    pub const fn of_one(engine: EngineModel, seed: u64) -> Self {
+        Self {
+            engine,
+            layout: FleetLayout::Replicas { count: 1, rule: RoutingRule::RoundRobin },
+            seed,
+            front_end: Duration::ZERO,
+        }
+    }
+
+    /// Servers in all.
+    #[must_use]
+    pub const fn servers(&self) -> u32 {
+        match self.layout {
+            FleetLayout::Replicas { count, .. } => count,
+            FleetLayout::Pools { prefill, decode, .. } => prefill + decode,
+        }
+    }
+
+    /// The server, fresh and idle.
+    ///
+    /// # Errors
+    ///
+    /// When there would be no server, or pools of plain ones.
+    pub fn server(&self) -> Result<Box<dyn SimulatedServer + Send>, BadFleet> {
+        let engines: Box<dyn SimulatedServer + Send> = match (&self.engine, &self.layout) {
+            (EngineModel::Batching(config), FleetLayout::Replicas { count, rule }) => {
+                Box::new(Cluster::new(self.instances(config, 0..*count), rule.among(*count))?)
+            }
+            (EngineModel::Batching(config), FleetLayout::Pools { prefill, decode, rule, transfer }) => {
+                let (prompts, answers) = (0..*prefill, *prefill..prefill + decode);
+                Box::new(Pools::new(
+                    self.instances(config, prompts),
+                    self.instances(config, answers),
+                    rule.among(*prefill),
+                    *transfer,
+                )?)
+            }
+            (EngineModel::Plain { places, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
+                let seeds = (0..u64::from(*count)).map(|place| self.seed.wrapping_add(place));
+                let servers = seeds.map(|seed| FixedQueue::new(*places, *ttft, *itl, seed)).collect();
+                Box::new(Cluster::new(servers, rule.among(*count))?)
+            }
+            (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
+        };
+        Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
+    }
+
+    fn instances(&self, config: &BatchingConfig, places: std::ops::Range<u32>) -> Vec<BatchingEngine> {
+        let seeds = places.map(|place| self.seed.wrapping_add(u64::from(place)));
+        seeds.map(|seed| BatchingEngine::new(BatchingConfig { seed, ..config.clone() })).collect()
+    }
+
+    /// What this is to be held against: as many servers that are all alike, behind round robin. Absent when it is that
+    /// already.
+    #[must_use]
+    pub fn baseline(&self) -> Option<Self> {
+        let layout = FleetLayout::Replicas { count: self.servers(), rule: RoutingRule::RoundRobin };
+        (self.servers() > 1 && self.layout != layout).then(|| Self { layout, ..self.clone() })
+    }
+}
+
+impl FleetLayout {
+    /// Who gets what; of pools, which prefill server.
+    #[must_use]
+    pub const fn rule(&self) -> RoutingRule {
+        match self {
+            Self::Replicas { rule, .. } | Self::Pools { rule, .. } => *rule,
+        }
+    }
+}
+
+impl fmt::Display for FleetLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Replicas { count: 1, .. } => f.write_str("one server"),
+            Self::Replicas { count, rule } => write!(f, "{count} alike, {rule}"),
+            Self::Pools { prefill, decode, rule, .. } => {
+                write!(f, "{prefill} prefill ({rule}) and {decode} decode")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Timestamp;
+    use crate::simulator::job::{Job, JobId};
+
+    fn plain(layout: FleetLayout) -> Fleet {
+        let engine = EngineModel::Plain { places: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
+        Fleet { layout, ..Fleet::of_one(engine, 0) }
+    }
+
+    #[test]
+    fn replicas_serve_side_by_side() {
+        for (count, done_at) in [(1, 200), (2, 100)] {
+            let rule = RoutingRule::LeastLoaded;
+            let mut server = plain(FleetLayout::Replicas { count, rule }).server().unwrap();
+            let mut events = Vec::new();
+            for id in 0..2 {
+                server.submit(Timestamp::ZERO, Job::new(JobId(id), 5, 1)).unwrap();
+            }
+            while let Some(at) = server.next_event() {
+                server.advance(at, &mut events);
+            }
+            assert_eq!(events.last().unwrap().at, Timestamp::from_nanos(done_at * 1_000_000));
+        }
+    }
+
+    #[test]
+    fn impossible_fleets_are_refused() {
+        let nobody = FleetLayout::Replicas { count: 0, rule: RoutingRule::RoundRobin };
+        assert!(matches!(plain(nobody).server().map(|_| ()), Err(BadFleet::Empty(NoReplicas))));
+        let transfer = KvTransfer { bytes_per_token: 1.0, bandwidth: 1.0, latency: Duration::ZERO };
+        let pools = FleetLayout::Pools { prefill: 1, decode: 1, rule: RoutingRule::RoundRobin, transfer };
+        assert!(matches!(plain(pools).server().map(|_| ()), Err(BadFleet::PlainPools)));
+    }
+
+    #[test]
+    fn the_baseline_is_as_many_alike_in_turn() {
+        let of = |count, rule| plain(FleetLayout::Replicas { count, rule });
+        assert_eq!(of(1, RoutingRule::LeastLoaded).baseline(), None);
+        assert_eq!(of(4, RoutingRule::RoundRobin).baseline(), None);
+        assert_eq!(of(4, RoutingRule::ByPriority).baseline(), Some(of(4, RoutingRule::RoundRobin)));
+    }
+
+    #[test]
+    fn the_urgent_get_a_third_of_the_servers() {
+        let Routing::Lanes(lanes) = RoutingRule::ByPriority.among(6) else { unreachable!() };
+        assert_eq!((&lanes[0].servers[..], &lanes[1].servers[..]), (&[0, 1][..], &[2, 3, 4, 5][..]));
+        assert_eq!(RoutingRule::ByPriority.among(1), Routing::LeastLoaded);
+    }
+}

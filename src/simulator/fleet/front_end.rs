@@ -1,0 +1,108 @@
+//! What stands between a client and the engine: every token is seen a fixed time after it is made.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::clock::Timestamp;
+use crate::simulator::effort::WorkTotals;
+use crate::simulator::job::{Job, JobId};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+
+/// A server behind a front end (HTTP, tokenising, the network) that takes a fixed time on the way out.
+///
+/// Where the time is spent on the way in, a client sees the same of a server that is not full: an answer begins as much
+/// later. Work is done as soon as it would be without a front end.
+pub(crate) struct FrontEnd {
+    inner: Box<dyn SimulatedServer + Send>,
+    delay: Duration,
+    /// Tokens on their way, in order.
+    under_way: VecDeque<TokenEvent>,
+    made: Vec<TokenEvent>,
+}
+
+impl FrontEnd {
+    /// `inner`, whose tokens are seen after `delay`.
+    pub(crate) fn new(inner: Box<dyn SimulatedServer + Send>, delay: Duration) -> Self {
+        Self { inner, delay, under_way: VecDeque::new(), made: Vec::new() }
+    }
+}
+
+impl SimulatedServer for FrontEnd {
+    fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
+        self.inner.submit(now, job)
+    }
+
+    fn cancel(&mut self, now: Timestamp, id: JobId) -> bool {
+        let before = self.under_way.len();
+        self.under_way.retain(|event| event.job != id);
+        self.inner.cancel(now, id) || before > self.under_way.len()
+    }
+
+    fn next_event(&self) -> Option<Timestamp> {
+        let seen = self.under_way.front().map(|event| event.at);
+        [seen, self.inner.next_event()].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        self.inner.advance(now, &mut self.made);
+        let delay = self.delay;
+        self.under_way
+            .extend(self.made.drain(..).map(|event| TokenEvent { at: event.at.after(delay), ..event }));
+        while let Some(event) = self.under_way.pop_front_if(|event| event.at <= now) {
+            events.push(event);
+        }
+    }
+
+    fn gauges(&self) -> ServerGauges {
+        self.inner.gauges()
+    }
+
+    fn effort(&self) -> WorkTotals {
+        self.inner.effort()
+    }
+
+    fn decode_effort(&self) -> WorkTotals {
+        self.inner.decode_effort()
+    }
+
+    fn jobs(&self) -> u64 {
+        self.inner.jobs()
+    }
+
+    fn reset_prefix_cache(&mut self) {
+        self.inner.reset_prefix_cache();
+    }
+
+    fn cached_tokens(&self, job: &Job) -> u32 {
+        self.inner.cached_tokens(job)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulator::engine::delay::Delay;
+    use crate::simulator::engine::fixed_queue::FixedQueue;
+    use crate::simulator::simulate;
+
+    #[test]
+    fn every_token_comes_later_and_gaps_stay() {
+        let arrivals =
+            || (0..3).map(|id| (Timestamp::from_nanos(id * 40_000_000), Job::new(JobId(id), 5, 3)));
+        let plain = || FixedQueue::new(2, Delay::Constant(0.1), Delay::Constant(0.01), 0);
+        let seen = |server: &mut dyn SimulatedServer| {
+            let mut seen = Vec::new();
+            simulate(server, arrivals(), None, |history| {
+                seen.push((history.job, history.chunks.iter().map(|chunk| chunk.at).collect::<Vec<_>>()));
+            });
+            seen
+        };
+        let delay = Duration::from_millis(7);
+        let behind = seen(&mut FrontEnd::new(Box::new(plain()), delay));
+        let mut expected = seen(&mut plain());
+        for at in expected.iter_mut().flat_map(|(_, moments)| moments) {
+            *at = at.after(delay);
+        }
+        assert_eq!(behind, expected);
+    }
+}

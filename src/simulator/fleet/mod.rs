@@ -1,0 +1,12 @@
+//! Several engines as one server: replicas, disaggregated pools, and the router and front end before them.
+
+mod cluster;
+mod config;
+mod front_end;
+mod pools;
+mod router;
+
+pub use cluster::{Cluster, NoReplicas};
+pub use config::{BadFleet, EngineModel, Fleet, FleetLayout, RoutingRule};
+pub use pools::{KvTransfer, Pools};
+pub use router::{PriorityLane, Routing};

@@ -1,0 +1,202 @@
+//! Disaggregated serving: prompts are computed in one pool, answers in another.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::ops::Add as _;
+use std::time::Duration;
+
+use super::cluster::{Cluster, NoReplicas};
+use super::router::{Router, Routing};
+use crate::clock::Timestamp;
+use crate::simulator::deployment::placement::Deployment;
+use crate::simulator::effort::WorkTotals;
+use crate::simulator::engine::instance::BatchingEngine;
+use crate::simulator::job::{Job, JobId};
+use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+
+/// How a prompt's keys and values get from a prefill to a decode engine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KvTransfer {
+    /// Bytes of keys and values of one token, over all ranks and layers.
+    pub bytes_per_token: f64,
+    /// Bytes per second. All transfers share it, one after the other.
+    pub bandwidth: f64,
+    /// Time before the first byte.
+    pub latency: Duration,
+}
+
+impl KvTransfer {
+    /// The transfer of `deployment`'s keys and values over `bandwidth` bytes per second, at no latency.
+    #[must_use]
+    pub fn of(deployment: &Deployment, bandwidth: f64) -> Self {
+        let bytes_per_token = deployment.model.kv_elements_per_token(1) * deployment.kv_cache.bytes();
+        Self { bytes_per_token, bandwidth, latency: Duration::ZERO }
+    }
+
+    /// The time that `tokens` tokens take, waiting for others not included.
+    #[must_use]
+    pub fn time(&self, tokens: u32) -> Duration {
+        let seconds = f64::from(tokens) * self.bytes_per_token / self.bandwidth;
+        self.latency.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
+    }
+}
+
+/// A prefill pool and a decode pool, each behind its own router.
+///
+/// A prefill engine computes a prompt and gives out the first token (as Splitwise, `DistServe` and Mooncake do); then the
+/// keys and values travel, and a decode engine makes the rest. The transfer and the wait for a place in the decode pool
+/// so show as the gap to the second token, not in TTFT. The prefill engine's blocks are freed when the prompt is
+/// computed: real engines hold them until the transfer is over, which matters only when prefill is short of memory.
+#[derive(Clone, Debug)]
+pub struct Pools {
+    prefill: Cluster<BatchingEngine>,
+    decode: Vec<BatchingEngine>,
+    decode_router: Router,
+    transfer: KvTransfer,
+    /// Jobs in the prefill pool that will go on.
+    in_prefill: HashMap<JobId, Job>,
+    moving: BinaryHeap<Reverse<(Timestamp, JobId)>>,
+    moved: HashMap<JobId, Job>,
+    link_free: Timestamp,
+    /// Jobs that went on after the prefill pool, which had called them done.
+    sent: u64,
+    fresh: Vec<TokenEvent>,
+}
+
+impl Pools {
+    /// Two pools (at least one engine in each), the rule for new jobs, and the link between. Decode engines are chosen
+    /// by load.
+    ///
+    /// # Errors
+    ///
+    /// When a pool is empty.
+    pub fn new(
+        prefill: Vec<BatchingEngine>,
+        decode: Vec<BatchingEngine>,
+        routing: Routing,
+        transfer: KvTransfer,
+    ) -> Result<Self, NoReplicas> {
+        if decode.is_empty() {
+            return Err(NoReplicas);
+        }
+        Ok(Self {
+            prefill: Cluster::new(prefill, routing)?,
+            decode,
+            decode_router: Router::new(Routing::LeastLoaded),
+            transfer,
+            in_prefill: HashMap::new(),
+            moving: BinaryHeap::new(),
+            moved: HashMap::new(),
+            link_free: Timestamp::ZERO,
+            sent: 0,
+            fresh: Vec::new(),
+        })
+    }
+
+    /// The first token is out: the rest of the job takes to the road.
+    fn send(&mut self, now: Timestamp, job: Job) {
+        self.sent += 1;
+        self.link_free = self.link_free.max(now).after(self.transfer.time(job.input_tokens));
+        self.moving.push(Reverse((self.link_free, job.id)));
+        self.moved.insert(job.id, job);
+    }
+
+    fn receive(&mut self, now: Timestamp) {
+        while let Some(&Reverse((at, id))) = self.moving.peek()
+            && at <= now
+        {
+            self.moving.pop();
+            // A cancelled job has no more entry.
+            let Some(job) = self.moved.remove(&id) else { continue };
+            let place = self.decode_router.choose(&self.decode, &job);
+            let taken = self.decode[place].submit_prefilled(at, job);
+            debug_assert!(taken.is_ok(), "submit checked the job against every decode engine");
+        }
+    }
+
+    /// Does what is due at `now`.
+    fn pass(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        self.prefill.advance(now, &mut fresh);
+        for mut event in fresh.drain(..) {
+            if let Some(job) = self.in_prefill.remove(&event.job) {
+                event.finished = false;
+                self.send(event.at, job);
+            }
+            events.push(event);
+        }
+        self.fresh = fresh;
+        self.receive(now);
+        for engine in &mut self.decode {
+            if engine.next_event().is_some_and(|due| due <= now) {
+                engine.advance(now, events);
+            }
+        }
+    }
+}
+
+impl SimulatedServer for Pools {
+    fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
+        for engine in &self.decode {
+            engine.check(&job)?;
+        }
+        // The prefill engine makes one token; the rest is not its business.
+        self.prefill.submit(now, Job { output_tokens: job.output_tokens.min(1), ..job.clone() })?;
+        if job.output_tokens > 1 {
+            self.in_prefill.insert(job.id, job);
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, now: Timestamp, id: JobId) -> bool {
+        let prefilling = self.prefill.cancel(now, id);
+        self.in_prefill.remove(&id);
+        let moving = self.moved.remove(&id).is_some();
+        prefilling || moving || self.decode.iter_mut().any(|engine| engine.cancel(now, id))
+    }
+
+    fn next_event(&self) -> Option<Timestamp> {
+        let arriving = self.moving.peek().map(|moving| moving.0.0);
+        let decoding = self.decode.iter().filter_map(SimulatedServer::next_event).min();
+        [self.prefill.next_event(), arriving, decoding].into_iter().flatten().min()
+    }
+
+    fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        // One moment at a time, so that each pool sees the other's in order also when the driver is late.
+        while let Some(due) = self.next_event()
+            && due <= now
+        {
+            self.pass(due, events);
+        }
+    }
+
+    /// Both pools as one; a job counts as a success, and its prompt as begun, once.
+    fn gauges(&self) -> ServerGauges {
+        let all = ServerGauges::of_all(
+            self.prefill.replicas().iter().chain(&self.decode).map(SimulatedServer::gauges),
+        );
+        ServerGauges {
+            request_success: all.request_success - self.sent,
+            num_requests_waiting: all.num_requests_waiting + self.moved.len() as u64,
+            ..all
+        }
+    }
+
+    fn effort(&self) -> WorkTotals {
+        self.decode.iter().map(SimulatedServer::effort).fold(self.prefill.effort(), WorkTotals::add)
+    }
+
+    fn decode_effort(&self) -> WorkTotals {
+        self.decode.iter().map(SimulatedServer::effort).fold(WorkTotals::default(), WorkTotals::add)
+    }
+
+    fn reset_prefix_cache(&mut self) {
+        self.prefill.reset_prefix_cache();
+        self.decode.iter_mut().for_each(SimulatedServer::reset_prefix_cache);
+    }
+
+    fn jobs(&self) -> u64 {
+        let decoding: u64 = self.decode.iter().map(SimulatedServer::jobs).sum();
+        self.prefill.jobs() + self.moved.len() as u64 + decoding
+    }
+}

@@ -1,0 +1,250 @@
+//! Golden prompts: questions whose answers are known, asked before a run and under its load.
+
+use regex::Regex;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::json_schema::JsonSchema;
+use crate::workload::lengths::distribution::TOKEN_LIMIT;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::place::SpecValue;
+
+/// Characters that an answer may be asked to have.
+const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
+
+/// What must hold of an answer: all that is given. Reasoning is no part of the answer, and cases count.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Expectation {
+    /// Every one of these texts is in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub contains: Vec<String>,
+    /// None of these texts is in it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub not_contains: Vec<String>,
+    /// The pattern is found somewhere in it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub regex: Option<RegexPattern>,
+    /// It is this text, white space around both left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exact: Option<String>,
+    /// It is JSON of this schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json_schema: Option<JsonSchema>,
+    /// It has at least as many characters, white space around it left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_characters: Option<u64>,
+}
+
+/// A regular expression in the syntax of the `regex` crate: no look-around, no backreferences.
+#[derive(Clone, Debug)]
+pub struct RegexPattern(Regex);
+
+impl Expectation {
+    /// The first expectation that does not hold of `answer`, and how; `None` when all hold.
+    #[must_use]
+    pub fn unmet(&self, answer: &str) -> Option<String> {
+        let trimmed = answer.trim();
+        if let Some(text) = self.contains.iter().find(|text| !answer.contains(text.as_str())) {
+            return Some(format!("does not contain {text:?}"));
+        }
+        if let Some(text) = self.not_contains.iter().find(|text| answer.contains(text.as_str())) {
+            return Some(format!("contains {text:?}"));
+        }
+        if let Some(pattern) = self.regex.as_ref().filter(|pattern| !pattern.0.is_match(trimmed)) {
+            return Some(format!("has no match of {:?}", pattern.0.as_str()));
+        }
+        if let Some(exact) = self.exact.as_ref().filter(|exact| exact.trim() != trimmed) {
+            return Some(format!("is not exactly {:?}", exact.trim()));
+        }
+        if let Some(schema) = &self.json_schema {
+            let value = match serde_json::from_str(trimmed) {
+                Ok(value) => value,
+                Err(error) => return Some(format!("is not JSON: {error}")),
+            };
+            if let Err(cause) = schema.check(&value) {
+                return Some(format!("is not of the schema: {cause}"));
+            }
+        }
+        let characters = trimmed.chars().count() as u64;
+        let least = self.min_characters.filter(|least| characters < *least)?;
+        Some(format!("has {characters} characters where at least {least} are expected"))
+    }
+
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("an expectation", |fields| {
+            let contains = fields.optional("contains", Vec::new(), texts);
+            let not_contains = fields.optional("not_contains", Vec::new(), texts);
+            let regex = fields.optional("regex", None, |place| RegexPattern::read(place).map(Some));
+            let exact = fields.optional("exact", None, |place| place.said().map(Some));
+            let json_schema = fields.optional("json_schema", None, |place| JsonSchema::read(place).map(Some));
+            let min_characters =
+                fields.optional("min_characters", None, |place| place.whole(CHARACTERS).map(Some));
+            let expect = Self {
+                contains: contains?,
+                not_contains: not_contains?,
+                regex: regex?,
+                exact: exact?,
+                json_schema: json_schema?,
+                min_characters: min_characters?,
+            };
+            if expect == Self::default() {
+                fields.complain(
+                    "expects nothing; give it at least one of contains, not_contains, regex, exact, json_schema, \
+                     min_characters",
+                );
+            }
+            Some(expect)
+        })
+    }
+}
+
+/// One text or several.
+fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
+    match place.text_or_none() {
+        Some(_) => place.said().map(|text| vec![text]),
+        None => place.list(|text| text.said()),
+    }
+}
+
+impl RegexPattern {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        let text = place.said()?;
+        match Regex::new(&text) {
+            Ok(regex) => Some(Self(regex)),
+            Err(error) => {
+                // The crate draws the pattern with an arrow under the place; the cause is the last line.
+                let error = error.to_string();
+                let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
+                place.complain(&format!("is {text:?}, which is no regular expression: {cause}"));
+                None
+            }
+        }
+    }
+}
+
+impl PartialEq for RegexPattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Serialize for RegexPattern {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.0.as_str())
+    }
+}
+
+/// Tokens of an answer when the file does not say.
+const USUAL_TOKENS: u32 = 64;
+
+/// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed and ends by itself, on top of
+/// the load and in none of its figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct GoldenCheck {
+    /// Name shown in reports, unique in its workload.
+    pub name: String,
+    /// What is asked: in a chat, the one message of the user. Either this or `messages` is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The messages of a chat, sent as they stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub messages: Option<Value>,
+    /// The longest answer, tokens; 64 when the file does not say.
+    pub max_tokens: u32,
+    /// What must hold of the answer.
+    pub expect: Expectation,
+}
+
+impl GoldenCheck {
+    /// Seconds from one check under load to the next, when the file does not say.
+    pub const USUAL_EVERY_S: f64 = 5.0;
+
+    /// The checks of a workload; none when it gives none.
+    pub(in crate::workload) fn read_all(fields: &mut Fields<'_>) -> Option<Vec<Self>> {
+        let mut seen = Vec::new();
+        fields.optional("checks", Vec::new(), |place| {
+            place.list_or_none(|place| {
+                let check = Self::read(place)?;
+                if seen.contains(&check.name) {
+                    place.complain(&format!(
+                        "has the name \"{}\" of a check before it; give it its own",
+                        check.name
+                    ));
+                }
+                seen.push(check.name.clone());
+                Some(check)
+            })
+        })
+    }
+
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a check", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let prompt = fields.optional("prompt", None, |place| place.said().map(Some));
+            let messages = fields.optional("messages", None, |place| messages(place).map(Some));
+            let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
+            let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
+            let expect = fields.required("expect", Expectation::read);
+            let (prompt, messages) = (prompt?, messages?);
+            if prompt.is_some() == messages.is_some() {
+                fields.complain("must have either a `prompt` or `messages`");
+            }
+            Some(Self { name: name?, prompt, messages, max_tokens: max_tokens? as u32, expect: expect? })
+        })
+    }
+}
+
+/// Messages of a chat: tables with a role and a content.
+fn messages(place: SpecValue<'_>) -> Option<Value> {
+    place
+        .list(|place| {
+            place.table("a message", |fields| {
+                let role = fields.required("role", |place| place.said())?;
+                let content = fields.required("content", |place| place.json())?;
+                Some(serde_json::json!({ "role": role, "content": content }))
+            })
+        })
+        .map(Value::Array)
+}
+
+#[cfg(test)]
+mod tests {
+    /// What is wrong with `answer` by the expectation written here.
+    fn unmet(expect: &serde_json::Value, answer: &str) -> Option<String> {
+        let text = serde_json::json!({
+            "name": "w", "arrival": { "kind": "poisson", "rate_per_s": 1 },
+            "classes": [{ "name": "c", "input_tokens": { "kind": "constant", "value": 1 },
+                          "output_tokens": { "kind": "constant", "value": 1 } }],
+            "checks": [{ "name": "one", "prompt": "?", "expect": expect }]
+        });
+        let spec = crate::workload::spec::WorkloadSpec::from_json(&text.to_string(), "a test").unwrap();
+        spec.checks[0].expect.unmet(answer)
+    }
+
+    #[test]
+    fn every_expectation_holds_and_does_not() {
+        let schema = serde_json::json!({ "type": "object", "required": ["a"],
+                                         "properties": { "a": { "type": "integer" } } });
+        for (expect, good, bad, why) in [
+            (serde_json::json!({ "contains": "Paris" }), "It is Paris.", "It is paris.", "contain \"Paris\""),
+            (serde_json::json!({ "contains": ["a", "b"] }), "b a", "a", "does not contain \"b\""),
+            (serde_json::json!({ "not_contains": ["sorry"] }), "yes", "sorry, no", "contains \"sorry\""),
+            (serde_json::json!({ "regex": "^[0-9]{4}$" }), "1984", "84", "has no match of \"^[0-9]{4}$\""),
+            (serde_json::json!({ "exact": "42" }), " 42\n", "42!", "is not exactly \"42\""),
+            (serde_json::json!({ "json_schema": schema }), " {\"a\": 1}\n", "{\"a\": ", "is not JSON: "),
+            (
+                serde_json::json!({ "json_schema": schema }),
+                "{\"a\": 1}",
+                "{\"a\": \"1\"}",
+                "schema: \"1\" is not of type",
+            ),
+            (serde_json::json!({ "min_characters": 3 }), "äöü", " äö ", "has 2 characters where at least 3"),
+            (serde_json::json!({ "contains": "a", "regex": "b" }), "ab", "a", "has no match of \"b\""),
+        ] {
+            assert_eq!(unmet(&expect, good), None, "{expect}");
+            let said = unmet(&expect, bad).unwrap();
+            assert!(said.contains(why), "{expect}: {said}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A JSON Schema that answers are held against.
+
+use std::fmt;
+use std::sync::Arc;
+
+use jsonschema::Validator;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::workload::reading::place::SpecValue;
+
+/// A schema, ready to judge. Equal when the text is; stored as the schema itself, whatever file it came from.
+#[derive(Clone)]
+pub struct JsonSchema {
+    schema: Value,
+    validator: Arc<Validator>,
+}
+
+impl JsonSchema {
+    /// The schema that this value is; the draft is the one that `$schema` names, else 2020-12.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, and where. A schema elsewhere (`$ref` to an address) is not fetched.
+    pub fn new(schema: Value) -> Result<Self, String> {
+        let validator = jsonschema::validator_for(&schema).map_err(|error| {
+            let place = error.instance_path().to_string();
+            let place = if place.is_empty() { String::new() } else { format!("at {place}: ") };
+            format!("{place}{error}")
+        })?;
+        Ok(Self { schema, validator: Arc::new(validator) })
+    }
+
+    /// The schema as JSON.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        &self.schema
+    }
+
+    /// Whether the value is of this schema, and else the first thing that is wrong with it.
+    pub fn check(&self, value: &Value) -> Result<(), String> {
+        self.validator.validate(value).map_err(|error| {
+            let place = error.instance_path().to_string();
+            if place.is_empty() { error.to_string() } else { format!("{error} (at {place})") }
+        })
+    }
+
+    /// Reads a schema: a table, or the same as JSON in a text. The path of a file becomes what is in it before this.
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        let schema = match place.text_or_none() {
+            Some(text) if text.trim_start().starts_with('{') => match serde_json::from_str(text) {
+                Ok(schema) => schema,
+                Err(error) => return complain(place, &format!("is not JSON: {error}")),
+            },
+            Some(path) => {
+                let sentence = format!(
+                    "is {path:?}, the path of a file, and only a workload file has a folder for it to begin at; write \
+                     the schema itself"
+                );
+                return complain(place, &sentence);
+            }
+            None => place.json()?,
+        };
+        match Self::new(schema) {
+            Ok(schema) => Some(schema),
+            Err(cause) => complain(place, &format!("is not a JSON Schema: {cause}")),
+        }
+    }
+}
+
+fn complain<T>(place: SpecValue<'_>, sentence: &str) -> Option<T> {
+    place.complain(sentence);
+    None
+}
+
+impl fmt::Debug for JsonSchema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("JsonSchema").field(&self.schema).finish()
+    }
+}
+
+impl PartialEq for JsonSchema {
+    fn eq(&self, other: &Self) -> bool {
+        self.schema == other.schema
+    }
+}
+
+impl Serialize for JsonSchema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.schema.serialize(serializer)
+    }
+}

@@ -1,0 +1,10 @@
+//! What answers must be: the form that a class asks for, and golden prompts whose answers are known.
+
+pub(super) mod golden;
+pub(super) mod json_schema;
+pub(super) mod schema_files;
+pub(super) mod shape;
+
+pub use golden::{Expectation, GoldenCheck, RegexPattern};
+pub use json_schema::JsonSchema;
+pub use shape::{AnswerShape, ShapeFault, ToolChoice, ToolSpec};

@@ -1,0 +1,264 @@
+//! The form that the answers of a class are asked to have, and whether an answer has it.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::json_schema::JsonSchema;
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::place::SpecValue;
+
+/// A form that a server is told to keep answers to. Their length is not forced: `output_tokens` is the most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum AnswerShape {
+    /// A JSON object, whatever is in it.
+    Json {
+        /// Whether an answer of another form misses its SLO.
+        in_slo: bool,
+    },
+    /// JSON of a schema.
+    JsonSchema {
+        /// The schema.
+        schema: JsonSchema,
+        /// Sent as `strict`: `OpenAI` then holds answers to the schema, and refuses one that is not written for that.
+        strict: bool,
+        /// Whether an answer of another form misses its SLO.
+        in_slo: bool,
+    },
+    /// A call of one of these tools.
+    Tools {
+        /// The tools; at least one.
+        tools: Vec<ToolSpec>,
+        /// Whether the model must call one.
+        choice: ToolChoice,
+        /// Whether an answer of another form misses its SLO.
+        in_slo: bool,
+    },
+}
+
+/// A tool that a model may call.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ToolSpec {
+    /// Its name.
+    pub name: String,
+    /// What the model is told of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// What it is called with; an object without fields when the file does not say.
+    pub parameters: JsonSchema,
+}
+
+/// Whether a model must call a tool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolChoice {
+    /// It may answer in words.
+    Auto,
+    /// It must call some tool.
+    Required,
+    /// It must call this one.
+    #[serde(untagged)]
+    Named(String),
+}
+
+/// Why an answer is not of the form that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ShapeFault {
+    /// It is not JSON, or not the JSON of an object where any would do.
+    NotJson,
+    /// It is JSON of another schema.
+    NotOfSchema,
+    /// It calls no tool, and had to.
+    NoToolCall,
+    /// It calls a tool that there is not, or another than it had to.
+    WrongTool,
+    /// It calls a tool with what is not JSON.
+    ArgumentsNotJson,
+    /// It calls a tool with arguments of another schema.
+    ArgumentsNotOfSchema,
+}
+
+impl ShapeFault {
+    /// It in words, after "2 answers".
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::NotJson => "not JSON",
+            Self::NotOfSchema => "not of the schema",
+            Self::NoToolCall => "without a tool call",
+            Self::WrongTool => "calling a wrong tool",
+            Self::ArgumentsNotJson => "with arguments that are not JSON",
+            Self::ArgumentsNotOfSchema => "with arguments not of the schema",
+        }
+    }
+}
+
+impl AnswerShape {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.tagged(
+            "answer",
+            &[
+                ("json", |fields| Some(Self::Json { in_slo: in_slo(fields)? })),
+                ("json_schema", |fields| {
+                    let schema = fields.required("schema", JsonSchema::read);
+                    let strict = fields.optional("strict", false, |place| place.flag());
+                    let in_slo = in_slo(fields);
+                    Some(Self::JsonSchema { schema: schema?, strict: strict?, in_slo: in_slo? })
+                }),
+                ("tools", |fields| {
+                    let tools = fields.required("tools", |place| place.list(ToolSpec::read));
+                    let choice = fields.optional("choice", ToolChoice::Auto, |place| {
+                        ToolChoice::read(place, tools.as_deref().unwrap_or_default())
+                    });
+                    let in_slo = in_slo(fields);
+                    Some(Self::Tools { tools: tools?, choice: choice?, in_slo: in_slo? })
+                }),
+            ],
+        )
+    }
+
+    /// Its kind, as it is written in a workload.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Json { .. } => "json",
+            Self::JsonSchema { .. } => "json_schema",
+            Self::Tools { .. } => "tools",
+        }
+    }
+
+    /// Whether an answer of another form misses its SLO.
+    #[must_use]
+    pub const fn is_in_slo(&self) -> bool {
+        match self {
+            Self::Json { in_slo } | Self::JsonSchema { in_slo, .. } | Self::Tools { in_slo, .. } => *in_slo,
+        }
+    }
+
+    /// Whether an answer that says `content` and calls these tools, each a name with its arguments, has this form.
+    pub fn judge<'a>(
+        &self,
+        content: &str,
+        calls: impl Iterator<Item = (&'a str, &'a str)>,
+    ) -> Result<(), ShapeFault> {
+        match self {
+            Self::Json { .. } => match serde_json::from_str(content) {
+                Ok(Value::Object(_)) => Ok(()),
+                Ok(_) | Err(_) => Err(ShapeFault::NotJson),
+            },
+            Self::JsonSchema { schema, .. } => {
+                let value = serde_json::from_str(content).map_err(|_| ShapeFault::NotJson)?;
+                schema.check(&value).map_err(|_| ShapeFault::NotOfSchema)
+            }
+            Self::Tools { tools, choice, .. } => judge_calls(tools, choice, calls),
+        }
+    }
+}
+
+fn judge_calls<'a>(
+    tools: &[ToolSpec],
+    choice: &ToolChoice,
+    calls: impl Iterator<Item = (&'a str, &'a str)>,
+) -> Result<(), ShapeFault> {
+    let mut called = false;
+    for (name, arguments) in calls {
+        called = true;
+        let meant = match choice {
+            ToolChoice::Auto | ToolChoice::Required => true,
+            ToolChoice::Named(only) => only == name,
+        };
+        let tool = tools.iter().find(|tool| meant && tool.name == name).ok_or(ShapeFault::WrongTool)?;
+        // A tool without parameters is often called with nothing at all.
+        let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+        let value = serde_json::from_str(arguments).map_err(|_| ShapeFault::ArgumentsNotJson)?;
+        tool.parameters.check(&value).map_err(|_| ShapeFault::ArgumentsNotOfSchema)?;
+    }
+    if called || *choice == ToolChoice::Auto { Ok(()) } else { Err(ShapeFault::NoToolCall) }
+}
+
+fn in_slo(fields: &mut Fields<'_>) -> Option<bool> {
+    fields.optional("in_slo", false, |place| place.flag())
+}
+
+impl ToolSpec {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a tool", |fields| {
+            let name = fields.required("name", |place| {
+                let name = place.name()?;
+                if ["auto", "required"].contains(&name.as_str()) {
+                    return place.refuse("another name than auto and required, which `choice` has taken");
+                }
+                Some(name)
+            });
+            let description = fields.optional("description", None, |place| place.said().map(Some));
+            let nothing = serde_json::json!({ "type": "object", "properties": {} });
+            let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
+            Some(Self { name: name?, description: description?, parameters: parameters? })
+        })
+    }
+}
+
+impl ToolChoice {
+    fn read(place: SpecValue<'_>, tools: &[ToolSpec]) -> Option<Self> {
+        let known = ["auto", "required"].into_iter().chain(tools.iter().map(|tool| tool.name.as_str()));
+        let known: Vec<_> = known.map(|name| (name, name)).collect();
+        Some(match place.choice(&known)? {
+            "auto" => Self::Auto,
+            "required" => Self::Required,
+            name => Self::Named(name.to_owned()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::spec::WorkloadSpec;
+
+    /// The shape that is written so in a class.
+    fn shape(answer: &str) -> AnswerShape {
+        let text = format!(
+            "name = \"w\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"c\"\n\
+             input_tokens = {{ kind = \"constant\", value = 10 }}\noutput_tokens = {{ kind = \"constant\", value = 5 }}\n\
+             answer = {answer}"
+        );
+        let mut spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
+        spec.classes.remove(0).answer.unwrap()
+    }
+
+    #[test]
+    fn json_is_held_against_its_schema() {
+        let any = shape(r#"{ kind = "json" }"#);
+        let judge = |shape: &AnswerShape, content: &str| shape.judge(content, std::iter::empty());
+        assert_eq!(judge(&any, " {\"a\": [1]}\n"), Ok(()));
+        for content in ["[1]", "```json\n{}\n```", "{\"a\":", ""] {
+            assert_eq!(judge(&any, content), Err(ShapeFault::NotJson), "{content}");
+        }
+        let year = shape(r#"{ kind = "json_schema", schema = { type = "integer", minimum = 1900 } }"#);
+        assert_eq!(judge(&year, "1984"), Ok(()));
+        assert_eq!(judge(&year, "84"), Err(ShapeFault::NotOfSchema));
+        assert_eq!(judge(&year, "in 1984"), Err(ShapeFault::NotJson));
+    }
+
+    #[test]
+    fn calls_are_held_against_the_tools() {
+        let tools = r#"tools = [{ name = "weather", parameters = { type = "object", required = ["city"],
+                       properties = { city = { type = "string" } } } }, { name = "stop" }]"#
+            .replace('\n', " ");
+        let judge = |choice: &str, calls: &[(&str, &str)]| {
+            shape(&format!("{{ kind = \"tools\", {tools}, choice = \"{choice}\" }}"))
+                .judge("words", calls.iter().copied())
+        };
+        let (good, stop) = (("weather", r#"{"city": "Rome"}"#), ("stop", "{}"));
+        assert_eq!(judge("auto", &[]), Ok(()));
+        assert_eq!(judge("required", &[]), Err(ShapeFault::NoToolCall));
+        assert_eq!(judge("required", &[good, stop]), Ok(()));
+        assert_eq!(judge("stop", &[good]), Err(ShapeFault::WrongTool));
+        assert_eq!(judge("auto", &[("whether", "{}")]), Err(ShapeFault::WrongTool));
+        assert_eq!(judge("auto", &[("weather", "{\"city\"")]), Err(ShapeFault::ArgumentsNotJson));
+        assert_eq!(judge("auto", &[stop, ("weather", "{}")]), Err(ShapeFault::ArgumentsNotOfSchema));
+        assert_eq!(judge("stop", &[("stop", "[]")]), Err(ShapeFault::ArgumentsNotOfSchema));
+    }
+}

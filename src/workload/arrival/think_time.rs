@@ -1,0 +1,159 @@
+//! How long people take before they go on.
+
+use serde::Serialize;
+
+use crate::random::normal_cdf;
+use crate::workload::limits::LONGEST_S;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::place::SpecValue;
+
+/// A pause, or its mean.
+const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
+/// The centre of pauses that vary.
+const CENTRE: Allowed = Allowed::above(0.0, LONGEST_S);
+/// At 5, one pause in forty is 18,000 times the median.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+
+/// A distribution of pauses, in seconds, from the end of an answer to the next request.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ThinkTime {
+    /// Always `value` seconds; a number in a file means this.
+    Constant {
+        /// Seconds.
+        value: f64,
+    },
+    /// Any pause from `min` to `max`, equally likely.
+    Uniform {
+        /// The shortest, seconds.
+        min: f64,
+        /// The longest, seconds.
+        max: f64,
+    },
+    /// Exponential: no pause is more likely to end for having lasted.
+    Exponential {
+        /// Mean, seconds.
+        mean: f64,
+    },
+    /// Log-normal, as the times that people take to read and write have been found to be.
+    LogNormal {
+        /// Median, seconds (exp(μ)).
+        median: f64,
+        /// Standard deviation of the logarithm (σ).
+        sigma: f64,
+    },
+}
+
+impl Default for ThinkTime {
+    /// None at all.
+    fn default() -> Self {
+        Self::Constant { value: 0.0 }
+    }
+}
+
+impl ThinkTime {
+    /// Reads a distribution, or a number in place of a constant.
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        if place.is_number() {
+            return Some(Self::Constant { value: place.number(PAUSE)? });
+        }
+        place.tagged(
+            "think time",
+            &[
+                ("constant", |fields| Some(Self::Constant { value: seconds(fields, "value", PAUSE)? })),
+                ("uniform", |fields| {
+                    let (min, max) = (seconds(fields, "min", PAUSE), seconds(fields, "max", PAUSE));
+                    let (min, max) = (min?, max?);
+                    if min <= max {
+                        return Some(Self::Uniform { min, max });
+                    }
+                    let sentence = format!("is {min}, above `max`, which is {max}; swap them or move one");
+                    fields.complain_of("min", &sentence);
+                    None
+                }),
+                ("exponential", |fields| Some(Self::Exponential { mean: seconds(fields, "mean", CENTRE)? })),
+                ("log_normal", |fields| {
+                    let median = seconds(fields, "median", CENTRE);
+                    let sigma = fields.required("sigma", |place| place.number(SIGMA));
+                    Some(Self::LogNormal { median: median?, sigma: sigma? })
+                }),
+            ],
+        )
+    }
+
+    /// Expected seconds.
+    #[must_use]
+    pub fn mean_s(&self) -> f64 {
+        match *self {
+            Self::Constant { value } => value,
+            Self::Uniform { min, max } => f64::midpoint(min, max),
+            Self::Exponential { mean } => mean,
+            // e^(μ + σ²/2)
+            Self::LogNormal { median, sigma } => median * libm::exp(sigma * sigma / 2.0),
+        }
+    }
+
+    /// Mean of the part of a pause that lies in its first `limit_s` seconds, E[min(X, limit)]: the limited expected value
+    /// (Klugman, Panjer and Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
+    #[must_use]
+    pub fn mean_within_s(&self, limit_s: f64) -> f64 {
+        let limit = limit_s.max(0.0);
+        match *self {
+            Self::Constant { value } => value.min(limit),
+            Self::Uniform { min, max } => {
+                let within = limit.clamp(min, max);
+                let width = max - min;
+                if width > 0.0 {
+                    min.min(limit) + (within - min) * (1.0 - (within - min) / (2.0 * width))
+                } else {
+                    min.min(limit)
+                }
+            }
+            Self::Exponential { mean } => -mean * libm::expm1(-limit / mean),
+            Self::LogNormal { median, sigma } if limit > 0.0 => {
+                let z = libm::log(limit / median) / sigma;
+                self.mean_s() * normal_cdf(z - sigma) + limit * normal_cdf(-z)
+            }
+            Self::LogNormal { .. } => 0.0,
+        }
+    }
+}
+
+fn seconds(fields: &mut Fields<'_>, name: &'static str, allowed: Allowed) -> Option<f64> {
+    fields.required(name, |place| place.number(allowed))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// scipy 1.17.1: `quad(dist.sf, 0, t)[0]` of uniform(1, 3), expon(scale=30) and lognorm(.8, scale=5).
+    #[test]
+    fn the_mean_within_a_limit_is_the_area_under_the_survival() {
+        let uniform = ThinkTime::Uniform { min: 1.0, max: 4.0 };
+        let exponential = ThinkTime::Exponential { mean: 30.0 };
+        let log_normal = ThinkTime::LogNormal { median: 5.0, sigma: 0.8 };
+        for (law, limit, expected) in
+            SCIPY_AREAS.map(|(law, limit, area)| ([uniform, exponential, log_normal][law], limit, area))
+        {
+            let found = law.mean_within_s(limit);
+            assert!((found - expected).abs() < 1e-9, "{law:?} within {limit}: {found}, not {expected}");
+        }
+        for law in [uniform, exponential, log_normal, ThinkTime::Constant { value: 2.0 }] {
+            assert!((law.mean_within_s(1e9) - law.mean_s()).abs() < 1e-9);
+            assert_eq!((law.mean_within_s(0.0), law.mean_within_s(-1.0)), (0.0, 0.0));
+        }
+    }
+
+    const SCIPY_AREAS: [(usize, f64, f64); 7] = [
+        (0, 0.5, 0.500_000_000_000),
+        (0, 2.0, 1.833_333_333_333),
+        (0, 3.5, 2.458_333_333_333),
+        (1, 10.0, 8.504_060_682_786),
+        (1, 60.0, 25.939_941_502_902),
+        (2, 3.0, 2.732_706_650_967),
+        (2, 20.0, 6.508_785_700_460),
+    ];
+}

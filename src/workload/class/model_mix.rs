@@ -1,0 +1,63 @@
+//! The models that requests ask for where they are several: adapters of one base, say.
+
+use serde::Serialize;
+
+use crate::workload::lengths::weights::{self, SKEW, zipf};
+use crate::workload::reading::place::SpecValue;
+
+/// Most models; each has a line of its own in reports.
+const MOST: usize = 1_000;
+
+/// The `model` of each request, drawn by weight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelMix {
+    /// Names as the server knows them; at least one, none twice.
+    pub names: Vec<String>,
+    /// One weight a name. A file that gives `zipf` in their place has them by [`zipf`] of it in the order of the names;
+    /// one that gives neither has all equal.
+    pub weights: Vec<f64>,
+}
+
+impl ModelMix {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a mix of models", |fields| {
+            let mut seen = Vec::new();
+            let names = fields.required("names", |place| {
+                place.list(|place| {
+                    let name = place.said()?;
+                    if seen.contains(&name) {
+                        place.complain(&format!("names \"{name}\" a second time; add the two weights"));
+                    }
+                    seen.push(name.clone());
+                    Some(name)
+                })
+            });
+            let weights = fields.optional("weights", None, |place| place.list(weights::read).map(Some));
+            let skew = fields.optional("zipf", None, |place| place.number(SKEW).map(Some));
+            let (names, weights, skew) = (names?, weights?, skew?);
+            if names.len() > MOST {
+                fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));
+                return None;
+            }
+            let weights = match (weights, skew) {
+                (Some(_), Some(_)) => {
+                    fields.complain_of("zipf", "is given beside `weights`; give one of them");
+                    return None;
+                }
+                (Some(weights), None) => weights,
+                (None, skew) => zipf(names.len() as u64, skew.unwrap_or(0.0)).collect(),
+            };
+            if weights.len() != names.len() {
+                let sentence = format!(
+                    "has length {} and `names` {}; give one weight for each, or none",
+                    weights.len(),
+                    names.len()
+                );
+                fields.complain_of("weights", &sentence);
+                return None;
+            }
+            weights::positive_total(fields, "weights", &weights)?;
+            Some(Self { names, weights })
+        })
+    }
+}

@@ -1,0 +1,296 @@
+//! One kind of request inside a workload.
+
+use serde::Serialize;
+
+use super::slo::{Priority, Slo};
+use crate::workload::answer::shape::AnswerShape;
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::weights;
+use crate::workload::prompt::conversation::Conversation;
+use crate::workload::prompt::dataset::Dataset;
+use crate::workload::prompt::images::Images;
+use crate::workload::prompt::shared_prefix::SharedPrefixes;
+use crate::workload::prompt::source::PromptSource;
+use crate::workload::reading::fields::{Fields, Given};
+use crate::workload::reading::place::SpecValue;
+use crate::workload::trace::findings::TraceFindings;
+use crate::workload::trace::source::Trace;
+
+/// A kind of request: how long its prompt and answer are, what it says, how urgent it is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct RequestClass {
+    /// Name shown in reports, unique in its workload.
+    pub name: String,
+    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
+    /// class has an arrival process of its own.
+    pub weight: f64,
+    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
+    /// class with a dataset, whose prompts are as long as they are, or of a workload with a trace the file says nothing.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    pub input_tokens: Distribution,
+    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says. One of a workload with a
+    /// trace has none of its own.
+    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    pub output_tokens: Distribution,
+    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shared_prefix: Option<SharedPrefixes>,
+    /// How its requests go on; absent: each stands by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<Conversation>,
+    /// What the prompts say; a few everyday questions when the file gives nothing.
+    pub prompt: PromptSource,
+    /// Pictures that go along; none when absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub images: Option<Images>,
+    /// The form that answers are asked to have, whose length is then not forced; absent: words, as many as asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer: Option<AnswerShape>,
+    /// Priorities with their shares; never empty (one `medium` share when the file gives none).
+    pub priorities: Vec<PriorityShare>,
+}
+
+/// A share of a class's requests that has one priority and one SLO.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PriorityShare {
+    /// The priority.
+    pub priority: Priority,
+    /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
+    pub weight: f64,
+    /// What a request of this share promises: the share's own `slo` as a whole, else the one of its class.
+    pub slo: Slo,
+}
+
+impl RequestClass {
+    /// Reads a class of a workload that replays this trace, if it replays one, and the class's own arrival process, if
+    /// it has one.
+    pub(crate) fn read(
+        place: SpecValue<'_>,
+        trace: Option<&Trace>,
+    ) -> Option<(Self, Option<ArrivalPattern>)> {
+        place.table("a class", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let weight = fields.optional("weight", 1.0, weights::read);
+            let arrival = fields.optional("arrival", None, |place| {
+                if trace.is_some() {
+                    place.complain("is given beside a trace, which says when requests arrive; leave it out");
+                    return None;
+                }
+                ArrivalPattern::read_of_class(place).map(Some)
+            });
+            let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
+            let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
+            let shared_prefix = fields.optional("shared_prefix", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says what prompts have in common; leave it out",
+                    );
+                    return None;
+                }
+                SharedPrefixes::read(place).map(Some)
+            });
+            let conversation = fields.optional("conversation", None, |place| {
+                if trace.is_some() {
+                    place.complain(
+                        "is given beside a trace, which says when every request leaves; leave it out",
+                    );
+                    return None;
+                }
+                Conversation::read(place).map(Some)
+            });
+            let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
+            let images = fields.optional("images", None, |place| Images::read(place).map(Some));
+            if let (Some(prompt), Some(trace)) = (&prompt, trace) {
+                fit_trace(fields, prompt, trace);
+            }
+            let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
+            let rows = dataset.map(RowLengths::of);
+            if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
+                let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
+                fields.complain_of("input_tokens", sentence);
+            }
+            let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
+            if let (Some(_), None) = (&prompt, &of_prompts) {
+                for (name, length) in [("input_tokens", &input_tokens), ("output_tokens", &output_tokens)] {
+                    if let Given::Absent = length {
+                        fields.miss(name);
+                    }
+                }
+            }
+            let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
+            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_taken), &shared_prefix)
+            {
+                let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
+                fields.complain_of("shared_prefix", sentence);
+            }
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
+                fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
+            }
+            if let (Some(prompt), Some(Some(_))) = (&prompt, &conversation) {
+                if let Some(sentence) = Conversation::refusal(prompt) {
+                    fields.complain_of("conversation", sentence);
+                }
+                if let Some(Some(_)) = &images {
+                    let sentence =
+                        "stands beside `conversation`, whose turns are texts; leave one of them out";
+                    fields.complain_of("images", sentence);
+                }
+            }
+            let answer = fields.optional("answer", None, |place| AnswerShape::read(place).map(Some));
+            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
+                fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
+            }
+            if let (Some(Some(_)), Some(Some(AnswerShape::Tools { .. }))) = (&conversation, &answer) {
+                let sentence = "stands beside `conversation`, and calls of tools are not carried on from turn to turn, for \
+                                nobody answers them; leave one of them out";
+                fields.complain_of("answer", sentence);
+            }
+            let slo = fields.optional("slo", Slo::default(), Slo::read);
+            let priorities = priorities(fields, slo.unwrap_or_default());
+            slo?;
+            let class = Self {
+                name: name?,
+                weight: weight?,
+                input_tokens: input_tokens?,
+                output_tokens: output_tokens?,
+                shared_prefix: shared_prefix?,
+                conversation: conversation?,
+                prompt: prompt?,
+                images: images?,
+                answer: answer?,
+                priorities: priorities?,
+            };
+            Some((class, arrival?))
+        })
+    }
+}
+
+impl RequestClass {
+    /// How many requests come of an arrival, on average: the turns of its conversations.
+    #[must_use]
+    pub fn mean_turns(&self) -> f64 {
+        self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
+    }
+}
+
+/// The lengths that the rows of a dataset have.
+struct RowLengths {
+    input: Distribution,
+    output: Distribution,
+}
+
+impl RowLengths {
+    fn of(dataset: &Dataset) -> Self {
+        let found = dataset.found.as_ref();
+        Self {
+            input: Distribution::Dataset { mean: found.map(|found| found.mean_input_tokens) },
+            output: Distribution::Dataset { mean: found.and_then(|found| found.mean_output_tokens) },
+        }
+    }
+}
+
+impl RequestClass {
+    /// The classes of a workload that gives none: one for each kind of request of its trace, else one for all.
+    pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
+        let class = |name: &str, weight| Self {
+            name: name.to_owned(),
+            weight,
+            input_tokens: Distribution::Trace { mean: trace.mean_input_tokens() },
+            output_tokens: Distribution::Trace { mean: trace.mean_output_tokens() },
+            shared_prefix: None,
+            conversation: None,
+            prompt: PromptSource::everyday(),
+            images: None,
+            answer: None,
+            priorities: vec![PriorityShare {
+                priority: Priority::default(),
+                weight: 1.0,
+                slo: Slo::default(),
+            }],
+        };
+        let kinds = trace.found.as_ref().map_or(&[][..], |found| &found.kinds);
+        if kinds.is_empty() {
+            return vec![class("requests", 1.0)];
+        }
+        kinds.iter().map(|kind| class(&kind.name, kind.requests as f64)).collect()
+    }
+}
+
+impl RequestClass {
+    /// SHA-256 of the files that its requests are made of, once they were read: dataset, then images.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
+        let images = self.images.as_ref().and_then(|images| images.found.as_ref());
+        let (dataset, images) =
+            (dataset.map(|found| found.sha256.as_str()), images.map(|found| found.sha256.as_str()));
+        dataset.into_iter().chain(images)
+    }
+}
+
+/// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
+fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
+    let Some(mean) = traced else { return fields.given(name, Distribution::read) };
+    let given = fields.given(name, |place| {
+        place.complain("is given beside a trace, which says how long requests are; leave it out");
+        None
+    });
+    match given {
+        Given::Absent => Given::Right(Distribution::Trace { mean }),
+        given => given,
+    }
+}
+
+/// Refuses prompts that cannot have what this trace says of them.
+fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
+    match prompt {
+        PromptSource::Dataset(_) => fields.complain_of(
+            "prompt",
+            "is a dataset beside a trace, and both say how long requests are; choose another `prompt`, or leave the \
+             trace out",
+        ),
+        PromptSource::RandomTokens { .. }
+            if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) =>
+        {
+            fields.complain_of(
+                "prompt",
+                "is token ids beside a trace that says which prompts begin alike, and token ids never do; choose \
+                 another `prompt`",
+            );
+        }
+        _ => {}
+    }
+}
+
+/// The shares of a class whose own SLO is `class_slo`.
+fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PriorityShare>> {
+    let alone = vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: class_slo }];
+    let mut seen = Vec::new();
+    let shares = fields.optional("priorities", alone, |place| {
+        place.list(|place| {
+            let share = PriorityShare::read(place, class_slo)?;
+            if seen.contains(&share.priority) {
+                place.complain(&format!(
+                    "has the priority \"{}\" a second time; join the two shares",
+                    share.priority
+                ));
+            }
+            seen.push(share.priority);
+            Some(share)
+        })
+    })?;
+    let share_weights: Vec<f64> = shares.iter().map(|share| share.weight).collect();
+    weights::positive_total(fields, "priorities", &share_weights)?;
+    Some(shares)
+}
+
+impl PriorityShare {
+    fn read(place: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
+        place.table("a priority share", |fields| {
+            let priority = fields.required("priority", Priority::read);
+            let weight = fields.optional("weight", 1.0, weights::read);
+            let slo = fields.optional("slo", class_slo, Slo::read);
+            Some(Self { priority: priority?, weight: weight?, slo: slo? })
+        })
+    }
+}

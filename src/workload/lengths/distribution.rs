@@ -1,0 +1,248 @@
+//! How a token count varies from request to request.
+
+use serde::Serialize;
+
+use super::weights;
+use crate::units::count;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::place::SpecValue;
+
+/// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
+/// gives none. It lies beyond the context of any model served today.
+pub const TOKEN_LIMIT: u32 = 1_000_000;
+/// Counts of tokens, and their means and spreads.
+const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
+const MEAN: Allowed = Allowed::above(0.0, TOKEN_LIMIT as f64);
+/// At 5, one request in forty is longer than 18,000 times the median.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+
+/// vLLM's `--random-range-ratio`, which must be below 1.
+const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
+/// SGLang's.
+const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
+
+/// A distribution of token counts. A draw is rounded to the nearest whole token.
+///
+/// `min` and `max` are inclusive bounds in tokens. The normal and the log-normal are *truncated* to them (drawn
+/// from the conditional distribution given the bounds, not piled up on the edges), so the realised mean moves
+/// when a bound cuts deep; the exponential likewise. In a file, a `min` that is left out is 1 and a `max`
+/// [`TOKEN_LIMIT`], save for the uniform, which needs both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Distribution {
+    /// Always `value` tokens.
+    Constant {
+        /// Tokens, at least 1.
+        value: u32,
+    },
+    /// Every whole number from `min` to `max`, both included, equally likely.
+    Uniform {
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Normal with `mean` and `std` before truncation to `min..=max`.
+    Normal {
+        /// Mean before truncation, tokens.
+        mean: f64,
+        /// Standard deviation before truncation, tokens.
+        std: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Log-normal: the logarithm of the count is normal with mean ln `median` and standard deviation `sigma`,
+    /// truncated to `min..=max`.
+    LogNormal {
+        /// Median before truncation, tokens (exp(μ)).
+        median: f64,
+        /// Standard deviation of the logarithm (σ).
+        sigma: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Exponential with `mean` before truncation to `min..=max`.
+    Exponential {
+        /// Mean before truncation, tokens.
+        mean: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Counts as observed: `values[i]` with a probability proportional to `weights[i]`.
+    Empirical {
+        /// Observed counts, tokens.
+        values: Vec<u32>,
+        /// One weight a value; all equal when the file gives none.
+        weights: Vec<f64>,
+    },
+    /// As each row of the class's dataset says. Only a class with a dataset has it, by leaving its lengths out; it is
+    /// not written.
+    Dataset {
+        /// Mean over the rows, tokens; absent before the dataset is read.
+        mean: Option<f64>,
+    },
+    /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
+    /// none.
+    Trace {
+        /// Mean over the trace's slice, tokens.
+        mean: f64,
+    },
+}
+
+impl Distribution {
+    /// Whether lengths are those of a trace or of a dataset's rows, which are neither given in a spec nor stored with it.
+    #[must_use]
+    pub const fn is_said_elsewhere(&self) -> bool {
+        matches!(self, Self::Dataset { .. } | Self::Trace { .. })
+    }
+
+    /// Reads one count.
+    pub(crate) fn tokens(place: SpecValue<'_>) -> Option<u32> {
+        tokens(place)
+    }
+
+    /// Reads a distribution, or a number in place of a constant.
+    pub(crate) fn read_or_constant(place: SpecValue<'_>) -> Option<Self> {
+        if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }
+    }
+
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.tagged(
+            "distribution",
+            &[
+                ("constant", |fields| Some(Self::Constant { value: fields.required("value", tokens)? })),
+                ("uniform", |fields| {
+                    let (min, max) = (fields.required("min", tokens), fields.required("max", tokens));
+                    let (min, max) = in_order(fields, min, max)?;
+                    Some(Self::Uniform { min, max })
+                }),
+                ("normal", |fields| {
+                    let mean = fields.required("mean", |place| place.number(MEAN));
+                    let std = fields.required("std", |place| place.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
+                }),
+                ("log_normal", |fields| {
+                    let median = fields.required("median", |place| place.number(MEAN));
+                    let sigma = fields.required("sigma", |place| place.number(SIGMA));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
+                }),
+                ("exponential", |fields| {
+                    let mean = fields.required("mean", |place| place.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
+                }),
+                ("empirical", |fields| {
+                    let values = fields.required("values", |place| place.list(tokens));
+                    let weights =
+                        fields.optional("weights", None, |place| place.list(weights::read).map(Some));
+                    let values = values?;
+                    let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
+                    if weights.len() != values.len() {
+                        let (given, wanted) = (weights.len(), values.len());
+                        let sentence = format!(
+                            "has length {given} and `values` {wanted}; give one weight for each, or none"
+                        );
+                        fields.complain_of("weights", &sentence);
+                        return None;
+                    }
+                    weights::positive_total(fields, "weights", &weights)?;
+                    Some(Self::Empirical { values, weights })
+                }),
+                ("vllm_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |place| place.number(VLLM_RATIO));
+                    Self::vllm_range(length?, ratio?).or_else(|| {
+                        let sentence = format!(
+                            "times 1 + `ratio` is over {}; lower one of them",
+                            count(TOKEN_LIMIT.into())
+                        );
+                        fields.complain_of("length", &sentence);
+                        None
+                    })
+                }),
+                ("sglang_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |place| place.number(SGLANG_RATIO));
+                    Some(Self::sglang_range(length?, ratio?))
+                }),
+            ],
+        )
+    }
+
+    /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
+    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, and at least 1 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). None where that is more than a request may have.
+    fn vllm_range(length: u32, ratio: f64) -> Option<Self> {
+        let bound = |factor: f64| f64::from(length) * factor;
+        let (min, max) = (bound(1.0 - ratio).floor().max(1.0), bound(1.0 + ratio).ceil());
+        (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
+    }
+
+    /// What SGLang's `bench_serving` draws for the same options, whose ratio means something else: uniform from
+    /// ⌊length × ratio⌋, but at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
+    /// `compute_random_lens`).
+    fn sglang_range(length: u32, ratio: f64) -> Self {
+        Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
+    }
+
+    /// The largest count that can be drawn.
+    pub(crate) fn most(&self) -> u32 {
+        match self {
+            Self::Constant { value } => *value,
+            Self::Uniform { max, .. }
+            | Self::Normal { max, .. }
+            | Self::LogNormal { max, .. }
+            | Self::Exponential { max, .. } => *max,
+            Self::Empirical { values, .. } => values.iter().copied().max().unwrap_or(1),
+            Self::Dataset { .. } | Self::Trace { .. } => TOKEN_LIMIT,
+        }
+    }
+
+    /// Whether the rows of a dataset decide.
+    #[must_use]
+    pub const fn is_of_rows(&self) -> bool {
+        matches!(self, Self::Dataset { .. })
+    }
+}
+
+fn tokens(place: SpecValue<'_>) -> Option<u32> {
+    place.whole(COUNT).and_then(|count| u32::try_from(count).ok())
+}
+
+fn bounds(fields: &mut Fields<'_>) -> Option<(u32, u32)> {
+    let min = fields.optional("min", 1, tokens);
+    let max = fields.optional("max", TOKEN_LIMIT, tokens);
+    in_order(fields, min, max)
+}
+
+fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(u32, u32)> {
+    let (min, max) = (min?, max?);
+    if min <= max {
+        return Some((min, max));
+    }
+    fields.complain_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"));
+    None
+}
+
+/// Refuses a truncation that leaves next to nothing of the distribution: its draws would be the bounds' doing.
+fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
+    /// Share of the draws before truncation that must lie within the bounds.
+    const LEAST: f64 = 0.001;
+    if distribution.share_kept() >= LEAST {
+        return Some(distribution);
+    }
+    fields.complain(&format!(
+        "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
+         them, or choose the kind uniform or constant"
+    ));
+    None
+}

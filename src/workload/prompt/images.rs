@@ -1,0 +1,80 @@
+//! Pictures that go along with the prompts of a class.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::place::SpecValue;
+
+/// Most pictures of one request.
+const MOST_IMAGES: u32 = 64;
+/// Counts of files and bytes.
+const COUNT: Allowed = Allowed::from(0.0, 1e15);
+
+/// Pictures from a folder, sent inside chat messages as data URLs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Images {
+    /// The folder: PNG, JPEG, GIF and WebP files, told apart by what they hold and not by their names. In a workload
+    /// file a relative path begins at the folder of that file.
+    pub folder: String,
+    /// How many pictures a request has; 1 when the file does not say, and 64 at most.
+    pub per_request: Distribution,
+    /// What was found in the folder; absent until it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<ImageFindings>,
+}
+
+/// What a folder of pictures was found to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ImageFindings {
+    /// Pictures.
+    pub images: u64,
+    /// Their sizes together, bytes.
+    pub bytes: u64,
+    /// SHA-256 of all of them, one after the other in the order of their names, hexadecimal.
+    pub sha256: String,
+}
+
+impl Images {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("the images of a class", |fields| {
+            let folder = fields.required("folder", |place| place.said());
+            let one = Distribution::Constant { value: 1 };
+            let per_request = fields.optional("per_request", one, Distribution::read);
+            let found = fields.optional("found", None, |place| ImageFindings::read(place).map(Some));
+            let per_request = per_request?;
+            let most = per_request.most();
+            if most > MOST_IMAGES {
+                let given =
+                    if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
+                fields.complain_of(
+                    "per_request",
+                    &format!(
+                        "{given}; a request has at most {MOST_IMAGES} images, so give a `max` up to that"
+                    ),
+                );
+                return None;
+            }
+            Some(Self { folder: folder?, per_request, found: found? })
+        })
+    }
+
+    /// Lets a relative path begin at `folder`.
+    pub(crate) fn anchor(&mut self, folder: &Path) {
+        self.folder = folder.join(&self.folder).display().to_string();
+    }
+}
+
+impl ImageFindings {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("what was found in a folder", |fields| {
+            Some(Self {
+                images: fields.required("images", |place| place.whole(COUNT))?,
+                bytes: fields.required("bytes", |place| place.whole(COUNT))?,
+                sha256: fields.required("sha256", |place| place.said())?,
+            })
+        })
+    }
+}

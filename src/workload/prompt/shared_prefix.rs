@@ -1,0 +1,46 @@
+//! Prefixes that requests of a class share, as under a few system prompts.
+
+use serde::Serialize;
+
+use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::weights::SKEW;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::place::SpecValue;
+
+/// Most prefixes of a class.
+const MOST: f64 = 100_000.0;
+
+/// Texts of which every request of a class begins with one; its own text of `input_tokens` follows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharedPrefixes {
+    /// How many there are.
+    pub count: u32,
+    /// Tokens of each, drawn once a prefix; a number in a file means that all are as long.
+    pub tokens: Distribution,
+    /// How popular they are (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, which is meant
+    /// where a file gives none, makes all alike.
+    pub zipf: f64,
+    /// Share of the prefixes that are sent once before the run, so that a prefix cache has them: the most popular ones.
+    /// 0 where the file gives none: all are new to the server, since other runs have other texts.
+    pub warm: f64,
+}
+
+impl SharedPrefixes {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        const COUNT: Allowed = Allowed::from(1.0, MOST);
+        const SHARE: Allowed = Allowed::from(0.0, 1.0);
+        place.table("shared prefixes", |fields| {
+            let count = fields.required("count", |place| place.whole(COUNT));
+            let tokens = fields.required("tokens", Distribution::read_or_constant);
+            let zipf = fields.optional("zipf", 0.0, |place| place.number(SKEW));
+            let warm = fields.optional("warm", 0.0, |place| place.number(SHARE));
+            Some(Self { count: u32::try_from(count?).ok()?, tokens: tokens?, zipf: zipf?, warm: warm? })
+        })
+    }
+
+    /// How many of them, from the most popular on, are sent once before the run.
+    #[must_use]
+    pub fn warmed(&self) -> u32 {
+        (self.warm * f64::from(self.count)).round() as u32
+    }
+}

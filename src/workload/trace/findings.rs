@@ -1,0 +1,210 @@
+//! What was found in a trace when it was read as a run would replay it.
+
+use serde::Serialize;
+
+use super::format::TraceFormat;
+use crate::workload::limits::LONGEST_S;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::place::SpecValue;
+
+const COUNT: Allowed = Allowed::from(0.0, 1e15);
+const NUMBER: Allowed = Allowed::from(0.0, 1e15);
+
+/// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TraceFindings {
+    /// How the file is written.
+    pub format: TraceFormat,
+    /// Requests of the slice.
+    pub requests: u64,
+    /// The end of the slice: `for_s`, or where the run ended that the trace was made of, or the millisecond after the last
+    /// request.
+    pub ends_s: f64,
+    /// The warm-up of the run that the trace was made of, where all of that run is the slice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warmup_s: Option<f64>,
+    /// The width of each of `arrivals`.
+    pub bin_s: f64,
+    /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
+    pub arrivals: Vec<u64>,
+    /// The most requests that leave in one second of the run, counted from whole second to whole second.
+    pub peak_per_s: u64,
+    /// Requests that leave at the very moment of the one before: public traces are often rounded.
+    pub same_moment: u64,
+    /// Mean prompt, tokens.
+    pub input_tokens: f64,
+    /// Mean answer, tokens.
+    pub output_tokens: f64,
+    /// Share of all prompt tokens that lie in leading blocks which an earlier request of the slice had too: what a
+    /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reusable_share: Option<f64>,
+    /// Whether it has more blocks than are remembered, so that nobody knows the share.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub too_many_blocks: bool,
+    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none.
+    pub kinds: Vec<TraceKind>,
+    /// Lines that could not be read and were left out.
+    pub skipped_lines: u64,
+    /// Lines and tables of a pool of clients that were taken as the nearest that can be drawn: shapes of gaps beyond what
+    /// is drawn, and lengths of 0 tokens, where nothing is sent.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub nearest_drawn: u64,
+    /// Requests that came later in the file than one of a later moment, and were put in order.
+    pub reordered: u64,
+}
+
+/// A kind of request in a trace.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TraceKind {
+    /// As a class would be called; unlike that of every other kind.
+    pub name: String,
+    /// How many requests are of it.
+    pub requests: u64,
+    /// What the trace calls it; absent where that is the name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub called: Option<String>,
+    /// How many kinds these are in truth, where they are gathered because each is too rare for a class of its own; kinds
+    /// that came after 4,096 others count as one. 0 for a kind by itself.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub rarer_kinds: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+impl TraceFindings {
+    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("what was found in a trace", |fields| {
+            let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
+            let requests = fields.required("requests", |place| place.whole(COUNT));
+            let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let warmup_s = fields
+                .optional("warmup_s", None, |place| place.number(Allowed::from(0.0, LONGEST_S)).map(Some));
+            let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
+            let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
+            let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
+            let same_moment = fields.required("same_moment", |place| place.whole(COUNT));
+            let input_tokens = fields.required("input_tokens", |place| place.number(NUMBER));
+            let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
+            let reusable_share = fields
+                .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
+            let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
+            let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
+            let nearest_drawn = fields.optional("nearest_drawn", 0, |place| place.whole(COUNT));
+            let reordered = fields.required("reordered", |place| place.whole(COUNT));
+            Some(Self {
+                format: format?,
+                requests: requests?,
+                ends_s: ends_s?,
+                warmup_s: warmup_s?,
+                bin_s: bin_s?,
+                arrivals: arrivals?,
+                peak_per_s: peak_per_s?,
+                same_moment: same_moment?,
+                input_tokens: input_tokens?,
+                output_tokens: output_tokens?,
+                reusable_share: reusable_share?,
+                too_many_blocks: too_many_blocks?,
+                kinds: kinds?,
+                skipped_lines: skipped_lines?,
+                nearest_drawn: nearest_drawn?,
+                reordered: reordered?,
+            })
+        })
+    }
+
+    /// Whether the trace says which prompts begin alike.
+    #[must_use]
+    pub fn names_blocks(&self) -> bool {
+        self.reusable_share.is_some() || self.too_many_blocks
+    }
+
+    /// The kind that the trace calls so, or that in which such rare ones are gathered.
+    #[must_use]
+    pub fn kind(&self, told: &str) -> Option<&TraceKind> {
+        let told = told.trim();
+        let own = self.kinds.iter().find(|kind| kind.is(told));
+        own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
+    }
+
+    /// Requests per second over the whole slice.
+    #[must_use]
+    pub fn mean_rate_per_s(&self) -> f64 {
+        self.requests as f64 / self.ends_s
+    }
+
+    /// Requests that leave in the first `until_s` seconds, to the width of a bin: inside one they count as evenly
+    /// spread.
+    #[must_use]
+    pub fn arrivals_by(&self, until_s: f64) -> f64 {
+        let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
+        let whole = bins.floor() as usize;
+        let before: u64 = self.arrivals.iter().take(whole).sum();
+        let inside = self.arrivals.get(whole).copied().unwrap_or(0) as f64;
+        before as f64 + inside * (bins - bins.floor())
+    }
+}
+
+impl TraceKind {
+    fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a kind of request", |fields| {
+            let name = fields.required("name", |place| place.name());
+            let requests = fields.required("requests", |place| place.whole(COUNT));
+            let called = fields.optional("called", None, |place| place.text().map(Some));
+            let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
+            Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
+        })
+    }
+
+    /// Whether the trace calls this kind, and no other, so.
+    fn is(&self, kind: &str) -> bool {
+        self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_add_up_bin_by_bin() {
+        let found = TraceFindings {
+            format: TraceFormat::Azure,
+            requests: 12,
+            ends_s: 5.5,
+            warmup_s: None,
+            bin_s: 2.0,
+            arrivals: vec![4, 0, 8],
+            peak_per_s: 5,
+            same_moment: 0,
+            input_tokens: 1.0,
+            output_tokens: 1.0,
+            reusable_share: None,
+            too_many_blocks: false,
+            kinds: Vec::new(),
+            skipped_lines: 0,
+            nearest_drawn: 0,
+            reordered: 0,
+        };
+        // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
+        for (until_s, arrivals) in [
+            (-1.0, 0.0),
+            (0.0, 0.0),
+            (1.0, 2.0),
+            (2.0, 4.0),
+            (4.0, 4.0),
+            (5.0, 8.0),
+            (6.0, 12.0),
+            (1e9, 12.0),
+        ] {
+            assert_eq!(found.arrivals_by(until_s), arrivals, "{until_s}");
+        }
+        assert!((found.mean_rate_per_s() - 12.0 / 5.5).abs() < 1e-12);
+    }
+}
