@@ -6,9 +6,7 @@ mod note;
 mod outline;
 mod table;
 
-#[allow(unused_imports)] // Until a result has bars.
-pub(crate) use chart::Bar;
-pub(crate) use chart::{BarChart, Chart};
+pub(crate) use chart::{Bar, BarChart, Chart};
 pub(crate) use emphasis::{Level, Tone};
 pub(crate) use note::{Note, NoteKind};
 pub(crate) use outline::{

@@ -2,7 +2,7 @@
 
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{
-    BarChart, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table, TableCell,
+    Bar, BarChart, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table, TableCell,
     TableColumn, Tone, VerdictLine,
 };
 

@@ -39,7 +39,7 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
             section.fact("waiting", format!("mean {mean}, peak {peak}, for a slot under the cap"));
         }
     }
-    section.facts("stalls of this machine", summary.pauses.as_ref().map(pauses));
+    section.facts("host stalls", summary.pauses.as_ref().map(pauses));
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
     section

@@ -52,7 +52,7 @@ fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
     let pause = HostStall { from: ms(30_450), length_ns: 500_000_000, shard: None };
     log.footer.as_mut().unwrap().client = Some(ClientFacts { pauses: vec![pause], ..ClientFacts::default() });
     let page = shown(&log, &[]);
-    let line = page.split("  stalls of this machine  ").nth(1).unwrap().split("\n  client").next().unwrap();
+    let line = page.split("  host stalls   ").nth(1).unwrap().split("\n  client").next().unwrap();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.starts_with("VALID"), "{page}");
     assert!(line.contains("touched; could have moved p99") && line.contains(" ms, without them "), "{line}");
