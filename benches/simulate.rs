@@ -40,7 +40,7 @@ fn an_hour_of_traffic(criterion: &mut Criterion) {
     for workload in ["short_chat", "bursty_mix"] {
         let (run, fleet) = hour(workload);
         group.bench_function(workload, |bencher| {
-            bencher.iter(|| black_box(run.fly(&mut *fleet.server().unwrap())));
+            bencher.iter(|| black_box(run.execute(&mut *fleet.server().unwrap())));
         });
     }
     group.finish();

@@ -9,7 +9,9 @@ use super::args::{self, ModelArgs, above_zero};
 use super::outcome::{self, Format};
 use super::simulate;
 use crate::analysis::Objective;
-use crate::experiment::capacity::{Candidate, Capacity, Contract, NoQueue, Offer, Queueing, Replicas};
+use crate::experiment::capacity::{
+    Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas,
+};
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
 use crate::report;
@@ -71,7 +73,7 @@ Exit codes:
   2  the command line or a sweep has a mistake";
 
 pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
-    let contract = Contract {
+    let contract = CapacityTarget {
         target_per_s: args.target_rate,
         headroom: args.headroom,
         gpus_per_instance: args.gpus_per_instance,
@@ -84,7 +86,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         offers.push(offer(path, &sweep, price, &contract, args.replicas, printer)?);
         sweeps.push(sweep);
     }
-    let capacity = Capacity::of(contract, offers);
+    let capacity = CapacityPlan::of(contract, offers);
     let format = if args.json { Format::Json } else { Format::Text };
     printer.data(&outcome::render_capacity(&capacity, format)?)?;
     if let Some(path) = &args.page {
@@ -113,7 +115,7 @@ fn offer(
     path: &Path,
     sweep: &Sweep,
     gpu_hour: Option<f64>,
-    contract: &Contract,
+    contract: &CapacityTarget,
     replicas: Option<Replicas>,
     printer: Printer,
 ) -> Result<Offer, Stop> {

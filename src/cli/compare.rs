@@ -12,7 +12,7 @@ use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
-    AnySide, Compared, ComparedForeign, ComparedSweeps, Condition, Gate, Margin, Side, SweepSide,
+    AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
@@ -247,15 +247,15 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
 }
 
 /// Reads a stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String) -> Result<Side, Stop> {
+fn side(folder: &Path, name: String) -> Result<ComparedSide, Stop> {
     let runs = series::runs_in(folder);
     if runs.is_empty() {
         let (header, summary) = run_in(folder)?;
-        return Ok(Side::of_run(name, header, summary));
+        return Ok(ComparedSide::of_run(name, header, summary));
     }
     let runs = runs.iter().map(|run| run_in(run)).collect::<Result<Vec<_>, _>>()?;
     let problem = format!("{} does not hold runs that repeat one another", folder.display());
-    Side::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
+    ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
 fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {

@@ -4,7 +4,7 @@ use console::Term;
 use serde::Serialize;
 
 use crate::analysis::{Judgement, Summary};
-use crate::experiment::capacity::Capacity;
+use crate::experiment::capacity::CapacityPlan;
 use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
@@ -103,7 +103,7 @@ pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) 
 }
 
 /// What a rate takes and costs, in the form asked for.
-pub(super) fn render_capacity(capacity: &Capacity, format: Format) -> Result<String, Stop> {
+pub(super) fn render_capacity(capacity: &CapacityPlan, format: Format) -> Result<String, Stop> {
     match format {
         Format::Text => Ok(report::capacity_text(capacity, style())),
         Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),

@@ -17,7 +17,7 @@ use super::outcome::{self, Format};
 use super::series::{self, Series, folder_of};
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
-    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, fly_virtually, predict, seed_of_run,
+    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, run_virtually, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
@@ -195,7 +195,7 @@ fn rates(
         for run in PlannedRun::all(&spec, datasets, 1)? {
             let schedule = run.schedule.clone();
             let header = header(run, described, &[]);
-            let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+            let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
             let summary = summarise(&log, &[]);
             predicted.push((log, summary));
         }

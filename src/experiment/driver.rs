@@ -26,7 +26,7 @@ pub trait Experiment {
     type Result;
 
     /// The next step, from what was recorded so far.
-    fn next(&self) -> Step<Self::Part>;
+    fn next(&self) -> NextStep<Self::Part>;
 
     /// Takes in what came of the run that `request` asked for, which the last [`next`](Self::next) returned.
     fn record(&mut self, request: &RunRequest<Self::Part>, outcome: RunOutcome);
@@ -52,7 +52,7 @@ pub trait Experiment {
 
 /// What an experiment does next.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step<P> {
+pub enum NextStep<P> {
     /// Carry out this run, then record it.
     Run(RunRequest<P>),
     /// Nothing: the experiment is over.
@@ -93,9 +93,9 @@ pub enum RunOutcome {
     /// Something kept it from its end.
     Failed {
         /// What, and whether the server or this side is to blame.
-        failure: Failure,
+        failure: RunFailure,
         /// What else cannot run for the same reason.
-        reach: Reach,
+        reach: FailureReach,
     },
     /// It was not started: this machine cannot be trusted with it, for the reason given.
     Refused(String),
@@ -107,7 +107,7 @@ pub enum RunOutcome {
 
 /// What kept a run from its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure {
+pub struct RunFailure {
     /// What went wrong, in a sentence.
     pub why: String,
     /// Who failed.
@@ -128,7 +128,7 @@ pub enum FailedBy {
 
 /// How far a failure reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub enum FailureReach {
     /// The requested run alone.
     Run,
     /// Every run against the same server: it never began to serve.
@@ -219,7 +219,7 @@ pub trait Executor<E: Experiment> {
 /// When `executor` cannot go on. What was recorded before stays in `experiment`.
 pub fn drive<E: Experiment, X: Executor<E>>(experiment: &mut E, executor: &mut X) -> Result<(), X::Error> {
     let mut progress = Progress { last: None, spoiled_in_a_row: 0, too_many: None };
-    while let Step::Run(request) = experiment.next() {
+    while let NextStep::Run(request) = experiment.next() {
         let outcome = progress.outcome(&request, experiment, executor)?;
         experiment.record(&request, outcome);
         executor.recorded(&request, experiment)?;
@@ -340,13 +340,13 @@ mod tests {
         type Part = u64;
         type Result = ();
 
-        fn next(&self) -> Step<u64> {
+        fn next(&self) -> NextStep<u64> {
             let number = self.heard.len() as u64;
             if self.over || number == 5 {
-                return Step::Done;
+                return NextStep::Done;
             }
             let source = if number == 4 { RunSource::StoredOnly } else { RunSource::StoredOrNew };
-            Step::Run(RunRequest {
+            NextStep::Run(RunRequest {
                 name: number.to_string(),
                 number,
                 part: number,

@@ -7,54 +7,48 @@
 //! line.
 
 mod ab;
-mod bottleneck;
 pub mod capacity;
 pub mod compare;
-mod comparison;
 mod diagnosis;
 mod driver;
 mod engine_fit;
-mod evidence;
 mod fitting;
-mod later_turns;
-mod leading;
 pub mod matrix;
 mod paired_open;
-mod prediction;
 mod repeats;
 mod sweep;
-mod virtual_log;
-mod virtual_run;
+mod virtual_time;
 
 pub use ab::{
     AbClass, AbDesign, AbEstimate, AbExperiment, AbMetric, AbOverall, AbPair, AbRound, AbRun, AbSide,
-    AbSides, AbTest, AbUnit, AbVerdict, DEFAULT_ROUNDS, FlownRound, FlownSide, InvalidRuns, NotRounds, Power,
-    Scale, TooFewRounds, Unlike, fewest_rounds,
+    AbSides, AbTest, AbUnit, AbVerdict, CompletedRound, CompletedSide, DEFAULT_ROUNDS, DifferenceScale,
+    InvalidRuns, NotRounds, Power, TooFewRounds, Unlike, fewest_rounds,
 };
-pub use bottleneck::{Bottleneck, Limit};
-pub use comparison::{Comparison, ComparisonRow, Latency, Side};
 pub use diagnosis::{
-    CouldNotTell, Diagnosis, JointDiagnosis, JointSymptom, LoadFigures, Regime, Symptom, warm_like_cold,
+    CouldNotTell, Diagnosis, LoadFigures, Regime, RepeatsDiagnosis, RepeatsSymptom, Symptom, warm_like_cold,
 };
 pub use driver::{
-    CompletedRun, Executor, Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource,
-    RunsLeft, Step, VirtualExecutor, drive,
+    CompletedRun, Executor, Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest,
+    RunSource, RunsLeft, VirtualExecutor, drive,
 };
 pub use engine_fit::{
-    CannotFit, CostKind, EngineFit, Family, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
+    CannotFit, CostKind, CostModel, EngineFit, FigureCheck, FittedCost, Grade, MeasuredRun, PredictedRate,
     PredictedRates, RunCheck,
 };
-pub use evidence::Evidence;
-pub use fitting::{ArrivalFit, ClassFit, FitError, FitReport, FittedWorkload, PrefixFit, fit_run, fit_trace};
-pub use paired_open::{Begun, PairedFigure, PairedLatency, PairedOpen};
-pub use prediction::{Prediction, fly_virtually, predict};
+pub use fitting::{
+    ClassFit, FitError, FitReport, FittedArrivals, FittedWorkload, PrefixFit, fit_run, fit_trace,
+};
+pub use paired_open::{ArrivalUnit, PairedFigure, PairedLatency, PairedOpen};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, JointReason, JointVerdict, NotRepeats, RepeatRun, RepeatedRun,
-    Repeats, RepeatsExperiment, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
+    AcrossJudgement, AcrossRuns, Figures, NotRepeats, RepeatRun, RepeatedRun, Repeats, RepeatsExperiment,
+    RepeatsReason, RepeatsVerdict, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
 };
 pub use sweep::{
-    Frontier, FrontierPoint, HighestLoad, Judged, Knee, Load, LoadAxis, LoadClass, PairedLoad, PointFigures,
-    Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
-    Swept, Trial, UnreadableSweep, Unsearchable, Wanted,
+    Frontier, FrontierPoint, HighestLoad, JudgedObjective, Knee, Load, LoadAxis, LoadClass, PairedLoad,
+    PointFigures, Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint,
+    SweepRun, Swept, Trial, TrialRequest, UnreadableSweep, Unsearchable,
 };
-pub use virtual_run::{Flown, VirtualRun};
+pub use virtual_time::{
+    Bottleneck, EngineEvidence, Latency, LayoutComparison, LayoutFigures, LayoutRow, Limit, Prediction,
+    SimulatedRun, VirtualRun, predict, run_virtually,
+};

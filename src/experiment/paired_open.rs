@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::comparison::Latency;
+use super::virtual_time::Latency;
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
 use crate::record::RunEnding;
@@ -23,7 +23,7 @@ const ALIKE: f64 = 0.1;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairedOpen {
     /// What is counted in `rate_per_s`.
-    pub begun: Begun,
+    pub begun: ArrivalUnit,
     /// How many began per second of the closed run's window: the rate of the open run.
     pub rate_per_s: f64,
     /// Time to first token; absent where either run has none.
@@ -42,14 +42,14 @@ pub struct PairedOpen {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Begun {
+pub enum ArrivalUnit {
     /// Single requests.
     Requests,
     /// Conversations, whose later turns wait for the answer before them.
     Sessions,
 }
 
-impl Begun {
+impl ArrivalUnit {
     /// What the rates of a workload count.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
@@ -127,7 +127,7 @@ impl PairedOpen {
             (None, Some(e2e)) => ("e2e", e2e.p99),
             (None, None) => return format!("neither run has a latency to compare at {rate}"),
         };
-        let told = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
+        let sentence = match (p99.closed.value_ms, p99.open.value_ms, p99.ratio) {
             (Some(closed), Some(open), Some(ratio)) => {
                 let (closed, open) = (seconds(closed / 1e3), seconds(open / 1e3));
                 let both = format!(
@@ -154,7 +154,7 @@ impl PairedOpen {
         let unsettled = "; and the open run did not settle: the users keep the server as busy as it can be, so that \
                          independent arrivals at that rate queue up for as long as they come, and these latencies depend \
                          on how long the run lasted";
-        if self.open_settled { told } else { told + unsettled }
+        if self.open_settled { sentence } else { sentence + unsettled }
     }
 }
 
@@ -164,9 +164,9 @@ fn think_alike(arrival: &ArrivalPattern) -> bool {
 }
 
 /// What began in the window of a closed loop, and how many a second.
-fn begun(closed: &Summary) -> Option<(Begun, f64)> {
+fn begun(closed: &Summary) -> Option<(ArrivalUnit, f64)> {
     let rate = closed.closed_loop?.begun_per_s.filter(|&rate| rate > 0.0)?;
-    Some((if closed.sessions.is_some() { Begun::Sessions } else { Begun::Requests }, rate))
+    Some((if closed.sessions.is_some() { ArrivalUnit::Sessions } else { ArrivalUnit::Requests }, rate))
 }
 
 impl PairedLatency {

@@ -4,7 +4,7 @@ use super::data::json::indented;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::experiment::{AbMetric, AbOverall, AbTest, AbUnit, FlownSide, Scale};
+use crate::experiment::{AbMetric, AbOverall, AbTest, AbUnit, CompletedSide, DifferenceScale};
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::units::count;
 
@@ -106,14 +106,16 @@ fn cells(metric: &AbMetric) -> Vec<String> {
     let figure = |value| figure(metric, value);
     // A ratio as a change in percent, a difference in the metric's own unit.
     let (estimate, shown): (_, fn(f64) -> f64) = match metric.scale {
-        Scale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
-        Scale::Difference if metric.unit == AbUnit::Share => (metric.difference, |share| share * 100.0),
-        Scale::Difference => (metric.difference, |difference| difference),
+        DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
+        DifferenceScale::Difference if metric.unit == AbUnit::Share => {
+            (metric.difference, |share| share * 100.0)
+        }
+        DifferenceScale::Difference => (metric.difference, |difference| difference),
     };
     let suffix = match (metric.scale, metric.unit) {
-        (Scale::Ratio, _) => " %",
-        (Scale::Difference, AbUnit::Share) => " pt",
-        (Scale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
+        (DifferenceScale::Ratio, _) => " %",
+        (DifferenceScale::Difference, AbUnit::Share) => " pt",
+        (DifferenceScale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
     };
     let change = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| signed(shown(value), suffix));
     vec![
@@ -194,7 +196,7 @@ fn rounds(page: &mut Page, found: &AbTest) {
     page.grid(grid);
 }
 
-fn completed(side: &FlownSide) -> String {
+fn completed(side: &CompletedSide) -> String {
     format!("{} of {}", count(side.completed), count(side.planned))
 }
 

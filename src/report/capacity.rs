@@ -5,17 +5,17 @@ use super::engine_fit;
 use super::grid::{ALWAYS, Grid, NOTHING, cell};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent};
-use crate::experiment::capacity::{Basis, Capacity, ModelledInstance, Offer};
+use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
 use crate::units::{count, three_digits};
 
 /// The offers as indented JSON with a line break at its end.
-pub fn capacity_json(capacity: &Capacity) -> serde_json::Result<String> {
+pub fn capacity_json(capacity: &CapacityPlan) -> serde_json::Result<String> {
     indented(capacity)
 }
 
 /// The offers as text.
 #[must_use]
-pub fn capacity_text(capacity: &Capacity, style: Style) -> String {
+pub fn capacity_text(capacity: &CapacityPlan, style: Style) -> String {
     let mut page = Page::new(style);
     let tone = if capacity.is_kept() { Tone::Good } else { Tone::Bad };
     page.entry(tone, "", &capacity.sentence);
@@ -29,7 +29,7 @@ pub fn capacity_text(capacity: &Capacity, style: Style) -> String {
 }
 
 /// The offers beside one another.
-pub(crate) fn grid(capacity: &Capacity) -> Grid {
+pub(crate) fn grid(capacity: &CapacityPlan) -> Grid {
     let mut grid = Grid::new(&[
         ("", ALWAYS),
         ("req/s each", 5),
@@ -66,7 +66,7 @@ pub(crate) fn grid(capacity: &Capacity) -> Grid {
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
-pub(crate) fn sentences(page: &mut Page, offer: &Offer, capacity: &Capacity) {
+pub(crate) fn sentences(page: &mut Page, offer: &Offer, capacity: &CapacityPlan) {
     for reason in &offer.why_not {
         page.entry(Tone::Bad, "  does not keep the contract: ", reason);
     }

@@ -9,8 +9,8 @@ use super::page::{Page, Style, Tone};
 use crate::analysis::FigureKey;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::compare::{
-    Against, Compared, Difference, Interval, Level, Pairing, Role, Row, SideDescription, Standing, Trend,
-    TrendLine,
+    AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, Difference, Interval, Pairing,
+    Role, RunTrend, SideDescription, TrendLine,
 };
 use crate::units::{count, three_digits};
 
@@ -87,7 +87,7 @@ pub(crate) const fn pairing_in_words(pairing: Pairing) -> &'static str {
     }
 }
 
-fn against_baseline(page: &mut Page, compared: &Compared, against: &Against) {
+fn against_baseline(page: &mut Page, compared: &Compared, against: &AgainstBaseline) {
     page.heading(&format!("{} against the baseline: {}", against.side, pairing_in_words(against.pairing)));
     page.grid(grid(against));
     notes(page, compared, against);
@@ -99,7 +99,7 @@ pub(crate) const COLUMNS: [(&str, u8); 6] =
     [("", ALWAYS), ("baseline", ALWAYS), ("95 %", 3), ("here", ALWAYS), ("95 %", 3), ("change", ALWAYS)];
 
 /// Every figure on both sides, and what is to be thought of the difference.
-pub(crate) fn grid(against: &Against) -> Grid {
+pub(crate) fn grid(against: &AgainstBaseline) -> Grid {
     let several = against.pairing != Pairing::OneRunEach;
     let mut columns = COLUMNS.to_vec();
     if several {
@@ -114,8 +114,8 @@ pub(crate) fn grid(against: &Against) -> Grid {
 }
 
 /// A figure on both sides in cells; of several runs a side with what they say together.
-pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
-    let level = |level: &Level| {
+pub(super) fn cells(row: &ComparedRow, several: bool) -> Vec<String> {
+    let level = |level: &ComparedFigure| {
         let range = |low: String, high: String| format!("{low}–{high}");
         let ends = level.low.zip(level.high).map(|(low, high)| range(scaled(row, low), scaled(row, high)));
         [value(row, level), ends.unwrap_or(NOTHING.to_owned())]
@@ -134,7 +134,7 @@ pub(super) fn cells(row: &Row, several: bool) -> Vec<String> {
 }
 
 /// The smallest change that so many runs show, in the unit of the change.
-pub(crate) fn detectable(row: &Row) -> String {
+pub(crate) fn detectable(row: &ComparedRow) -> String {
     match (row.detectable, row.subject) {
         (None, _) => NOTHING.to_owned(),
         (Some(least), FigureKey::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
@@ -152,11 +152,11 @@ pub(crate) fn label(subject: FigureKey) -> String {
     .replace("_per_s, /s", ", /s")
 }
 
-pub(crate) fn scaled(row: &Row, value: f64) -> String {
+pub(crate) fn scaled(row: &ComparedRow, value: f64) -> String {
     cell(if matches!(row.subject, FigureKey::Share(_)) { value * 100.0 } else { value })
 }
 
-pub(crate) fn value(row: &Row, level: &Level) -> String {
+pub(crate) fn value(row: &ComparedRow, level: &ComparedFigure) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),
@@ -180,17 +180,17 @@ fn signed(value: f64, unit: &str) -> String {
 }
 
 /// The change of a figure.
-pub(crate) fn change(row: &Row) -> String {
+pub(crate) fn change(row: &ComparedRow) -> String {
     row_change(row).map_or(NOTHING.to_owned(), |(change, unit)| signed(change.value, unit))
 }
 
 /// Its interval.
-pub(crate) fn change_interval(row: &Row) -> Option<String> {
+pub(crate) fn change_interval(row: &ComparedRow) -> Option<String> {
     let (change, unit) = row_change(row)?;
     Some(format!("{} to {}", signed(change.low?, unit), signed(change.high?, unit)))
 }
 
-fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
+fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
     match row.subject {
         FigureKey::Share(_) => Some((row.difference?, "pt")),
         FigureKey::Latency(..) | FigureKey::Rate(_) => Some((row.change?, "%")),
@@ -198,19 +198,19 @@ fn row_change(row: &Row) -> Option<(Interval, &'static str)> {
 }
 
 /// What is to be thought of a difference, in a word or two.
-pub(crate) const fn standing_in_words(standing: Standing) -> &'static str {
+pub(crate) const fn standing_in_words(standing: ChangeStanding) -> &'static str {
     match standing {
-        Standing::Better => "better",
-        Standing::Worse => "worse",
-        Standing::NotShown => "not shown",
-        Standing::Overlap => "overlap",
-        Standing::Apart => "apart",
-        Standing::Unknown => NOTHING,
+        ChangeStanding::Better => "better",
+        ChangeStanding::Worse => "worse",
+        ChangeStanding::NotShown => "not shown",
+        ChangeStanding::Overlap => "overlap",
+        ChangeStanding::Apart => "apart",
+        ChangeStanding::Unknown => NOTHING,
     }
 }
 
 /// What a reader must know of the figures.
-pub(crate) fn advice(compared: &Compared, against: &Against) -> Vec<&'static str> {
+pub(crate) fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     let mut advice = Vec::new();
     if against.pairing == Pairing::OneRunEach {
         advice.push(
@@ -230,7 +230,7 @@ pub(crate) fn advice(compared: &Compared, against: &Against) -> Vec<&'static str
     advice
 }
 
-fn notes(page: &mut Page, compared: &Compared, against: &Against) {
+fn notes(page: &mut Page, compared: &Compared, against: &AgainstBaseline) {
     if let Some(symptom) = &against.warm_like_cold {
         diagnosis::symptom(page, symptom, Detail::WithCures);
     }
@@ -243,7 +243,7 @@ fn notes(page: &mut Page, compared: &Compared, against: &Against) {
 }
 
 /// The marks that figures of these rows have, and what they mean.
-pub(crate) fn marks(rows: &[Row]) -> impl Iterator<Item = (&'static str, &'static str)> {
+pub(crate) fn marks(rows: &[ComparedRow]) -> impl Iterator<Item = (&'static str, &'static str)> {
     let all = [
         ("*", "too few samples in a run for this percentile"),
         ("~", "indicative: in a run, fewer than ten samples lie above it"),
@@ -254,7 +254,7 @@ pub(crate) fn marks(rows: &[Row]) -> impl Iterator<Item = (&'static str, &'stati
     })
 }
 
-fn over_time(page: &mut Page, trend: &Trend) {
+fn over_time(page: &mut Page, trend: &RunTrend) {
     page.heading(&format!("Over time: {} from the earliest to the latest", count(trend.order.len() as u64)));
     let columns = [
         ("", ALWAYS),
@@ -276,7 +276,7 @@ fn over_time(page: &mut Page, trend: &Trend) {
 /// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
 pub(crate) fn trend_cells(line: &TrendLine) -> [String; 7] {
     let scale = if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 };
-    let shown = |level: Option<&Level>| {
+    let shown = |level: Option<&ComparedFigure>| {
         level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale))
     };
     let interval = line.change_low.zip(line.change_high);
@@ -294,7 +294,7 @@ pub(crate) fn trend_cells(line: &TrendLine) -> [String; 7] {
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
-fn sparkline(levels: &[Level]) -> String {
+fn sparkline(levels: &[ComparedFigure]) -> String {
     let known = || levels.iter().filter_map(|level| level.value);
     let (Some(low), Some(high)) = (known().reduce(f64::min), known().reduce(f64::max)) else {
         return NOTHING.to_owned();
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn a_course_is_drawn_between_its_ends() {
-        let level = |value| Level { value, at_least: None, low: None, high: None, mark: None };
+        let level = |value| ComparedFigure { value, at_least: None, low: None, high: None, mark: None };
         let course = [Some(1.0), Some(4.5), None, Some(8.0)].map(level);
         assert_eq!(sparkline(&course), "▁▅ █");
         assert_eq!(sparkline(&[level(Some(3.0)), level(Some(3.0))]), "▅▅");
@@ -321,8 +321,8 @@ mod tests {
 
     #[test]
     fn what_would_be_seen_has_the_unit_of_the_change() {
-        let level = Level { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| Row {
+        let level = ComparedFigure { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |subject: FigureKey| ComparedRow {
             figure: subject.to_string(),
             subject,
             baseline: level,
@@ -332,7 +332,7 @@ mod tests {
             p: None,
             p_holm: None,
             detectable: Some(0.0903),
-            standing: Standing::NotShown,
+            standing: ChangeStanding::NotShown,
         };
         let share = FigureKey::Share(crate::analysis::Share::SloAttainment);
         assert_eq!(detectable(&row(share)), "9.03 pt");

@@ -37,7 +37,7 @@ pub fn compared_foreign_text(compared: &ComparedForeign, style: Style) -> String
     }
     differences(&mut page, &compared.differences);
     for unchecked in &compared.unchecked {
-        let text = format!("{}: not told by {}", unchecked.fact, unchecked.untold_by.join(", "));
+        let text = format!("{}: not told by {}", unchecked.fact, unchecked.missing_in.join(", "));
         page.entry(Tone::Normal, "  unchecked  ", &text);
     }
     for side in &compared.sides {

@@ -6,7 +6,9 @@ use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::experiment::compare::{AnswerOfSide, AtLoad, ComparedSweeps, Pairing, Role, Row, SweepAgainst};
+use crate::experiment::compare::{
+    AnswerOfSide, AtLoad, ComparedRow, ComparedSweeps, Pairing, Role, SweepAgainst,
+};
 use crate::units::three_digits;
 
 /// What a reader must know of loads with one run a side.
@@ -112,7 +114,7 @@ pub(super) fn grid(against: &SweepAgainst) -> Grid {
 }
 
 /// A figure at a load in cells.
-pub(super) fn cells(at: &AtLoad, row: &Row) -> [String; 7] {
+pub(super) fn cells(at: &AtLoad, row: &ComparedRow) -> [String; 7] {
     [
         format!("{} {}", at.load, label(row.subject)),
         value(row, &row.baseline),

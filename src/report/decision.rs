@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::matrix::{confounded, contract, headline, name, shown, signs, unstopped, verdict, why_stopped};
 use super::render::escape::{block, code, text};
 use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
-use crate::experiment::matrix::{Cell, Matrix, Variant, VariantStanding};
+use crate::experiment::matrix::{Matrix, MatrixCell, Variant, VariantStanding};
 use crate::units::three_digits;
 
 /// Columns of figures.
@@ -129,7 +129,7 @@ fn table(matrix: &Matrix) -> String {
 }
 
 fn hypotheses(out: &mut String, matrix: &Matrix) {
-    let claimed = |cell: &&Cell| cell.hypothesis.is_some() || !cell.tests.is_empty();
+    let claimed = |cell: &&MatrixCell| cell.hypothesis.is_some() || !cell.tests.is_empty();
     let told: Vec<_> = matrix.cells.iter().filter(claimed).collect();
     if told.is_empty() {
         return;

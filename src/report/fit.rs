@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::analysis::fit::{LengthFigures, LengthFit, distance_bar};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{ArrivalFit, ClassFit, FitReport};
+use crate::experiment::{ClassFit, FitReport, FittedArrivals};
 use crate::units::{count, three_digits};
 use crate::workload::{ArrivalPattern, Distribution};
 
@@ -30,7 +30,7 @@ pub fn text(report: &FitReport) -> String {
     text
 }
 
-fn arrivals(fit: &ArrivalFit) -> String {
+fn arrivals(fit: &FittedArrivals) -> String {
     let rate = three_digits(fit.pattern.mean_rate_per_s());
     if fit.gaps.n < FEW {
         return format!("{rate} requests/s, taken for Poisson; too few requests to tell how they come");

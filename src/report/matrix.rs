@@ -7,7 +7,7 @@ use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKey, Flow, Mark, Metric, Quantile, Statistic};
 use crate::experiment::matrix::{
-    Cell, Decision, Matrix, Standing, Stopped, Tested, Variable, VariantStanding,
+    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested, VariantStanding,
 };
 use crate::units::three_digits;
 
@@ -51,7 +51,7 @@ pub fn matrix_text(matrix: &Matrix, style: Style) -> String {
 /// What came of it in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
-    let hypotheses = [Standing::Confirmed, Standing::Refuted, Standing::CannotTell];
+    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::CannotTell];
     let hypotheses = hypotheses.map(|standing| (of(standing), standing.word()));
     let told: Vec<_> =
         hypotheses.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
@@ -87,7 +87,7 @@ fn rows(page: &mut Page, matrix: &Matrix) {
         cells.extend(LATENCIES.map(|(_, metric, quantile, _)| shown(cell, percentile(metric, quantile))));
         cells.push(shown(cell, FigureKey::Rate(Flow::OutputTokens)));
         cells.extend(priced.then(|| known(cell.cost_per_million_output_tokens)));
-        cells.push(cell.standing.map_or(NOTHING, Standing::word).to_owned());
+        cells.push(cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned());
         grid.row(cells);
     }
     page.grid(grid);
@@ -103,7 +103,7 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
 }
 
 /// What a row asks of the server, in short: `2,048/128, 1/s`.
-pub(super) fn asked(cell: &Cell) -> String {
+pub(super) fn asked(cell: &MatrixCell) -> String {
     let of = |name: &str| cell.variables.get(name).map(String::as_str);
     let lengths = match (of("workload"), of("input_tokens"), of("output_tokens")) {
         (Some(workload), ..) => Some(workload.to_owned()),
@@ -114,7 +114,7 @@ pub(super) fn asked(cell: &Cell) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-pub(super) fn verdict(cell: &Cell) -> &'static str {
+pub(super) fn verdict(cell: &MatrixCell) -> &'static str {
     match (&cell.failed, cell.valid) {
         (Some(_), _) => "not flown",
         (None, Some(true)) => "VALID",
@@ -125,7 +125,7 @@ pub(super) fn verdict(cell: &Cell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &Cell, subject: FigureKey) -> String {
+pub(super) fn shown(cell: &MatrixCell, subject: FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
@@ -158,7 +158,7 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
     for cell in &matrix.cells {
         let name = name(matrix, cell);
         if let Some(why) = &cell.failed {
-            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} could not be flown: {why}"));
+            page.entry(Tone::Bad, "  ✗ ", &format!("row {name} could not be run: {why}"));
         }
         if let [first, rest @ ..] = cell.reasons.as_slice() {
             let more = match rest.len() {
@@ -171,13 +171,13 @@ fn doubts(page: &mut Page, matrix: &Matrix) {
 }
 
 /// The row's name, with that of its variant where there are several.
-pub(super) fn name(matrix: &Matrix, cell: &Cell) -> String {
+pub(super) fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
     if matrix.variants.len() > 1 { format!("{}@{}", cell.row, cell.variant) } else { cell.row.clone() }
 }
 
 fn hypotheses(page: &mut Page, matrix: &Matrix) {
     let claimed =
-        |cell: &&Cell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+        |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
     let told: Vec<_> = matrix.cells.iter().filter(claimed).collect();
     if told.is_empty() {
         return;
@@ -192,9 +192,9 @@ fn hypotheses(page: &mut Page, matrix: &Matrix) {
         let mut noted = None;
         for test in &cell.tests {
             let (tone, mark) = match test.standing {
-                Standing::Confirmed => (Tone::Good, "✓"),
-                Standing::CannotTell => (Tone::Normal, "?"),
-                Standing::Refuted => (Tone::Bad, "✗"),
+                ClaimStanding::Confirmed => (Tone::Good, "✓"),
+                ClaimStanding::CannotTell => (Tone::Normal, "?"),
+                ClaimStanding::Refuted => (Tone::Bad, "✗"),
             };
             page.entry(tone, &format!("    {mark} "), &test.line);
             if let Some(note) = confounded(test).filter(|note| noted.as_ref() != Some(note)) {
@@ -208,7 +208,7 @@ fn hypotheses(page: &mut Page, matrix: &Matrix) {
 /// What a comparison of rows that differ in more than one variable does not tell.
 pub(super) fn confounded(test: &Tested) -> Option<String> {
     let [first, rest @ .., last] = test.differing.as_slice() else { return None };
-    let names = [first].into_iter().chain(rest).map(Variable::to_string).collect::<Vec<_>>().join(", ");
+    let names = [first].into_iter().chain(rest).map(MatrixVariable::to_string).collect::<Vec<_>>().join(", ");
     Some(format!("the two rows differ in {names} and {last}: which of them did it, the figures do not tell"))
 }
 
@@ -246,13 +246,13 @@ pub(super) fn unstopped(matrix: &Matrix) -> impl Iterator<Item = String> {
 }
 
 /// Why no more was flown.
-pub(super) fn why_stopped(stopped: &Stopped) -> String {
+pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
     match stopped {
-        Stopped::AllFlown => "Stopped: everything in the table was flown.".to_owned(),
-        Stopped::FirstAccepted { variant } => {
+        MatrixStopped::AllRun => "Stopped: everything in the table was flown.".to_owned(),
+        MatrixStopped::FirstAccepted { variant } => {
             format!("Stopped: {variant} was accepted, and one variant is enough; those after it were spared.")
         }
-        Stopped::OnlySome { rows } => format!("Stopped: only {} asked for.", rows.join(", ")),
-        Stopped::Interrupted => "Stopped: interrupted; what had been flown is kept.".to_owned(),
+        MatrixStopped::OnlySome { rows } => format!("Stopped: only {} asked for.", rows.join(", ")),
+        MatrixStopped::Interrupted => "Stopped: interrupted; what had been flown is kept.".to_owned(),
     }
 }

@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::counted;
-use crate::experiment::matrix::{Experiments, Slot, Variable};
+use crate::experiment::matrix::{Experiments, MatrixSlot, MatrixVariable};
 use crate::units::{count, spoken};
 
 /// A row under a variant that would be flown.
 #[derive(Clone, Copy, Debug)]
 pub struct PlannedRow {
     /// Which row and variant.
-    pub slot: Slot,
+    pub slot: MatrixSlot,
     /// In how many runs.
     pub runs: u64,
     /// For how long these send load, all together.
@@ -89,17 +89,20 @@ fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
     let row = &experiments.rows[planned.slot.row];
     let of = |variable| row.settings.variable(variable);
     let or_nothing = |value: Option<String>| value.unwrap_or_else(|| NOTHING.to_owned());
-    let tokens =
-        format!("{}/{}", or_nothing(of(Variable::InputTokens)), or_nothing(of(Variable::OutputTokens)));
-    let load = [of(Variable::Arrival), of(Variable::Load)];
+    let tokens = format!(
+        "{}/{}",
+        or_nothing(of(MatrixVariable::InputTokens)),
+        or_nothing(of(MatrixVariable::OutputTokens))
+    );
+    let load = [of(MatrixVariable::Arrival), of(MatrixVariable::Load)];
     let changed = row.settings.differences(&experiments.rows[0].settings);
     let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
     [
         row.name.clone(),
-        of(Variable::Workload).unwrap_or(tokens),
+        of(MatrixVariable::Workload).unwrap_or(tokens),
         load.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        or_nothing(of(Variable::MaxConcurrency)),
-        or_nothing(of(Variable::Prefix)),
+        or_nothing(of(MatrixVariable::MaxConcurrency)),
+        or_nothing(of(MatrixVariable::Prefix)),
         count(planned.runs),
         if row.settings.users.is_some() { NOTHING.to_owned() } else { count(planned.requests) },
         spoken(planned.load),

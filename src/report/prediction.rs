@@ -6,7 +6,7 @@ use super::grid::{ALWAYS, Grid, NOTHING};
 use super::page::{Page, Style, Tone};
 use super::render::Extent;
 use super::{Beside, engine_fit};
-use crate::experiment::{Comparison, Latency, Prediction, Side};
+use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
@@ -70,7 +70,7 @@ fn bandwidth_math(page: &mut Page, math: &BandwidthMath) {
     page.entry(Tone::Normal, "  batch      ", &turn);
 }
 
-fn baseline(page: &mut Page, comparison: &Comparison) {
+fn baseline(page: &mut Page, comparison: &LayoutComparison) {
     page.heading("The same hardware, laid out as asked and as the baseline, ms");
     let mut grid = Grid::new(
         &["", "layout", "TTFT p50", "p95", "TPOT p50", "p95", "goodput/s", "SLO %"]
@@ -86,7 +86,7 @@ fn baseline(page: &mut Page, comparison: &Comparison) {
     page.grid(grid);
     page.entry(Tone::Faint, "  asked:    ", &comparison.asked);
     page.entry(Tone::Faint, "  baseline: ", &comparison.baseline);
-    let latencies = |side: &Side| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
+    let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
     let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
     if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
         page.entry(
@@ -97,7 +97,7 @@ fn baseline(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn cells(group: &str, layout: &str, side: &Side) -> [String; 8] {
+fn cells(group: &str, layout: &str, side: &LayoutFigures) -> [String; 8] {
     let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
     let latency = |latency: Option<Latency>| match latency {
         Some(Latency { value_ms: Some(ms), .. }) => three_digits(ms),

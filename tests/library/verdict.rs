@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::virtual_time::{fly, header};
 use skyline::analysis::{Summary, summarise};
-use skyline::experiment::Flown;
+use skyline::experiment::SimulatedRun;
 use skyline::record::RunLog;
 use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
@@ -47,7 +47,7 @@ fn places(places: usize, seed: u64) -> Fleet {
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, &mut *fleet.server().unwrap());
+    let SimulatedRun { records, footer, .. } = fly(spec, &mut *fleet.server().unwrap());
     summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::virtual_time::{fly, header};
 use skyline::analysis::{Figure, Metric, Quantile, Summary, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::{Flown, Limit, Side, predict};
+use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
 use skyline::report::{Beside, Extent, Style, run_text};
@@ -51,11 +51,11 @@ fn llama_on_a10g() -> Fleet {
 /// The simulate side of an agreement with a server that is driven in real time: `spec` flown in virtual time against
 /// `server`, which must be fresh, and summarised as any run is.
 fn simulated(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, server);
+    let SimulatedRun { records, footer, .. } = fly(spec, server);
     summarise(&RunLog::of_requests(header(spec), records, footer), &[])
 }
 
-fn phase(flown: &Flown, phase: Phase) -> Vec<&RequestRecord> {
+fn phase(flown: &SimulatedRun, phase: Phase) -> Vec<&RequestRecord> {
     flown.records.iter().filter(|record| record.phase == phase).collect()
 }
 
@@ -165,7 +165,7 @@ fn a_run_is_repeated_to_the_last_nanosecond() {
 #[test]
 fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
-    let Flown { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
+    let SimulatedRun { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
     let mut log = RunLog::of_requests(header(&spec), records, footer);
     log.header.engine.modelled.insert("places".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
@@ -243,6 +243,6 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
     let p95 = summary.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P95).figure.exact();
     assert_eq!(comparison.rows[0].asked.ttft_p95.unwrap().value_ms, p95);
     let chats = &comparison.rows[1];
-    let p95 = |side: &Side| side.ttft_p95.unwrap().value_ms.unwrap();
+    let p95 = |side: &LayoutFigures| side.ttft_p95.unwrap().value_ms.unwrap();
     assert!(p95(&chats.asked) < 0.25 * p95(&chats.baseline), "{chats:?}");
 }

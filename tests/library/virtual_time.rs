@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use skyline::experiment::{Flown, VirtualRun};
+use skyline::experiment::{SimulatedRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource,
@@ -11,10 +11,10 @@ use skyline::simulator::SimulatedServer;
 use skyline::workload::WorkloadSpec;
 
 /// Flies `spec` against `server`, which must be fresh.
-pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> Flown {
+pub(crate) fn fly(spec: &WorkloadSpec, server: &mut dyn SimulatedServer) -> SimulatedRun {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    VirtualRun { plan: schedule.facts(), schedule, drain }.fly(server)
+    VirtualRun { plan: schedule.facts(), schedule, drain }.execute(server)
 }
 
 /// The header of a run of `spec`.

@@ -9,7 +9,7 @@ use super::show::{self, FILES};
 use crate::analysis::summarise;
 use crate::cli::outcome::Invalid;
 use crate::cli::series::PREFIX;
-use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, RowRun, Slot};
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::record::{RunEnding, RunLog};
 use crate::session::{ASKED, Exit, Stop};
 
@@ -58,7 +58,7 @@ fn folder_in(path: &Path) -> Option<PathBuf> {
 }
 
 /// The runs of a row that were flown to their end against a server that was there.
-fn runs(folder: &Path, experiments: &Experiments, slot: Slot) -> Result<Vec<RowRun>, Stop> {
+fn runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
     let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();

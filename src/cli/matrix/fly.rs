@@ -10,7 +10,7 @@ use crate::analysis::summarise;
 use crate::cli::flight::{Field, Flown};
 use crate::cli::series::PREFIX;
 use crate::experiment::matrix::{
-    CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, StopWhen, Stopped, Unstopped,
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, StopWhen, Unstopped,
 };
 use crate::record::RunEnding;
 use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop};
@@ -40,8 +40,8 @@ impl<'a> Flight<'a> {
     /// Flies all of `planned`. What fails under one variant leaves the others be.
     pub(super) fn all(&self, planned: Vec<PlannedCell>) -> Result<Matrix, Stop> {
         let usual = match self.args.only.as_slice() {
-            [] => Stopped::AllFlown,
-            rows => Stopped::OnlySome { rows: rows.to_vec() },
+            [] => MatrixStopped::AllRun,
+            rows => MatrixStopped::OnlySome { rows: rows.to_vec() },
         };
         let mut planned = planned.into_iter().peekable();
         let mut flown = Vec::new();
@@ -57,7 +57,7 @@ impl<'a> Flight<'a> {
                 continue;
             }
             if self.variant(rows, &mut flown)? == Next::End {
-                ending = Some(Stopped::Interrupted);
+                ending = Some(MatrixStopped::Interrupted);
                 continue;
             }
             let matrix = self.keep(&flown, usual.clone())?;
@@ -66,14 +66,14 @@ impl<'a> Flight<'a> {
                 decision.accepted().filter(|_| first).map(|accepted| accepted.variant.clone())
             });
             if let (Some(variant), true) = (accepted, planned.peek().is_some()) {
-                ending = Some(Stopped::FirstAccepted { variant });
+                ending = Some(MatrixStopped::FirstAccepted { variant });
             }
         }
         self.keep(&flown, ending.unwrap_or(usual))
     }
 
     /// Writes down what is known so far, so that a later accident costs nothing.
-    fn keep(&self, flown: &[CellRuns], stopped: Stopped) -> Result<Matrix, Stop> {
+    fn keep(&self, flown: &[CellRuns], stopped: MatrixStopped) -> Result<Matrix, Stop> {
         let matrix = Matrix::of(self.experiments, flown, stopped, self.args.trust());
         let matrix = Matrix { unstopped: self.unstopped.borrow().clone(), ..matrix };
         show::store(&matrix, self.shelf)?;
@@ -100,7 +100,7 @@ impl<'a> Flight<'a> {
         flown: &mut Vec<CellRuns>,
     ) -> Result<Next, Stop> {
         let mut next = Next::Row;
-        let mut lost: Option<Failure> = None;
+        let mut lost: Option<RunFailure> = None;
         for cell in rows {
             if next == Next::End || !self.args.wants(&cell.row) {
                 self.read(&cell, flown)?;
@@ -122,7 +122,7 @@ impl<'a> Flight<'a> {
                 Err(stop) if stop.exit() == Exit::Invalid => {
                     self.printer.words(&format!("error: row {row}: {}", stop.message()));
                     let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
-                    let failure = Failure { why: first_line(&stop), by };
+                    let failure = RunFailure { why: first_line(&stop), by };
                     let gone = serving.as_ref().is_none_or(|serving| !serving.has_served());
                     lost = gone.then(|| failure.clone());
                     runs.failed = Some(failure);
@@ -131,7 +131,7 @@ impl<'a> Flight<'a> {
             }
             if !runs.runs.is_empty() || runs.failed.is_some() {
                 flown.push(runs);
-                self.keep(flown, Stopped::Interrupted)?;
+                self.keep(flown, MatrixStopped::Interrupted)?;
             }
         }
         Ok(next)
@@ -254,7 +254,7 @@ impl<'a> Flight<'a> {
     }
 }
 
-fn server_gone(run: u64, gone: &Failure) -> Stop {
+fn server_gone(run: u64, gone: &RunFailure) -> Stop {
     Stop::impossible(format!(
         "in run {run} the server was gone, or answered nothing: {}\nhint: look at its log, and go on with --resume, which flies the run again",
         gone.why

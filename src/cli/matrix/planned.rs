@@ -14,7 +14,7 @@ use crate::analysis::Objective;
 use crate::cli::args::{DeploymentArgs, FiledServer, RunArgs, Server, ServerArgs, ShareArgs};
 use crate::cli::flight::{self, AskedOfServer, Checked, Field, Lowered, Setup};
 use crate::engine::Dialect;
-use crate::experiment::matrix::{Experiments, Row, ServerSettings, Slot, Variant};
+use crate::experiment::matrix::{Experiments, MatrixRow, MatrixSlot, ServerSettings, Variant};
 use crate::generator::Datasets;
 use crate::record::DeploymentFacts;
 use crate::session::{Opened, PlannedRun, Printer, Stop};
@@ -22,7 +22,7 @@ use crate::workload::WorkloadSpec;
 
 /// A row under a variant, ready to be flown.
 pub(super) struct PlannedCell {
-    pub(super) slot: Slot,
+    pub(super) slot: MatrixSlot,
     /// Name of the row.
     pub(super) row: String,
     /// Its folder inside that of the table.
@@ -56,7 +56,12 @@ impl Typed {
         }
     }
 
-    fn of(args: &MatrixArgs, experiments: &Experiments, row: &Row, variant: &Variant) -> Result<Self, Stop> {
+    fn of(
+        args: &MatrixArgs,
+        experiments: &Experiments,
+        row: &MatrixRow,
+        variant: &Variant,
+    ) -> Result<Self, Stop> {
         let filed = &variant.server;
         let server = args.server.with(filed_server(filed)?, &format!("variant {}", variant.name))?;
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
@@ -82,7 +87,7 @@ fn filed_server(filed: &ServerSettings) -> Result<FiledServer<'_>, Stop> {
 }
 
 /// What is kept in every run's header of the place that it has in the table.
-fn facts(experiments: &Experiments, row: &Row, variant: &Variant) -> DeploymentFacts {
+fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
     let ServerSettings { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
     let labels = [
         Some(("matrix".to_owned(), experiments.name.clone())),
@@ -134,7 +139,7 @@ pub(super) fn all(
 fn one(
     args: &MatrixArgs,
     experiments: &Experiments,
-    slot: Slot,
+    slot: MatrixSlot,
     opened: &mut Opened,
     printer: Printer,
 ) -> Result<PlannedCell, Stop> {
@@ -199,7 +204,7 @@ impl Places {
 }
 
 /// The folder of a row under a variant inside that of the table.
-pub(super) fn folder_of(experiments: &Experiments, slot: Slot) -> String {
+pub(super) fn folder_of(experiments: &Experiments, slot: MatrixSlot) -> String {
     let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
     if experiments.has_one_variant() { format!("row-{row}") } else { format!("{variant}/row-{row}") }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::MatrixArgs;
 use super::planned::PlannedCell;
 use crate::cli::outcome::{self, Format, Invalid};
-use crate::experiment::matrix::{Experiments, Matrix, Stopped, Trust};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
 use crate::report::{self, PlannedRow, Style};
 use crate::session::{Exit, Printer, Shelf, Stop, command_line};
 
@@ -49,12 +49,12 @@ pub(super) fn finish(
     let again =
         |left_out: &[&str]| command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)]);
     match &matrix.stopped {
-        Stopped::Interrupted => {
+        MatrixStopped::Interrupted => {
             printer.words(&format!("go on: {}", again(&[])));
             return Ok(Exit::Interrupted);
         }
-        Stopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
-        Stopped::AllFlown | Stopped::FirstAccepted { .. } => {
+        MatrixStopped::OnlySome { .. } => printer.words(&format!("the other rows: {}", again(&["--only"]))),
+        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
             printer.words(&format!("show it again: skyline report {folder}"));
         }
     }
@@ -79,7 +79,7 @@ pub(super) const fn trust(invalid: Invalid) -> Trust {
 
 /// 3 before 1: a hypothesis that figures without belief refute says nothing.
 pub(super) fn exit(matrix: &Matrix, trust: Trust) -> Exit {
-    if matrix.stopped == Stopped::Interrupted {
+    if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;
     }
     let unbelieved = matrix.has_unbelievable_rows() && trust == Trust::ValidOnly;

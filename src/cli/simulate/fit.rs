@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::analysis::Quantile;
 use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
-use crate::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun};
+use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
 use crate::session::{Printer, Shelf, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
@@ -79,7 +79,7 @@ pub(in crate::cli) fn fitted_to(
         }
         described.facts.insert("max_model_len".to_owned(), json!(config.limits.max_model_len));
         described.model.clone_from(&first.log.header.engine.model);
-        fitted(runs, &config, &Family::Linear)?
+        fitted(runs, &config, &CostModel::Linear)?
     };
     described.fleet = fit.applied_to(&described.fleet);
     described.max_model_len = Some(u64::from(config.limits.max_model_len));
@@ -135,7 +135,7 @@ fn by_physics(
     deployment: &Deployment,
     printer: Printer,
 ) -> Result<Option<EngineFit>, Stop> {
-    let found = fitted(runs, config, &Family::Roofline(Box::new(deployment.clone())))?;
+    let found = fitted(runs, config, &CostModel::Roofline(Box::new(deployment.clone())))?;
     if let Some(cost) = found.beyond_datasheet() {
         let what = if cost.kind == CostKind::ComputeEfficiency { "arithmetic" } else { "bandwidth" };
         printer.words(&format!(
@@ -152,11 +152,11 @@ fn by_physics(
     if found.grade == Grade::Good {
         return Ok(Some(found));
     }
-    let other = fitted(runs, config, &Family::Linear)?;
+    let other = fitted(runs, config, &CostModel::Linear)?;
     Ok(Some(if other.grade < found.grade { other } else { found }))
 }
 
-fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &Family) -> Result<EngineFit, Stop> {
+fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &CostModel) -> Result<EngineFit, Stop> {
     EngineFit::of(runs, config, family).map_err(|error| match error {
         CannotFit::TooLittle(_) => Stop::usage(error),
         CannotFit::Fleet(_) => Stop::impossible(error),

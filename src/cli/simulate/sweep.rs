@@ -13,8 +13,8 @@ use crate::cli::args::Described;
 use crate::cli::outcome::{self, Format};
 use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, Wanted,
-    fly_virtually,
+    Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
+    run_virtually,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
@@ -123,11 +123,11 @@ pub(super) fn run(
             SearchStep::Measure(wanted) => wanted,
             SearchStep::Done(reason) => break reason,
         };
-        let Wanted { number, load, window_s, .. } = &wanted;
+        let TrialRequest { number, load, window_s, .. } = &wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
         let engine = engine.get_or_insert(facts).clone();
-        search.tell(trial);
+        search.record(trial);
         let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
@@ -165,7 +165,7 @@ fn rate_of(
     let mut window_s = FIRST_LOOK_S;
     while window_s < LONGEST_S {
         let (load, seed, run) = (Load::Users(users), spec.seed, String::new());
-        let look = Wanted { number: 0, load, repeat: 1, seed, window_s, run };
+        let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
         let (trial, _) = fly(args, spec, datasets, described, &look, None)?;
         if trial.requests >= ENOUGH {
             return Ok(trial.achieved_per_s);
@@ -181,14 +181,14 @@ fn fly(
     spec: &WorkloadSpec,
     datasets: &Arc<Datasets>,
     described: &Described,
-    wanted: &Wanted,
+    wanted: &TrialRequest,
     parent: Option<&Path>,
 ) -> Result<(Trial, EngineFacts), Stop> {
     let run = PlannedRun::alone(at_load(spec, wanted)?, datasets, MORE)?;
     let described = described.with_seed(wanted.seed);
     let schedule = run.schedule.clone();
     let header = header(run, &described, &args.objectives);
-    let log = fly_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+    let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
     let summary = summarise(&log, &args.objectives);
     if let Some(parent) = parent {
         let diagnosis = Diagnosis::of_run(&log, &summary);

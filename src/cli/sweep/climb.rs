@@ -5,8 +5,8 @@ use super::told::Told;
 use crate::analysis::Summary;
 use crate::cli::outcome::{self, Format};
 use crate::experiment::{
-    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial, Wanted,
-    seed_of_run,
+    HighestLoad, Load, PairedLoad, Search, SearchStep, StopReason, Sustained, Sweep, Swept, Trial,
+    TrialRequest, seed_of_run,
 };
 use crate::report;
 use crate::session::{Shelf, Stop};
@@ -71,7 +71,7 @@ impl<'a> Climb<'a> {
     }
 
     /// Has a run flown, with its pair where one is wished, and tells the search.
-    fn flown(&mut self, wanted: &Wanted) -> Result<Fate, Stop> {
+    fn flown(&mut self, wanted: &TrialRequest) -> Result<Fate, Stop> {
         let (told, answer) = (&self.told, self.answer.as_ref());
         let fate = self.flights.fly(wanted, |wanted| told.begins(wanted, answer))?;
         let Fate::Flown(run) = &fate else { return Ok(fate) };
@@ -88,7 +88,7 @@ impl<'a> Climb<'a> {
             self.paired.retain(|paired| paired.users != users);
             self.paired.push(PairedLoad { users, run: wanted.run.clone(), pair });
         }
-        self.search.tell(trial);
+        self.search.record(trial);
         // Until it is over, it is as if somebody had stopped it here.
         let so_far = self.so_far(StopReason::Interrupted);
         self.keep(&so_far)?;
@@ -115,7 +115,7 @@ impl<'a> Climb<'a> {
             return Ok(None);
         };
         let number = self.runs() as u64 + 1;
-        let wanted = Wanted {
+        let wanted = TrialRequest {
             number,
             load,
             repeat: 1,

@@ -8,7 +8,7 @@ use super::asked::Asked;
 use super::at_load::at_load;
 use crate::analysis::{Objective, Rule, Summary, summarise};
 use crate::cli::flight::Field;
-use crate::experiment::{PairedOpen, Trial, Wanted};
+use crate::experiment::{PairedOpen, Trial, TrialRequest};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
 use crate::session::{PlannedRun, Shelf, Stop, pair};
@@ -69,8 +69,8 @@ impl Flights<'_> {
     /// in the sweep in words.
     pub(super) fn fly(
         &mut self,
-        wanted: &Wanted,
-        announce: impl FnOnce(&Wanted) -> String,
+        wanted: &TrialRequest,
+        announce: impl FnOnce(&TrialRequest) -> String,
     ) -> Result<Fate, Stop> {
         if let Some(reason) = &self.course.beyond {
             return Ok(Fate::Beyond(reason.clone()));
@@ -128,7 +128,11 @@ impl Flights<'_> {
 
     /// The open run that goes with a closed one, likewise read where it was flown before; `None` where nothing came of the
     /// closed run, a person stopped it, or the server was gone.
-    pub(super) fn pair(&mut self, wanted: &Wanted, closed: &Summary) -> Result<Option<PairedOpen>, Stop> {
+    pub(super) fn pair(
+        &mut self,
+        wanted: &TrialRequest,
+        closed: &Summary,
+    ) -> Result<Option<PairedOpen>, Stop> {
         let workload = at_load(&self.asked.workload, wanted)?;
         let Some(workload) = PairedOpen::workload(&workload, closed) else { return Ok(None) };
         let run = PlannedRun::alone(workload, self.datasets, MORE)?;

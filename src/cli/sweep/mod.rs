@@ -18,7 +18,7 @@ use self::flights::{Course, Flights};
 use self::told::Told;
 use super::flight::Field;
 use super::outcome::{self, Format, Invalid};
-use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, Wanted};
+use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, TrialRequest};
 use crate::generator::Datasets;
 use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
 use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
@@ -134,11 +134,11 @@ fn check(
         LoadAxis::Users { users } => users.last().copied().map(Load::Users),
         LoadAxis::Automatic { .. } => None,
     };
-    let planned = |wanted: &Wanted| {
+    let planned = |wanted: &TrialRequest| {
         at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
     };
     if let Some(load) = highest {
-        planned(&Wanted { load, ..lowest.clone() })?;
+        planned(&TrialRequest { load, ..lowest.clone() })?;
     }
     PlannedRun::alone(planned(&lowest)?, datasets, MORE)
 }
@@ -234,7 +234,7 @@ mod tests {
         let objectives = ["p50 ttft < 5s".parse().unwrap()];
         let mut search = Search::new(plan, &objectives).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
-        search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {
             started_at: jiff::Timestamp::UNIX_EPOCH,
             workload: log.header.workload,

@@ -7,7 +7,7 @@ use super::exit;
 use crate::analysis::{Objective, summarise};
 use crate::cli::formats::Outputs;
 use crate::cli::outcome::{self, Invalid};
-use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, Wanted};
+use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, TrialRequest};
 use crate::record::RunLog;
 use crate::session::{Exit, Printer, Stop, folder};
 
@@ -41,7 +41,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
-        let flown = Wanted {
+        let flown = TrialRequest {
             number: trial.number,
             load: trial.load,
             repeat: 1,
@@ -49,7 +49,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
             window_s: trial.window_s,
             run: trial.run,
         };
-        search.tell(Trial::of(&flown, &summarise(&log, objectives)));
+        search.record(Trial::of(&flown, &summarise(&log, objectives)));
     }
     let swept = Swept {
         started_at: kept.started_at,

@@ -1,7 +1,7 @@
 //! What a sweep says while it is under way.
 
 use crate::analysis::wording::{counted, seconds};
-use crate::experiment::{HighestLoad, Judged, Trial, Wanted};
+use crate::experiment::{HighestLoad, JudgedObjective, Trial, TrialRequest};
 use crate::live::Screen;
 use crate::session::Printer;
 
@@ -20,8 +20,8 @@ impl Told {
     }
 
     /// A run is about to be flown; `answer` is what is known so far. Gives its place in the sweep in words.
-    pub(super) fn begins(self, wanted: &Wanted, answer: Option<&HighestLoad>) -> String {
-        let Wanted { number, load, repeat, window_s, .. } = wanted;
+    pub(super) fn begins(self, wanted: &TrialRequest, answer: Option<&HighestLoad>) -> String {
+        let TrialRequest { number, load, repeat, window_s, .. } = wanted;
         let ends = answer.map(|answer| (answer.passed, answer.failed));
         let so_far = match ends {
             Some((Some(passed), Some(failed))) => format!("; so far {passed} passed, {failed} failed"),
@@ -46,7 +46,7 @@ impl Told {
     }
 
     /// The answer is about to be held. Gives that in words.
-    pub(super) fn sustains(self, wanted: &Wanted) -> String {
+    pub(super) fn sustains(self, wanted: &TrialRequest) -> String {
         let words = format!("holding {} for {}", wanted.load, seconds(wanted.window_s));
         self.words(&words);
         words
@@ -60,7 +60,7 @@ impl Told {
     }
 }
 
-fn in_words(judged: &[Judged]) -> String {
+fn in_words(judged: &[JudgedObjective]) -> String {
     if judged.is_empty() {
         return "done".to_owned();
     }

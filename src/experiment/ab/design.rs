@@ -10,7 +10,7 @@ use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Measure, Share, Summary};
 use crate::units::{count, three_digits};
 
-/// Rounds without being told: with the usual metrics one round can be lost, and differences of 1.4 spreads are found.
+/// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;
 
 /// One of the two.
@@ -28,7 +28,7 @@ impl AbSide {
     /// Both, in their order.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The order in which round number `round`, counted from 1, flies the two: A B, B A, A B, …
+    /// The order in which round number `round`, counted from 1, runs the two: A B, B A, A B, …
     #[must_use]
     pub const fn order(round: u64) -> [Self; 2] {
         if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
@@ -65,7 +65,7 @@ pub struct AbDesign {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rounds} rounds can never tell two sides apart by {tests} metrics: the smallest p-value that they can give is \
-     2^(1 − {rounds}), and Holm's procedure multiplies it by {tests}\nhint: fly at least {} rounds (--rounds), or compare \
+     2^(1 − {rounds}), and Holm's procedure multiplies it by {tests}\nhint: run at least {} rounds (--rounds), or compare \
      fewer metrics (--metric)", fewest_rounds(*.tests)
 )]
 pub struct TooFewRounds {
@@ -97,7 +97,7 @@ impl AbDesign {
         Ok(Self { rounds, margin, metrics: family })
     }
 
-    /// Pairs of runs that are flown.
+    /// Pairs of runs.
     #[must_use]
     pub const fn rounds(&self) -> u64 {
         self.rounds

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::metric::AbPair;
 use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
 use crate::analysis::{Figure, FigureKey, Measure};
@@ -13,14 +12,14 @@ use crate::analysis::{Figure, FigureKey, Measure};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Scale {
+pub enum DifferenceScale {
     /// B ÷ A, on a logarithmic scale: of latencies and flows.
     Ratio,
     /// B − A: of shares, and of figures that are 0 in some run.
     Difference,
 }
 
-impl Scale {
+impl DifferenceScale {
     fn of(self, a: f64, b: f64) -> f64 {
         match self {
             Self::Ratio => libm::log(b / a),
@@ -53,13 +52,25 @@ impl Scale {
     }
 }
 
+/// A metric in one round; a figure that is not known is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AbPair {
+    /// Number of the round, from 1.
+    pub round: u64,
+    /// A's figure.
+    pub a: Option<f64>,
+    /// B's.
+    pub b: Option<f64>,
+}
+
 /// The figures of the rounds that have them on both sides, round by round.
 ///
 /// Requests that were cut off may leave a figure known only within bounds. Then a difference has two ends, and whatever is
 /// said of it must hold for both.
 #[derive(Clone, Debug)]
 pub(super) struct Differences {
-    pub(super) scale: Scale,
+    pub(super) scale: DifferenceScale,
     pub(super) pairs: Vec<AbPair>,
     figures: Vec<(Figure, Figure)>,
 }
@@ -73,14 +84,14 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.subject {
-            FigureKey::Latency(..) | FigureKey::Rate(_) if above_zero => Scale::Ratio,
-            FigureKey::Latency(..) | FigureKey::Rate(_) | FigureKey::Share(_) => Scale::Difference,
+            FigureKey::Latency(..) | FigureKey::Rate(_) if above_zero => DifferenceScale::Ratio,
+            FigureKey::Latency(..) | FigureKey::Rate(_) | FigureKey::Share(_) => DifferenceScale::Difference,
         };
         Self { scale, pairs, figures }
     }
 
     /// The least and the most that the difference of each round can be, on `scale`.
-    fn ends(&self, scale: Scale) -> [Vec<f64>; 2] {
+    fn ends(&self, scale: DifferenceScale) -> [Vec<f64>; 2] {
         let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
         let low = self.figures.iter().map(|&(a, b)| scale.of(most(a), b.at_least()));
         let high = self.figures.iter().map(|&(a, b)| scale.of(a.at_least(), most(b)));
@@ -96,7 +107,7 @@ impl Differences {
     /// The middle of the differences on `scale`, with the interval that a signed-rank test at `level` leaves: of figures
     /// known within bounds the interval of all that they can be, and where one end of the middle is open, the other end.
     /// `None` for too few rounds.
-    pub(super) fn estimate(&self, scale: Scale, level: f64) -> Option<Estimate> {
+    pub(super) fn estimate(&self, scale: DifferenceScale, level: f64) -> Option<Estimate> {
         let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
         let (low, high) = (low?, high?);
         let value = match (low.value.is_finite(), high.value.is_finite()) {

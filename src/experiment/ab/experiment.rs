@@ -1,10 +1,10 @@
 //! An A/B test as an experiment: rounds of two runs, whose order alternates.
 
 use super::design::{AbDesign, AbSide};
-use super::outcome::{AbTest, NotRounds};
-use super::rounds::{AbRound, InvalidRuns};
+use super::outcome::AbTest;
+use super::rounds::{AbRound, InvalidRuns, NotRounds};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
+use crate::experiment::driver::{Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft};
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]
@@ -68,14 +68,14 @@ impl Experiment for AbExperiment {
     type Part = AbRun;
     type Result = Result<AbTest, NotRounds>;
 
-    fn next(&self) -> Step<AbRun> {
+    fn next(&self) -> NextStep<AbRun> {
         let (round, of) = (self.round, self.design.rounds());
         if self.interrupted || round > of {
-            return Step::Done;
+            return NextStep::Done;
         }
         let order = AbSide::order(round);
         let side = if self.first_run.is_none() { order[0] } else { order[1] };
-        Step::Run(RunRequest {
+        NextStep::Run(RunRequest {
             name: Self::folder(round, side),
             // Both sides of a round send the same texts.
             number: round,

@@ -8,7 +8,7 @@ use crate::analysis::Measure;
 use crate::analysis::statistics::holm;
 
 /// Metrics that are compared over the same rounds.
-pub(super) struct Family<'a> {
+pub(super) struct MetricFamily<'a> {
     pub(super) measures: &'a [Measure],
     /// The difference that does not matter, as a share.
     pub(super) margin: f64,
@@ -16,7 +16,7 @@ pub(super) struct Family<'a> {
     pub(super) tests: u64,
 }
 
-impl Family<'_> {
+impl MetricFamily<'_> {
     /// The metrics that some round has, without a verdict; `rounds` are those that count for each.
     pub(super) fn compared<'r>(&self, rounds: impl Fn(&Measure) -> &'r [AbRound<'r>]) -> Vec<AbMetric> {
         // What so many rounds can tell is drawn once.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::differences::{Differences, Scale};
+use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
 use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
@@ -25,7 +25,7 @@ pub struct AbMetric {
     /// Whether less of it is better.
     pub less_is_better: bool,
     /// How the two runs of a round are held against each other, which the test goes by.
-    pub scale: Scale,
+    pub scale: DifferenceScale,
     /// Rounds in which both runs count and have it.
     pub rounds: u64,
     /// Its figures, round by round.
@@ -57,7 +57,7 @@ pub struct AbMetric {
     pub p: Option<f64>,
     /// The same by Holm's procedure over all metrics that decide; absent for a metric that does not.
     pub adjusted_p: Option<f64>,
-    /// What comes of it; absent for a metric that does not decide, and before all rounds were flown.
+    /// What comes of it; absent for a metric that does not decide, and before all rounds ran.
     pub verdict: Option<AbVerdict>,
 }
 
@@ -74,18 +74,6 @@ pub enum AbUnit {
     Share,
 }
 
-/// A metric in one round; a figure that is not known is absent.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct AbPair {
-    /// Number of the round, from 1.
-    pub round: u64,
-    /// A's figure.
-    pub a: Option<f64>,
-    /// B's.
-    pub b: Option<f64>,
-}
-
 /// A figure with its interval; an end is absent where nothing bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -100,7 +88,7 @@ pub struct AbEstimate {
 
 impl AbEstimate {
     /// `estimate` as people read the scale; `None` where nothing bounds it.
-    fn on(scale: Scale, estimate: Estimate) -> Option<Self> {
+    fn on(scale: DifferenceScale, estimate: Estimate) -> Option<Self> {
         let known = |shift: f64| shift.is_finite().then(|| scale.place(shift));
         Some(Self { value: known(estimate.value)?, low: known(estimate.low), high: known(estimate.high) })
     }
@@ -128,8 +116,8 @@ impl AbMetric {
             figures: pairs.clone(),
             a,
             b: median(pairs.iter().map(|pair| pair.b)),
-            difference: estimate(Scale::Difference, LEVEL),
-            ratio: (scale == Scale::Ratio).then(|| estimate(scale, LEVEL)).flatten(),
+            difference: estimate(DifferenceScale::Difference, LEVEL),
+            ratio: (scale == DifferenceScale::Ratio).then(|| estimate(scale, LEVEL)).flatten(),
             bootstrap: resampled.and_then(|found| AbEstimate::on(scale, found)),
             equivalence: estimate(scale, 2.0 * LEVEL),
             margin,
@@ -167,8 +155,8 @@ impl AbMetric {
     #[must_use]
     pub fn change(&self) -> Option<f64> {
         match self.scale {
-            Scale::Ratio => self.ratio.map(|ratio| ratio.value - 1.0),
-            Scale::Difference => self.difference.map(|difference| difference.value),
+            DifferenceScale::Ratio => self.ratio.map(|ratio| ratio.value - 1.0),
+            DifferenceScale::Difference => self.difference.map(|difference| difference.value),
         }
     }
 
@@ -196,10 +184,12 @@ impl AbMetric {
     #[must_use]
     pub fn length_in_words(&self, length: f64) -> String {
         match (self.scale, self.unit) {
-            (Scale::Ratio, _) => percent(length),
-            (Scale::Difference, AbUnit::Share) => format!("{} points", three_digits(length * 100.0)),
-            (Scale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
-            (Scale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
+            (DifferenceScale::Ratio, _) => percent(length),
+            (DifferenceScale::Difference, AbUnit::Share) => {
+                format!("{} points", three_digits(length * 100.0))
+            }
+            (DifferenceScale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
+            (DifferenceScale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
         }
     }
 }
@@ -215,11 +205,13 @@ impl AbUnit {
 }
 
 /// The difference that does not matter, on the scale's own unit, where `margin` is the one asked for and `a` A's figure.
-fn margin_of(subject: FigureKey, scale: Scale, margin: f64, a: Option<f64>) -> f64 {
+fn margin_of(subject: FigureKey, scale: DifferenceScale, margin: f64, a: Option<f64>) -> f64 {
     match (subject, scale) {
         (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), _) => FAILURE_MARGIN,
-        (FigureKey::Share(_), _) | (_, Scale::Ratio) => margin,
-        (FigureKey::Latency(..) | FigureKey::Rate(_), Scale::Difference) => margin * a.unwrap_or(0.0),
+        (FigureKey::Share(_), _) | (_, DifferenceScale::Ratio) => margin,
+        (FigureKey::Latency(..) | FigureKey::Rate(_), DifferenceScale::Difference) => {
+            margin * a.unwrap_or(0.0)
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! most once in twenty times.
 //!
 //! - **The unit is the run.** Requests of one run depend on one another, because a queue remembers; rounds do not. In a
-//!   round both sides fly the same plan with the same texts, so that what the plan happens to be cancels out of the ratio
+//!   round both sides execute the same plan with the same texts, so that what the plan happens to be cancels out of the ratio
 //!   of the two runs. Rounds alternate, A B, B A, A B …, so that a machine that warms up or slows down over the day
 //!   treats both alike.
 //! - **The test** is Wilcoxon's exact signed-rank test over the rounds' log ratios (of shares: differences), Holm's
@@ -17,7 +17,7 @@
 //!   inside it (Schuirmann, *J. Pharmacokin. Biopharm.* 15, 1987). That no difference was found never makes two sides
 //!   equivalent.
 //! - **The number of rounds is fixed before the first.** Who stops when the difference looks large finds one where there
-//!   is none; rounds that were not all flown therefore get no verdict.
+//!   is none; an experiment that stops early therefore gets no verdict.
 
 mod design;
 mod differences;
@@ -33,11 +33,11 @@ mod tests;
 mod verdict;
 
 pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};
-pub use differences::Scale;
+pub use differences::{AbPair, DifferenceScale};
 pub use experiment::{AbExperiment, AbRun};
-pub use metric::{AbEstimate, AbMetric, AbPair, AbUnit};
-pub use outcome::{AbClass, AbTest, NotRounds};
+pub use metric::{AbEstimate, AbMetric, AbUnit};
+pub use outcome::{AbClass, AbTest};
 pub use power::{Power, fewest_rounds};
-pub use rounds::{AbRound, FlownRound, FlownSide, InvalidRuns};
+pub use rounds::{AbRound, CompletedRound, CompletedSide, InvalidRuns, NotRounds};
 pub use sides::{AbSides, Unlike};
 pub use verdict::{AbOverall, AbVerdict};

@@ -2,11 +2,11 @@
 
 use serde::Serialize;
 
-use super::design::{AbDesign, AbSide};
-use super::family::{Family, judge};
+use super::design::AbDesign;
+use super::family::{MetricFamily, judge};
 use super::metric::{AbMetric, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, fewest_rounds};
-use super::rounds::{AbRound, FlownRound, InvalidRuns, failed_share, fails_more};
+use super::rounds::{AbRound, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more};
 use super::sides::{AbSides, stayed};
 use super::verdict::{AbOverall, AbVerdict};
 use crate::analysis::wording::{counted, percent};
@@ -45,8 +45,8 @@ pub struct AbTest {
     pub detectable_spreads: Option<f64>,
     /// Who answered.
     pub sides: AbSides,
-    /// The rounds that both sides flew.
-    pub rounds: Vec<FlownRound>,
+    /// The rounds that both sides completed.
+    pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
     pub metrics: Vec<AbMetric>,
     /// Other metrics, without a verdict: who looks at many finds some that differ.
@@ -67,39 +67,6 @@ pub struct AbClass {
     pub metrics: Vec<AbMetric>,
 }
 
-/// Runs that are no rounds of one experiment.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRounds {
-    /// No round has both its runs.
-    #[error("no round has been flown on both sides")]
-    Nothing,
-    /// The two runs of a round flew different plans.
-    #[error("the two runs of round {round} did not fly the same plan")]
-    OtherPlans {
-        /// Its number.
-        round: u64,
-    },
-    /// A side was not one server throughout.
-    #[error(
-        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
-         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
-    )]
-    ServerChanged {
-        /// Whose server it was.
-        side: AbSide,
-        /// What changed.
-        what: String,
-        /// Number of the first round.
-        first: u64,
-        /// What it was then.
-        before: String,
-        /// Number of the first round in which it was something else.
-        round: u64,
-        /// What it was in that.
-        now: String,
-    },
-}
-
 impl AbTest {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
@@ -108,7 +75,7 @@ impl AbTest {
     ///
     /// # Errors
     ///
-    /// When there is no round, the two runs of one flew different plans, or a side did not stay one server.
+    /// When there is no round, the two runs of one executed different plans, or a side did not stay one server.
     pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
         let first = rounds.first().ok_or(NotRounds::Nothing)?;
         if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
@@ -118,17 +85,17 @@ impl AbTest {
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
         let failing: Vec<_> =
             rounds.iter().copied().filter(|round| round.counts_for_failures(invalid)).collect();
-        let judged = Judged {
+        let judged = JudgedRounds {
             design,
             counting: &counting,
             failing: &failing,
             finished: rounds.len() as u64 >= design.rounds(),
         };
         let metrics = judged.family(design.metrics());
-        let flown: Vec<_> = rounds.iter().map(|round| round.flown(invalid)).collect();
+        let completed: Vec<_> = rounds.iter().map(|round| round.completed(invalid)).collect();
         let classes = judged.classes(&first.a.run.classes);
-        let failures = failed_share(flown.iter().map(|round| &round.a))
-            .zip(failed_share(flown.iter().map(|round| &round.b)))
+        let failures = failed_share(completed.iter().map(|round| &round.a))
+            .zip(failed_share(completed.iter().map(|round| &round.b)))
             .filter(|(a, b)| b - a > FAILURE_MARGIN);
         let verdict = judged.overall(&metrics, failures.is_some());
         let mut test = Self {
@@ -146,14 +113,14 @@ impl AbTest {
             margin: design.margin(),
             detectable_spreads: design.power().detectable(),
             sides: AbSides::of(first),
-            rounds: flown,
+            rounds: completed,
             explored: judged.explored(),
             metrics,
             classes,
         };
         test.sentence = test.verdict_in_words();
         test.notes = test.reservations(failures);
-        test.notes.extend(judged.classes_untold(&first.a.run.classes));
+        test.notes.extend(judged.classes_unresolved(&first.a.run.classes));
         Ok(test)
     }
 
@@ -222,7 +189,7 @@ impl AbTest {
                 left_out.join(", ")
             ));
         }
-        let invalid = |round: &&FlownRound| round.counted && !(round.a.valid && round.b.valid);
+        let invalid = |round: &&CompletedRound| round.counted && !(round.a.valid && round.b.valid);
         let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
         if counted_anyway > 0 {
             let rounds = counted(counted_anyway, "round");
@@ -245,15 +212,15 @@ impl AbTest {
 }
 
 /// The rounds that count, and what they are judged by.
-struct Judged<'a> {
+struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
     failing: &'a [AbRound<'a>],
-    /// Whether all rounds that were decided on have been flown.
+    /// Whether all planned rounds ran.
     finished: bool,
 }
 
-impl Judged<'_> {
+impl JudgedRounds<'_> {
     fn fewest(&self) -> u64 {
         fewest_rounds(self.design.metrics().len() as u64)
     }
@@ -261,7 +228,8 @@ impl Judged<'_> {
     /// The metrics of one family, with verdicts where there are to be any.
     fn family(&self, measures: &[Measure]) -> Vec<AbMetric> {
         let (margin, tests) = (self.design.margin(), measures.len() as u64);
-        let mut metrics = Family { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
+        let mut metrics =
+            MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
         if self.finished {
             judge(&mut metrics);
         }
@@ -284,7 +252,7 @@ impl Judged<'_> {
                 !metrics.iter().any(|known| known.subject == measure.subject && known.scope.is_none())
             })
             .collect();
-        let family = Family { measures: &measures, margin: self.design.margin(), tests: 1 };
+        let family = MetricFamily { measures: &measures, margin: self.design.margin(), tests: 1 };
         let mut explored = family.compared(|measure| self.rounds_of(measure));
         explored.retain(|metric| metric.rounds > 0);
         explored
@@ -305,7 +273,7 @@ impl Judged<'_> {
     }
 
     /// That the rounds are too few for a class alone to come out better or worse, where they are.
-    fn classes_untold(&self, classes: &[String]) -> Option<String> {
+    fn classes_unresolved(&self, classes: &[String]) -> Option<String> {
         let tests = self.design.tests_of(classes);
         let (fewest, counted) = (fewest_rounds(tests), self.counting.len() as u64);
         (tests > 0 && self.finished && counted < fewest).then(|| {

@@ -9,9 +9,9 @@ pub(super) const LEVEL: f64 = 0.05;
 pub(super) const POWER: f64 = 0.8;
 /// Experiments that are drawn: what comes of them is known to about 2 %.
 const DRAWN: usize = 2_000;
-/// More rounds than this are told by the normal limit, which is then within 5 %.
+/// Beyond this many rounds the normal limit is used, which is then within 5 %.
 const MOST_DRAWN: u64 = 40;
-/// More rounds than this nobody flies.
+/// More rounds than this are never suggested.
 const MOST_ROUNDS: f64 = 10_000.0;
 
 /// What so many rounds tell of so many metrics, by the first step of Holm's procedure: the smallest p-value is multiplied by

@@ -27,22 +27,22 @@ pub struct AbRound<'a> {
     pub b: &'a Summary,
 }
 
-/// A round as it was flown.
+/// A completed round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FlownRound {
+pub struct CompletedRound {
     /// Its number, from 1.
     pub number: u64,
-    /// Which side flew first.
+    /// Which side ran first.
     pub order: [AbSide; 2],
-    /// Seed of the plan that both flew.
+    /// Seed of the plan that both executed.
     pub seed: u64,
     /// SHA-256 of it.
     pub plan_hash: String,
     /// A's run.
-    pub a: FlownSide,
+    pub a: CompletedSide,
     /// B's run.
-    pub b: FlownSide,
+    pub b: CompletedSide,
     /// Whether its figures count.
     pub counted: bool,
     /// Why not: a sentence for each reason; empty where they do.
@@ -52,7 +52,7 @@ pub struct FlownRound {
 /// The run of one side in a round.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct FlownSide {
+pub struct CompletedSide {
     /// Wall-clock time of its zero.
     pub started_at: jiff::Timestamp,
     /// Whether its own figures can be trusted.
@@ -63,6 +63,39 @@ pub struct FlownSide {
     pub completed: u64,
     /// Those that failed.
     pub failed: u64,
+}
+
+/// Runs that are no rounds of one experiment.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRounds {
+    /// No round has both its runs.
+    #[error("no round has run on both sides")]
+    Nothing,
+    /// The two runs of a round executed different plans.
+    #[error("the two runs of round {round} did not execute the same plan")]
+    OtherPlans {
+        /// Its number.
+        round: u64,
+    },
+    /// A side was not one server throughout.
+    #[error(
+        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
+         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
+    )]
+    ServerChanged {
+        /// Whose server it was.
+        side: AbSide,
+        /// What changed.
+        what: String,
+        /// Number of the first round.
+        first: u64,
+        /// What it was then.
+        before: String,
+        /// Number of the first round in which it was something else.
+        round: u64,
+        /// What it was in that.
+        now: String,
+    },
 }
 
 impl AbRound<'_> {
@@ -89,8 +122,8 @@ impl AbRound<'_> {
         })
     }
 
-    /// What is told of it.
-    pub(super) fn flown(&self, invalid: InvalidRuns) -> FlownRound {
+    /// Its runs, and whether they count.
+    pub(super) fn completed(&self, invalid: InvalidRuns) -> CompletedRound {
         let counted = self.counts(invalid);
         let why = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted).flat_map(
             |(side, run)| {
@@ -98,20 +131,20 @@ impl AbRound<'_> {
                 reasons.map(move |reason| format!("{side}: {}", reason.sentence))
             },
         );
-        FlownRound {
+        CompletedRound {
             number: self.number,
             order: AbSide::order(self.number),
             seed: self.a.run.seed,
             plan_hash: self.a.run.plan_hash.clone(),
-            a: FlownSide::of(self.a),
-            b: FlownSide::of(self.b),
+            a: CompletedSide::of(self.a),
+            b: CompletedSide::of(self.b),
             counted,
             left_out: why.collect(),
         }
     }
 }
 
-impl FlownSide {
+impl CompletedSide {
     fn of(run: &Summary) -> Self {
         Self {
             started_at: run.run.started_at,
@@ -124,7 +157,7 @@ impl FlownSide {
 }
 
 /// The share of requests that failed over all rounds of one side.
-pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a FlownSide>) -> Option<f64> {
+pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -> Option<f64> {
     let (failed, planned) =
         sides.fold((0, 0), |(failed, planned), side| (failed + side.failed, planned + side.planned));
     (planned > 0).then(|| failed as f64 / planned as f64)

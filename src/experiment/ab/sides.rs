@@ -3,13 +3,12 @@
 use serde::Serialize;
 
 use super::design::AbSide;
-use super::outcome::NotRounds;
-use super::rounds::AbRound;
+use super::rounds::{AbRound, NotRounds};
 use crate::analysis::Summary;
 use crate::record::{DeploymentFacts, EngineFacts};
 
-/// What stands for a fact that nobody told.
-const NOT_TOLD: &str = "not told";
+/// Stands for a fact that no side reports.
+const NOT_REPORTED: &str = "not reported";
 
 /// Who answered on either side, as the first round found it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,13 +51,13 @@ impl AbSides {
 }
 
 /// Looks whether each side was one server throughout, as far as servers tell: one that was updated, or given another model
-/// between two rounds, is not the one that is asked about. What is not told on either occasion proves nothing.
+/// between two rounds, is not the one that is asked about. What is not reported on either occasion proves nothing.
 pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
     let Some((first, later)) = rounds.split_first() else { return Ok(()) };
     for round in later {
         for (side, before, now) in [(AbSide::A, first.a, round.a), (AbSide::B, first.b, round.b)] {
             let changes = unlike(before, now).into_iter();
-            let mut sure = changes.filter(|change| change.a != NOT_TOLD && change.b != NOT_TOLD);
+            let mut sure = changes.filter(|change| change.a != NOT_REPORTED && change.b != NOT_REPORTED);
             if let Some(Unlike { what, a: before, b: now }) = sure.next() {
                 let (first, round) = (first.number, round.number);
                 return Err(NotRounds::ServerChanged { side, what, first, before, round, now });
@@ -69,11 +68,11 @@ pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
 }
 
 fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
-    let told = |run: &Summary| {
+    let facts = |run: &Summary| {
         let (engine, serves) = (&run.run.engine, &run.run.deployment);
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_TOLD.to_owned());
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| NOT_REPORTED.to_owned());
         let number = |number: Option<u64>| number.map(|number| number.to_string());
-        let mut told = vec![
+        let mut facts = vec![
             ("engine", engine.engine.clone()),
             ("server version", text(&engine.server_version)),
             ("model", engine.model.clone()),
@@ -85,11 +84,11 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
             ("precision", text(&serves.precision)),
         ];
         if !engine.modelled.is_empty() {
-            told.push(("modelled", serde_json::Value::Object(engine.modelled.clone()).to_string()));
+            facts.push(("modelled", serde_json::Value::Object(engine.modelled.clone()).to_string()));
         }
-        told
+        facts
     };
-    let mut unlike: Vec<_> = (told(a).into_iter().zip(told(b)))
+    let mut unlike: Vec<_> = (facts(a).into_iter().zip(facts(b)))
         .filter(|((_, a), (_, b))| a != b)
         .map(|((what, a), (_, b))| Unlike { what: what.to_owned(), a, b })
         .collect();
@@ -97,7 +96,7 @@ fn unlike(a: &Summary, b: &Summary) -> Vec<Unlike> {
     let names = a.keys().chain(b.keys().filter(|name| !a.contains_key(*name)));
     unlike.extend(names.filter(|name| a.get(*name) != b.get(*name)).map(|name| {
         let of = |labels: &std::collections::BTreeMap<String, String>| {
-            labels.get(name).cloned().unwrap_or_else(|| NOT_TOLD.to_owned())
+            labels.get(name).cloned().unwrap_or_else(|| NOT_REPORTED.to_owned())
         };
         Unlike { what: name.clone(), a: of(a), b: of(b) }
     }));

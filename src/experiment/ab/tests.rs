@@ -80,15 +80,16 @@ fn a_difference_in_every_round_decides() {
 
 /// Three metrics and the error rate of two classes are eight tests: 2 · 2⁻⁸ times eight is over 5 %.
 #[test]
-fn too_few_rounds_for_a_class_alone_are_told() {
+fn too_few_rounds_for_a_class_alone_are_reported() {
     let runs: Vec<_> = (1..=8).map(|round| (round, summary(1, 100, 0), summary(round, 79, 0))).collect();
     let rounds: Vec<_> = runs.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
     let metrics = ["p50 ttft", "p95 ttft", "p50 tpot"].map(|metric| metric.parse().unwrap());
     let design = AbDesign::new(8, metrics.into(), 0.05).unwrap();
     let test = AbTest::of(&design, &rounds, InvalidRuns::LeftOut).unwrap();
     assert_eq!((test.verdict, test.classes[0].verdict), (AbOverall::Better, AbOverall::Inconclusive));
-    let told = "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
-    assert_eq!(test.notes, [told]);
+    let found =
+        "no class alone could come out better or worse: 8 tests of classes take 9 rounds, and 8 count";
+    assert_eq!(test.notes, [found]);
 }
 
 #[test]
@@ -170,7 +171,7 @@ fn what_is_known_within_bounds_decides_where_all_that_it_can_be_agrees() {
 }
 
 #[test]
-fn what_are_no_rounds_is_refused_and_what_differs_is_told() {
+fn what_are_no_rounds_is_refused_and_what_differs_is_reported() {
     assert_eq!(AbTest::of(&design(8), &[], InvalidRuns::LeftOut), Err(NotRounds::Nothing));
     let (a, mut b) = (summary(1, 100, 0), summary(1, 100, 0));
     b.run.engine.model = "another".to_owned();
@@ -182,7 +183,7 @@ fn what_are_no_rounds_is_refused_and_what_differs_is_told() {
     b.run.plan_hash = "other".to_owned();
     let round = [AbRound { number: 3, a: &a, b: &b }];
     let refused = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
-    assert_eq!(refused, "the two runs of round 3 did not fly the same plan");
+    assert_eq!(refused, "the two runs of round 3 did not run the same plan");
 }
 
 #[test]

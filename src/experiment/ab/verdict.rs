@@ -47,7 +47,7 @@ pub enum AbOverall {
     Inconclusive,
     /// Too few rounds have figures that can be trusted.
     Invalid,
-    /// Not all rounds were flown: a verdict now would be one that chance chose the moment for.
+    /// Not all rounds ran: stopping early inflates false positives.
     Unfinished,
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// What is asked of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Contract {
+pub struct CapacityTarget {
     /// Requests per second of all instances together.
     pub target_per_s: f64,
     /// Share of each instance's highest rate that stays free, 0 to 1.
@@ -16,7 +16,7 @@ pub struct Contract {
     pub max_gpus: Option<u64>,
 }
 
-impl Contract {
+impl CapacityTarget {
     /// The rate that has to fit, headroom included, requests per second.
     #[must_use]
     pub fn with_headroom(&self) -> f64 {

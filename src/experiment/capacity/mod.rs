@@ -2,11 +2,13 @@
 //! contract.
 
 mod contract;
+mod instance;
 mod offer;
 mod queueing;
 mod settled;
 
-pub use contract::Contract;
-pub use offer::{Basis, Candidate, NoOffer, Offer};
+pub use contract::CapacityTarget;
+pub use instance::Basis;
+pub use offer::{Candidate, NoOffer, Offer};
 pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};
-pub use settled::{Capacity, Compared};
+pub use settled::{CapacityPlan, ComparedBy};

@@ -2,9 +2,11 @@
 
 use serde::Serialize;
 
-use super::{Contract, ModelledInstance, NoQueue, Queueing};
+use super::contract::CapacityTarget;
+use super::instance::{Basis, slo_share, tokens_per_request};
+use super::queueing::{ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
-use crate::experiment::{Load, LoadAxis, StopReason, Sweep, SweepPoint};
+use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
 use crate::units::three_digits;
 
 /// A sweep that may make an offer.
@@ -56,54 +58,6 @@ pub struct Offer {
     pub notes: Vec<String>,
 }
 
-/// The highest rate of one instance, requests per second, by the figure that it is.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Basis {
-    /// The lower end of the 95 % interval of the highest rate.
-    IntervalLow {
-        /// It.
-        rate_per_s: f64,
-    },
-    /// The largest rate that passed: runs were too few for an interval.
-    Passed {
-        /// It.
-        rate_per_s: f64,
-    },
-}
-
-impl Basis {
-    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those of
-    /// arrivals, of which a conversation has a request each turn.
-    fn of(sweep: &Sweep) -> Option<Self> {
-        let answer = sweep.answer.as_ref()?;
-        let Some(Load::Rate(passed)) = answer.passed else { return None };
-        let turns = sweep.workload.mean_turns();
-        Some(match answer.interval_low {
-            Some(low) => Self::IntervalLow { rate_per_s: low * turns },
-            None => Self::Passed { rate_per_s: passed * turns },
-        })
-    }
-
-    /// Requests per second.
-    #[must_use]
-    pub const fn per_s(self) -> f64 {
-        match self {
-            Self::IntervalLow { rate_per_s } | Self::Passed { rate_per_s } => rate_per_s,
-        }
-    }
-
-    /// What it is, as a person says it.
-    #[must_use]
-    pub const fn in_words(self) -> &'static str {
-        match self {
-            Self::IntervalLow { .. } => "the lower end of its 95 % interval",
-            Self::Passed { .. } => "the largest rate that passed",
-        }
-    }
-}
-
 /// A sweep that can make no offer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoOffer {
@@ -126,7 +80,7 @@ impl Offer {
     /// # Errors
     ///
     /// When its loads are no rates, or accelerators have a price and nobody said how many an instance has.
-    pub fn of(candidate: &Candidate<'_>, contract: &Contract) -> Result<Self, NoOffer> {
+    pub fn of(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
             return Err(NoOffer::Users(name.to_owned()));
@@ -139,18 +93,18 @@ impl Offer {
 
     /// The same with as many instances as `queueing` says, or as it was asked about.
     #[must_use]
-    pub fn by_queues(candidate: &Candidate<'_>, contract: &Contract, queueing: Queueing) -> Self {
+    pub fn by_queues(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Queueing) -> Self {
         Self::counted(candidate, contract, Some(queueing))
     }
 
-    /// The same, told why the queues that were asked about are not modelled.
+    /// The same, with why the queues are not modelled.
     #[must_use]
     pub fn without_queues(mut self, why: &NoQueue) -> Self {
         self.notes.insert(0, why.to_string());
         self
     }
 
-    fn counted(candidate: &Candidate<'_>, contract: &Contract, queueing: Option<Queueing>) -> Self {
+    fn counted(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Option<Queueing>) -> Self {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         let gpus_each = contract.gpus_per_instance.or(sweep.deployment.gpus);
         let per_instance = Basis::of(sweep);
@@ -197,7 +151,7 @@ fn why_not(
     sweep: &Sweep,
     basis: Option<Basis>,
     gpus: Option<u64>,
-    contract: &Contract,
+    contract: &CapacityTarget,
     queueing: Option<&Queueing>,
 ) -> Vec<String> {
     let mut reasons = Vec::new();
@@ -230,7 +184,7 @@ fn why_not(
 
 fn notes(
     sweep: &Sweep,
-    contract: &Contract,
+    contract: &CapacityTarget,
     gpus_each: Option<u32>,
     queueing: Option<&Queueing>,
 ) -> Vec<String> {
@@ -281,23 +235,6 @@ fn notes(
         notes.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
     }
     notes
-}
-
-/// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
-pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
-    let ratio = |point: &SweepPoint| {
-        let tokens = point.figures.output_tokens_per_s.as_ref()?.mean?;
-        let requests = point.figures.completed_requests_per_s.as_ref()?.mean?;
-        (requests > 0.0).then(|| tokens / requests)
-    };
-    let settled = sweep.points.iter().filter(|point| !point.class.fails());
-    settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
-}
-
-/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the sweep.
-fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
-    let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
-    at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)
 }
 
 /// What an offer is, in a line.

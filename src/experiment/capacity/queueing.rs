@@ -6,12 +6,15 @@ use std::cmp::Ordering;
 
 use serde::Serialize;
 
-use self::model::{Instance, Model};
-use super::{Basis, Contract};
+pub use self::model::NoQueue;
+use super::contract::CapacityTarget;
+use super::instance::Basis;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
-use crate::experiment::{EngineFit, Grade, Sweep};
+use crate::experiment::engine_fit::{EngineFit, Grade};
+use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};
+use model::{InstanceModel, Model};
 
 /// What the queues of several instances do behind a router that sends each request to the one with the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -66,59 +69,6 @@ pub enum Replicas {
     Exactly(u64),
 }
 
-/// A sweep whose queues cannot be modelled.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoQueue {
-    /// Its prompts or arrivals come from a file.
-    #[error(
-        "the queues cannot be modelled: the requests of `{0}` come from a dataset or a trace\nhint: leave --replicas out"
-    )]
-    Taken(String),
-    /// The pace of tokens decides, and no engine could be fitted that has it.
-    #[error(
-        "the queues are not modelled, for `{objective}` decides, which takes an engine fitted to the runs of the sweep: \
-         {why}; instances are by division alone"
-    )]
-    Unfitted {
-        /// The objective.
-        objective: String,
-        /// Why not.
-        why: String,
-    },
-    /// There is no time to serve by.
-    #[error(
-        "the queues cannot be modelled: no load was measured that was neither saturated nor invalid\nhint: leave --replicas out"
-    )]
-    NoPoint,
-    /// No number of places does what was measured.
-    #[error(
-        "the queues cannot be modelled: no number of places of the pace that was measured meets the objectives at {0}/s\n\
-         hint: leave --replicas out"
-    )]
-    Unlike(String),
-    /// Many more of them do not meet the objectives either.
-    #[error(
-        "by their queues {0} instances do not meet the objectives, twice as many as division says\nhint: ask for a lower rate"
-    )]
-    TooMany(u64),
-    /// One run of the model would take too long.
-    #[error(
-        "the queues cannot be modelled: a run that tells whether {instances} keep up at {rate}/s has {tokens} answer tokens\n\
-         hint: ask about a share of the target, such as a tenth of it with a tenth of the replicas, or leave --replicas out"
-    )]
-    TooLong {
-        /// How many instances, in words.
-        instances: String,
-        /// Requests per second.
-        rate: String,
-        /// Answer tokens of a run.
-        tokens: String,
-    },
-    /// The workload cannot be had at a rate.
-    #[error("the queues cannot be modelled: {0}")]
-    Workload(String),
-}
-
 impl Queueing {
     /// For `contract`, of `sweep`, one instance of which carries `basis` within `objectives`, those of the sweep; of `asked`
     /// instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit` is to bring
@@ -130,7 +80,7 @@ impl Queueing {
     pub fn of(
         sweep: &Sweep,
         basis: Basis,
-        contract: &Contract,
+        contract: &CapacityTarget,
         objectives: &[Objective],
         asked: Replicas,
         fit: impl FnOnce() -> Result<EngineFit, String>,
@@ -148,8 +98,8 @@ impl Queueing {
             })?),
         };
         let instance = match &fitted {
-            None => Instance::Places(model.places_for(highest)?),
-            Some(fit) => Instance::Fitted(fit),
+            None => InstanceModel::Places(model.places_for(highest)?),
+            Some(fit) => InstanceModel::Fitted(fit),
         };
         let (rate, by_division) = (contract.with_headroom() / turns, contract.instances(basis.per_s()));
         let meets = |instances: u64| model.meets(instance, instances, rate);
@@ -160,12 +110,12 @@ impl Queueing {
         let met = asked == Replicas::Fewest || meets(instances)?;
         let sentence = sentence(contract, by_division, instances, asked, met, instance.why_fewer());
         let modelled = match instance {
-            Instance::Places(places) => ModelledInstance::Places {
+            InstanceModel::Places(places) => ModelledInstance::Places {
                 places: places as u64,
                 ttft_ms: model.pace.ttft_s * 1e3,
                 tpot_ms: model.pace.tpot_s * 1e3,
             },
-            Instance::Fitted(fit) => ModelledInstance::Engine {
+            InstanceModel::Fitted(fit) => ModelledInstance::Engine {
                 engine_fit: Box::new(fit.clone()),
                 alone_meets: model.meets(instance, 1, highest)?,
             },
@@ -209,7 +159,7 @@ fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Res
 }
 
 fn sentence(
-    contract: &Contract,
+    contract: &CapacityTarget,
     by_division: u64,
     instances: u64,
     asked: Replicas,

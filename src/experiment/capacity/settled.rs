@@ -2,21 +2,22 @@
 
 use serde::Serialize;
 
-use super::{Contract, Offer};
+use super::contract::CapacityTarget;
+use super::offer::Offer;
 use crate::units::three_digits;
 
 /// What was offered for a contract; `skyline capacity --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Capacity {
-    /// Version of this format: [`Capacity::SCHEMA`].
+pub struct CapacityPlan {
+    /// Version of this format: [`CapacityPlan::SCHEMA`].
     pub schema: u32,
     /// What was asked.
-    pub contract: Contract,
+    pub contract: CapacityTarget,
     /// The offers, as they came.
     pub offers: Vec<Offer>,
     /// What those that keep the contract are compared by; absent where none keeps it, or nothing is known of all of them.
-    pub compared_by: Option<Compared>,
+    pub compared_by: Option<ComparedBy>,
     /// The place, from 0, of the least by that of those that keep the contract; absent likewise.
     pub cheapest: Option<usize>,
     /// The same for a person.
@@ -27,7 +28,7 @@ pub struct Capacity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Compared {
+pub enum ComparedBy {
     /// What an hour costs.
     Price,
     /// How many accelerators there are, whatever they cost.
@@ -36,7 +37,7 @@ pub enum Compared {
     Instances,
 }
 
-impl Compared {
+impl ComparedBy {
     /// What is known of all of them.
     fn of(offers: &[&Offer]) -> Option<Self> {
         let all = |known: fn(&Offer) -> bool| offers.iter().all(|offer| known(offer));
@@ -70,15 +71,15 @@ impl Compared {
     }
 }
 
-impl Capacity {
+impl CapacityPlan {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
     /// Of these offers.
     #[must_use]
-    pub fn of(contract: Contract, offers: Vec<Offer>) -> Self {
+    pub fn of(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
         let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
-        let compared_by = Compared::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
+        let compared_by = ComparedBy::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
         let least = compared_by.and_then(|by| {
             keeping.iter().min_by(|a, b| by.read(a.1).total_cmp(&by.read(b.1))).map(|least| (by, *least))
         });
@@ -89,15 +90,15 @@ impl Capacity {
             Some((_, (_, offer))) if offers.len() == 1 => {
                 format!("{asked} within the objectives takes {offer}")
             }
-            Some((Compared::Price, (_, offer))) => {
+            Some((ComparedBy::Price, (_, offer))) => {
                 format!("{asked} within the objectives is cheapest with {offer}")
             }
-            Some((Compared::Gpus, (_, offer))) => {
+            Some((ComparedBy::Gpus, (_, offer))) => {
                 format!(
                     "{asked} within the objectives takes the fewest GPUs, which nobody priced, with {offer}"
                 )
             }
-            Some((Compared::Instances, (_, offer))) => format!(
+            Some((ComparedBy::Instances, (_, offer))) => format!(
                 "{asked} within the objectives takes the fewest instances, whose GPUs nobody counted, with {offer}"
             ),
             None if !keeping.is_empty() => format!(

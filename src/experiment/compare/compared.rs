@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Pairing, Row};
-use super::side::{Side, SideDescription, Unit};
-use super::trend::Trend;
-use crate::experiment::{Symptom, warm_like_cold};
+use super::row::{ComparedRow, Pairing};
+use super::side::{ComparedSide, SideDescription, SideUnit};
+use super::trend::RunTrend;
+use crate::experiment::diagnosis::{Symptom, warm_like_cold};
 
 /// Runs held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,27 +19,27 @@ pub struct Compared {
     /// Version of this format: [`Compared::SCHEMA`].
     pub schema: u32,
     /// What stands on every side.
-    pub unit: Unit,
+    pub unit: SideUnit,
     /// The sides, the baseline first.
     pub sides: Vec<SideDescription>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// Every other side against the baseline.
-    pub against: Vec<Against>,
+    pub against: Vec<AgainstBaseline>,
     /// All of them over time; absent with fewer than three.
-    pub trend: Option<Trend>,
+    pub trend: Option<RunTrend>,
 }
 
 /// One side against the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Against {
+pub struct AgainstBaseline {
     /// Its name.
     pub side: String,
     /// How its runs and the baseline's belong together.
     pub pairing: Pairing,
     /// The figures.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
     /// What was demanded of them.
     pub gates: Vec<GateJudgement>,
     /// That the run whose prefixes were warm is no faster than the cold one; absent where it is, or not just one was warm.
@@ -54,7 +54,7 @@ pub enum NotComparable {
     Alone,
     /// Some are single runs, some repeats.
     #[error(
-        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: fly both with the same --repeats, or \
+        "{run} is one run and {repeats} holds repeats\nhint: compare like with like: run both with the same --repeats, or \
          name one run of the second"
     )]
     Mixed {
@@ -97,7 +97,7 @@ fn in_words(names: &[String], differences: &[Difference]) -> String {
     let vary: Vec<_> = conditions.iter().map(|condition| format!("--vary {condition}")).collect();
     let _ = write!(
         text,
-        "\nhint: fly both under the same conditions; where they differ on purpose, say so: {}",
+        "\nhint: run both under the same conditions; where they differ on purpose, say so: {}",
         vary.join(" ")
     );
     text
@@ -121,16 +121,17 @@ impl Compared {
     /// # Errors
     ///
     /// When they cannot be held against each other.
-    pub fn of(sides: &[Side], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
+    pub fn of(sides: &[ComparedSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
         };
-        let of_unit = |unit: Unit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
-        if let (Some(run), Some(repeats)) = (of_unit(Unit::Run), of_unit(Unit::Repeats)) {
+        let of_unit =
+            |unit: SideUnit| sides.iter().find(|side| side.unit == unit).map(|side| side.name.clone());
+        if let (Some(run), Some(repeats)) = (of_unit(SideUnit::Run), of_unit(SideUnit::Repeats)) {
             return Err(NotComparable::Mixed { run, repeats });
         }
         let differences = unequal(sides, varied);
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences.into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name.clone()).collect();
@@ -138,10 +139,10 @@ impl Compared {
         }
         let against = sides[1..].iter().map(|other| {
             let pairing = Pairing::of(baseline, other);
-            Against {
+            AgainstBaseline {
                 side: other.name.clone(),
                 pairing,
-                rows: Row::all(baseline, other, pairing),
+                rows: ComparedRow::all(baseline, other, pairing),
                 gates: gates.iter().map(|gate| gate.judge(baseline, other, pairing)).collect(),
                 warm_like_cold: cold_and_warm(baseline, other),
             }
@@ -149,10 +150,10 @@ impl Compared {
         Ok(Self {
             schema: Self::SCHEMA,
             unit: baseline.unit,
-            sides: sides.iter().map(Side::describe).collect(),
+            sides: sides.iter().map(ComparedSide::describe).collect(),
             against: against.collect(),
-            trend: Trend::of(sides),
-            differences: told,
+            trend: RunTrend::of(sides),
+            differences: reported,
         })
     }
 
@@ -164,8 +165,8 @@ impl Compared {
 }
 
 /// What a cold run and one whose prefixes were sent ahead say of the prefix cache, by the first run of each.
-fn cold_and_warm(one: &Side, other: &Side) -> Option<Symptom> {
-    let warmed = |side: &Side| side.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
+fn cold_and_warm(one: &ComparedSide, other: &ComparedSide) -> Option<Symptom> {
+    let warmed = |side: &ComparedSide| side.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
     let (cold, warm) = match (warmed(one), warmed(other)) {
         (false, true) => (one, other),
         (true, false) => (other, one),
@@ -175,7 +176,7 @@ fn cold_and_warm(one: &Side, other: &Side) -> Option<Symptom> {
 }
 
 /// Where the sides differ: their facts, and the plans drawn where all that draws them is the same.
-fn unequal(sides: &[Side], varied: &[Condition]) -> Vec<Difference> {
+fn unequal(sides: &[ComparedSide], varied: &[Condition]) -> Vec<Difference> {
     let facts: Vec<_> = sides
         .iter()
         .map(|side| {

@@ -28,7 +28,7 @@ pub enum Condition {
     Window,
     /// The requests drawn, where workload and seed are the same.
     Plan,
-    /// The share of the plan that was flown.
+    /// The share of the plan that was run.
     Share,
     /// The endpoint.
     Endpoint,
@@ -63,8 +63,9 @@ pub enum Condition {
 pub enum Role {
     /// The runs cannot be held against each other.
     Forbids,
-    /// It is told: often the very thing that is compared.
-    Told,
+    /// It is reported: often the very thing that is compared.
+    #[serde(rename = "told")]
+    Reported,
     /// It was said to differ on purpose.
     Varied,
 }
@@ -130,7 +131,7 @@ impl Condition {
     pub const fn role(self) -> Role {
         match self {
             Self::Seed | Self::Engine | Self::Server | Self::Labels | Self::Client | Self::Skyline => {
-                Role::Told
+                Role::Reported
             }
             _ => Role::Forbids,
         }

@@ -1,4 +1,4 @@
-//! What runs were flown under, fact by fact, and where two of them differ.
+//! What runs were run under, fact by fact, and where two of them differ.
 
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
             Role::Forbids if may_be_unsaid(*condition) && values.iter().any(Option::is_none) => {
                 let mut known = values.iter().flatten();
                 let first = known.next();
-                if known.all(|value| Some(value) == first) { Role::Told } else { Role::Forbids }
+                if known.all(|value| Some(value) == first) { Role::Reported } else { Role::Forbids }
             }
             role => role,
         };

@@ -2,16 +2,15 @@
 
 use serde::Serialize;
 
+use super::any_side::{AnySide, AnySideDescription};
+use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Level, Pairing, Row, Sampled, held};
-use super::side::{Side, Unit};
-use super::told::{Unchecked, told_by_sides};
-use super::{NotComparable, Standing};
-use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey, Metric, Quantile, Share, Statistic};
-use crate::foreign::ForeignRun;
+use super::reported::{Unchecked, reported_conditions};
+use super::row::{ChangeStanding, ComparedRow, Pairing, held};
+use super::side::SideUnit;
+use crate::analysis::{FigureKey, Metric, Quantile, Share, Statistic};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -31,15 +30,6 @@ const STATISTICS: [Statistic; 4] = [
     Statistic::Percentile(Quantile::P99),
 ];
 
-/// A side of such a comparison.
-#[derive(Clone, Debug)]
-pub enum AnySide {
-    /// A run of Skyline.
-    Ours(Box<Side>),
-    /// A run of another tool, under the name of its file.
-    Foreign(String, Box<ForeignRun>),
-}
-
 /// Runs of several tools held against the first of them; `compare --json` prints this.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedForeign {
@@ -47,27 +37,12 @@ pub struct ComparedForeign {
     pub schema: u32,
     /// The sides, the baseline first.
     pub sides: Vec<AnySideDescription>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// What could not be checked, because not all sides tell it.
     pub unchecked: Vec<Unchecked>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstForeign>,
-}
-
-/// What a report tells of a side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct AnySideDescription {
-    /// The file or folder, as it was named.
-    pub name: String,
-    /// Who flew it: `skyline` or another tool, with the version where it tells.
-    pub tool: String,
-    /// Requests that completed, of which the latencies are; of Skyline's run those of its window.
-    pub completed: u64,
-    /// Whether the figures can be trusted; absent where nothing proves it.
-    pub valid: Option<bool>,
-    /// What a reader must know of its figures.
-    pub reservations: Vec<String>,
 }
 
 /// One side against the baseline.
@@ -76,7 +51,7 @@ pub struct AgainstForeign {
     /// Its name.
     pub side: String,
     /// The figures that both have.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
     /// Those that only the baseline has.
     pub only_baseline: Vec<String>,
     /// Those that only this side has.
@@ -124,12 +99,12 @@ impl ComparedForeign {
             return Err(NotComparable::Alone.into());
         };
         let several =
-            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == Unit::Repeats));
+            sides.iter().find(|side| matches!(side, AnySide::Ours(side) if side.unit == SideUnit::Repeats));
         if let Some(side) = several {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
-        let (facts, unchecked) = told_by_sides(sides);
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (facts, unchecked) = reported_conditions(sides);
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name().to_owned()).collect();
@@ -138,7 +113,7 @@ impl ComparedForeign {
         Ok(Self {
             schema: Self::SCHEMA,
             sides: sides.iter().map(AnySide::describe).collect(),
-            differences: told,
+            differences: reported,
             unchecked,
             against: others.iter().map(|other| AgainstForeign::of(baseline, other, gates)).collect(),
         })
@@ -156,7 +131,7 @@ impl AgainstForeign {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
         for subject in subjects() {
             match (baseline.figure(subject), other.figure(subject)) {
-                (Some(_), Some(_)) => rows.extend(Row::of(
+                (Some(_), Some(_)) => rows.extend(ComparedRow::of(
                     subject,
                     &baseline.sampled(subject),
                     &other.sampled(subject),
@@ -170,7 +145,7 @@ impl AgainstForeign {
         let judged = gates.iter().map(|gate| {
             let subject = gate.margin().figure.subject;
             let (before, after) = (baseline.sampled(subject), other.sampled(subject));
-            let standing: Standing = held(before.level, after.level);
+            let standing: ChangeStanding = held(before.level, after.level);
             gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
         });
         Self { side: other.name().to_owned(), rows, only_baseline, only_here, gates: judged.collect() }
@@ -221,72 +196,4 @@ fn from_send(
         "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
         FigureKey::Latency(statistic, there)
     ))
-}
-
-impl AnySide {
-    /// Its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        match self {
-            Self::Ours(side) => &side.name,
-            Self::Foreign(name, _) => name,
-        }
-    }
-
-    /// Why its figures do not deserve belief; empty if nothing speaks against them. Latencies of completed requests look
-    /// the better, the more of the slow ones fail.
-    #[must_use]
-    pub fn reasons(&self) -> Vec<String> {
-        let run = match self {
-            Self::Ours(side) => return side.reasons.clone(),
-            Self::Foreign(_, run) => run,
-        };
-        let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
-        let sentence = |rate| {
-            let (share, bar) = (percent(rate), percent(ERROR_RATE_BAR));
-            format!("{share} of its requests failed (bar {bar}), and its latencies are of the others only")
-        };
-        rate.map(sentence).into_iter().collect()
-    }
-
-    fn figure(&self, subject: FigureKey) -> Option<Figure> {
-        match self {
-            Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
-            Self::Foreign(_, run) => run.figure(subject),
-        }
-    }
-
-    fn sampled(&self, subject: FigureKey) -> Sampled {
-        let figures = vec![self.figure(subject)];
-        let level = match self {
-            Self::Ours(side) => Level::of(subject, side),
-            Self::Foreign(_, run) => {
-                let (low, high) = run.interval(subject);
-                let value = run.figure(subject).and_then(Figure::exact);
-                Level { value, at_least: None, low, high, mark: run.mark(subject) }
-            }
-        };
-        Sampled { level, figures }
-    }
-
-    fn describe(&self) -> AnySideDescription {
-        let (tool, completed, valid, reservations) = match self {
-            Self::Ours(side) => {
-                let completed = side.runs.iter().map(|run| run.requests.completed).sum();
-                (
-                    format!("skyline {}", side.header.skyline_version),
-                    completed,
-                    Some(side.reasons.is_empty()),
-                    Vec::new(),
-                )
-            }
-            Self::Foreign(_, run) => {
-                let version =
-                    run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-                let reservations = [run.reservations.clone(), self.reasons()].concat();
-                (format!("{}{version}", run.tool), run.requests.completed, None, reservations)
-            }
-        };
-        AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
-    }
 }

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{Interval, Level, Pairing, Standing, held, two_means};
-use super::side::Side;
+use super::row::{ChangeStanding, ComparedFigure, Interval, Pairing, held, two_means};
+use super::side::ComparedSide;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
 use crate::analysis::{Figure, FigureKey, Measure, Sense, Status};
@@ -116,11 +116,16 @@ impl Gate {
         }
     }
 
-    pub(super) fn judge(&self, baseline: &Side, other: &Side, pairing: Pairing) -> GateJudgement {
+    pub(super) fn judge(
+        &self,
+        baseline: &ComparedSide,
+        other: &ComparedSide,
+        pairing: Pairing,
+    ) -> GateJudgement {
         let measure = &self.margin().figure;
-        let of = |side: &Side| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
-        let standing = self.whole_run_subject().map_or(Standing::Unknown, |subject| {
-            held(Level::of(subject, baseline), Level::of(subject, other))
+        let of = |side: &ComparedSide| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
+        let standing = self.whole_run_subject().map_or(ChangeStanding::Unknown, |subject| {
+            held(ComparedFigure::of(subject, baseline), ComparedFigure::of(subject, other))
         });
         self.judge_figures("", &of(baseline), &of(other), pairing, standing)
     }
@@ -133,13 +138,13 @@ impl Gate {
         before: &[Option<Figure>],
         after: &[Option<Figure>],
         pairing: Pairing,
-        standing: Standing,
+        standing: ChangeStanding,
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let subject = self.margin().figure.subject;
         let found = match worsening(subject, before, after, pairing, standing) {
             Ok(found) => found,
-            Err(why) => return Self::untold(gate, why),
+            Err(why) => return Self::unresolved(gate, why),
         };
         let (status, bound) = self.status(&found);
         let interval = found.chance.interval();
@@ -159,10 +164,10 @@ impl Gate {
 
     /// What becomes of it where nothing was measured by which it could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
-        Self::untold(self.in_words(), why)
+        Self::unresolved(self.in_words(), why)
     }
 
-    fn untold(gate: String, why: &str) -> GateJudgement {
+    fn unresolved(gate: String, why: &str) -> GateJudgement {
         let line = format!("{}: {gate} ({why})", Status::Unresolvable.word());
         GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line }
     }
@@ -252,7 +257,7 @@ fn worsening(
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
-    standing: Standing,
+    standing: ChangeStanding,
 ) -> Result<Worsening, &'static str> {
     let is_share = matches!(subject, FigureKey::Share(_));
     let turn = |low: f64, high: f64| match subject.sense() {
@@ -262,7 +267,7 @@ fn worsening(
     if pairing == Pairing::OneRunEach {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        let chance = if standing == Standing::Apart { Chance::Apart } else { Chance::Unknown };
+        let chance = if standing == ChangeStanding::Apart { Chance::Apart } else { Chance::Unknown };
         return Ok(Worsening { least, most, chance });
     }
     let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
@@ -286,10 +291,10 @@ fn worsening(
 }
 
 /// Said of an improvement that nothing tells from chance.
-const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: fly both with --repeats 5";
+const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: run both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";
-/// The figure is told as a share of the baseline's.
+/// The figure is reported as a share of the baseline's.
 const NO_SHARE: &str = "the baseline's may be 0, and nothing is a share of nothing";
 
 /// The least and the most that the mean of the figures can be; `None` where a run has none.

@@ -1,27 +1,27 @@
 //! Stored runs held against a baseline: what must be equal, what differs, by how much, and whether that is chance.
 
+mod any_side;
 mod compared;
 mod condition;
 mod facts;
 mod foreign;
 mod gate;
+mod reported;
 mod row;
 mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
-mod told;
 mod trend;
 
-pub use compared::{Against, Compared, NotComparable};
+pub use any_side::{AnySide, AnySideDescription};
+pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Role};
 pub use facts::Difference;
-pub use foreign::{
-    AgainstForeign, AnySide, AnySideDescription, ComparedForeign, NoEqual, NotComparableForeign,
-};
+pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use row::{Interval, Level, Pairing, Row, Standing};
-pub use side::{Side, SideDescription, Unit};
+pub use reported::Unchecked;
+pub use row::{ChangeStanding, ComparedFigure, ComparedRow, Interval, Pairing};
+pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
-pub use told::Unchecked;
-pub use trend::{Trend, TrendLine};
+pub use trend::{RunTrend, TrendLine};

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::side::{Side, Unit};
+use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
 use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// What is held against the baseline.
 pub(super) const SUBJECTS: [FigureKey; 13] = {
@@ -48,8 +48,8 @@ pub enum Pairing {
 }
 
 impl Pairing {
-    pub(super) fn of(baseline: &Side, other: &Side) -> Self {
-        if baseline.unit == Unit::Run {
+    pub(super) fn of(baseline: &ComparedSide, other: &ComparedSide) -> Self {
+        if baseline.unit == SideUnit::Run {
             Self::OneRunEach
         } else if baseline.flew_the_plans_of(other) {
             Self::Paired
@@ -62,19 +62,19 @@ impl Pairing {
 /// A figure on both sides. Milliseconds, per second, or a share between 0 and 1.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Row {
+pub struct ComparedRow {
     /// Its name, as objectives have it.
     pub figure: String,
     /// What it is.
     #[serde(skip)]
     pub subject: FigureKey,
     /// What it is on the baseline's side.
-    pub baseline: Level,
+    pub baseline: ComparedFigure,
     /// What it is on the other.
-    pub other: Level,
+    pub other: ComparedFigure,
     /// The other minus the baseline; with an interval where there are several runs a side.
     pub difference: Option<Interval>,
-    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are told by their
+    /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
     /// difference.
     pub change: Option<Interval>,
     /// Two-sided p-value that there is no difference; absent with one run a side.
@@ -85,13 +85,13 @@ pub struct Row {
     /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
     pub detectable: Option<f64>,
     /// What is to be thought of it.
-    pub standing: Standing,
+    pub standing: ChangeStanding,
 }
 
 /// A figure on one side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Level {
+pub struct ComparedFigure {
     /// The value, of several runs their mean; absent where it is not known.
     pub value: Option<f64>,
     /// The least that it can be, where that is all that is known.
@@ -120,7 +120,7 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ChangeStanding {
     /// Better than the baseline, by more than chance.
     Better,
     /// Worse, by more than chance.
@@ -135,12 +135,14 @@ pub enum Standing {
     Unknown,
 }
 
-impl Row {
+impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
-    pub(super) fn all(baseline: &Side, other: &Side, pairing: Pairing) -> Vec<Self> {
+    pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
         let row = |subject| {
-            let sampled =
-                |side: &Side| Sampled { level: Level::of(subject, side), figures: side.figures(subject) };
+            let sampled = |side: &ComparedSide| Sampled {
+                level: ComparedFigure::of(subject, side),
+                figures: side.figures(subject),
+            };
             Self::of(subject, &sampled(baseline), &sampled(other), pairing)
         };
         let mut rows: Vec<Self> = SUBJECTS.into_iter().filter_map(row).collect();
@@ -186,24 +188,24 @@ impl Row {
         })
     }
 
-    fn judged(&self) -> Standing {
+    fn judged(&self) -> ChangeStanding {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
-            Standing::NotShown
+            ChangeStanding::NotShown
         } else if (moved < 0.0) == (self.subject.sense() == Sense::Less) {
-            Standing::Better
+            ChangeStanding::Better
         } else {
-            Standing::Worse
+            ChangeStanding::Worse
         }
     }
 }
 
 /// Corrects the p-values of `rows`, which are looked at together, for their number (Holm), and says what is to be thought
 /// of each.
-pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut Row>) {
-    let tested: Vec<&mut Row> = rows.filter(|row| row.p.is_some()).collect();
-    let told: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
-    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&told)) {
+pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
+    let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
+    let p_values: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
+    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&p_values)) {
         row.p_holm = Some(corrected);
         row.standing = row.judged();
     }
@@ -211,7 +213,7 @@ pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut Row>) {
 
 /// A figure on one side: what it is, and what it was in each run.
 pub(super) struct Sampled {
-    pub(super) level: Level,
+    pub(super) level: ComparedFigure,
     pub(super) figures: Vec<Option<Figure>>,
 }
 
@@ -237,24 +239,24 @@ pub(super) fn two_means(
 }
 
 /// Difference and change of two values, without intervals.
-fn apart(before: Level, after: Level) -> (Option<Interval>, Option<Interval>) {
+fn apart(before: ComparedFigure, after: ComparedFigure) -> (Option<Interval>, Option<Interval>) {
     let Some((before, after)) = before.value.zip(after.value) else { return (None, None) };
     let bare = |value| Interval { value, low: None, high: None };
     (Some(bare(after - before)), (before > 0.0).then(|| bare(after / before - 1.0)))
 }
 
 /// How the intervals of both levels stand to each other.
-pub(super) fn held(before: Level, after: Level) -> Standing {
+pub(super) fn held(before: ComparedFigure, after: ComparedFigure) -> ChangeStanding {
     match overlap(before, after) {
-        Some(true) => Standing::Overlap,
-        Some(false) => Standing::Apart,
-        None => Standing::Unknown,
+        Some(true) => ChangeStanding::Overlap,
+        Some(false) => ChangeStanding::Apart,
+        None => ChangeStanding::Unknown,
     }
 }
 
 /// Whether the intervals of both levels have something in common; `None` where one has none.
-fn overlap(before: Level, after: Level) -> Option<bool> {
-    let ends = |level: Level| Some((level.low?, level.high?));
+fn overlap(before: ComparedFigure, after: ComparedFigure) -> Option<bool> {
+    let ends = |level: ComparedFigure| Some((level.low?, level.high?));
     let ((low, high), (other_low, other_high)) = (ends(before)?, ends(after)?);
     Some(low <= other_high && other_low <= high)
 }
@@ -269,10 +271,10 @@ impl From<Estimate> for Interval {
     }
 }
 
-impl Level {
-    pub(super) fn of(subject: FigureKey, side: &Side) -> Self {
+impl ComparedFigure {
+    pub(super) fn of(subject: FigureKey, side: &ComparedSide) -> Self {
         match (side.unit, side.runs.as_slice()) {
-            (Unit::Run, [run]) => Self::within(subject, run),
+            (SideUnit::Run, [run]) => Self::within(subject, run),
             (_, runs) => {
                 let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
                 let across = AcrossRuns::of_figures(&side.figures(subject), most);

@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use crate::analysis::{Figure, FigureKey, Objective, Summary};
-use crate::experiment::{NotRepeats, Repeats};
+use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
 /// A run, or runs that repeat one another, with the name under which a person knows them.
 #[derive(Clone, Debug)]
-pub struct Side {
+pub struct ComparedSide {
     pub(super) name: String,
-    pub(super) unit: Unit,
+    pub(super) unit: SideUnit,
     pub(super) header: RunHeader,
     /// The runs that count, in their order.
     pub(super) runs: Vec<Summary>,
@@ -22,7 +22,7 @@ pub struct Side {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Unit {
+pub enum SideUnit {
     /// One run.
     Run,
     /// Runs that repeat one another.
@@ -49,7 +49,7 @@ pub struct SideDescription {
     pub server_version: Option<String>,
     /// What serves, as the person said who ran it.
     pub deployment: DeploymentFacts,
-    /// Version of Skyline that flew it.
+    /// Version of Skyline that ran it.
     pub skyline_version: String,
     /// Runs whose figures count.
     pub counted_runs: u64,
@@ -59,12 +59,12 @@ pub struct SideDescription {
     pub valid: bool,
 }
 
-impl Side {
+impl ComparedSide {
     /// A run by itself.
     #[must_use]
     pub fn of_run(name: String, header: RunHeader, summary: Summary) -> Self {
         let reasons = summary.verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect();
-        Self { name, unit: Unit::Run, header, runs: vec![summary], reasons }
+        Self { name, unit: SideUnit::Run, header, runs: vec![summary], reasons }
     }
 
     /// Runs that repeat one another, each with the header of its log.
@@ -80,14 +80,14 @@ impl Side {
         runs.sort_by_key(|(header, _)| header.repeat.map(|repeat| repeat.number));
         let (headers, summaries): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         let joined = Repeats::of(&summaries, objectives)?;
-        let reasons = joined.verdict.reasons.iter().map(crate::experiment::JointReason::in_words).collect();
+        let reasons = joined.verdict.reasons.iter().map(crate::experiment::RepeatsReason::in_words).collect();
         let counts = |summary: &Summary| {
             let number = summary.run.repeat.map(|repeat| repeat.number);
             joined.runs.iter().any(|run| run.counted && Some(run.number) == number)
         };
         let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
         let runs = summaries.into_iter().filter(counts).collect();
-        Ok(Self { name, unit: Unit::Repeats, header, runs, reasons })
+        Ok(Self { name, unit: SideUnit::Repeats, header, runs, reasons })
     }
 
     /// Its name.
@@ -102,7 +102,7 @@ impl Side {
         &self.reasons
     }
 
-    /// The workload that it was flown with.
+    /// The workload that it was run with.
     #[must_use]
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
@@ -131,7 +131,7 @@ impl Side {
         }
     }
 
-    /// Whether both flew the same plans, run by run.
+    /// Whether both ran the same plans, run by run.
     pub(super) fn flew_the_plans_of(&self, other: &Self) -> bool {
         let plans =
             |side: &Self| -> Vec<String> { side.runs.iter().map(|run| run.run.plan_hash.clone()).collect() };

@@ -6,10 +6,12 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{Level, Pairing, Row, Sampled, Standing, correct};
+use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
 use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
-use crate::experiment::{
-    AcrossRuns, Begun, HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
+use crate::experiment::paired_open::ArrivalUnit;
+use crate::experiment::repeats::AcrossRuns;
+use crate::experiment::sweep::{
+    HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
 };
 use crate::record::RunHeader;
 
@@ -18,7 +20,7 @@ use crate::record::RunHeader;
 pub struct SweepSide {
     /// Its name.
     pub name: String,
-    /// What its first run was flown under.
+    /// What its first run was run under.
     pub header: RunHeader,
     /// What it found.
     pub sweep: Sweep,
@@ -32,7 +34,7 @@ pub struct ComparedSweeps {
     pub schema: u32,
     /// Their answers, the baseline's first.
     pub answers: Vec<AnswerOfSide>,
-    /// What they were flown under that is not the same.
+    /// What they were run under that is not the same.
     pub differences: Vec<Difference>,
     /// Every other sweep against the baseline.
     pub against: Vec<SweepAgainst>,
@@ -53,12 +55,12 @@ pub struct AnswerOfSide {
     /// Whether its figures can be trusted.
     pub valid: bool,
     /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
-    pub ttft_p99_ms: Vec<(Load, Level)>,
+    pub ttft_p99_ms: Vec<(Load, ComparedFigure)>,
     /// The same of output tokens per second.
-    pub output_tokens_per_s: Vec<(Load, Level)>,
+    pub output_tokens_per_s: Vec<(Load, ComparedFigure)>,
     /// What its rates are of.
     #[serde(skip)]
-    pub begun: Begun,
+    pub begun: ArrivalUnit,
 }
 
 /// One sweep against the baseline.
@@ -84,7 +86,7 @@ pub struct AtLoad {
     /// How the runs of both belong together.
     pub pairing: Pairing,
     /// The figures; their p-values are corrected for all loads and figures together.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparedRow>,
 }
 
 impl ComparedSweeps {
@@ -101,7 +103,7 @@ impl ComparedSweeps {
             return Err(NotComparable::Alone);
         };
         let facts: Vec<_> = sides.iter().map(SweepSide::facts).collect();
-        let (forbidden, told): (Vec<_>, Vec<_>) =
+        let (forbidden, reported): (Vec<_>, Vec<_>) =
             differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
         if !forbidden.is_empty() {
             let names = sides.iter().map(|side| side.name.clone()).collect();
@@ -110,7 +112,7 @@ impl ComparedSweeps {
         Ok(Self {
             schema: Self::SCHEMA,
             answers: sides.iter().map(SweepSide::answer).collect(),
-            differences: told,
+            differences: reported,
             against: sides[1..].iter().map(|other| SweepAgainst::of(baseline, other, gates)).collect(),
         })
     }
@@ -165,7 +167,9 @@ impl SweepSide {
     fn answer(&self) -> AnswerOfSide {
         let curve = |read: fn(&PointFigures) -> Option<&AcrossRuns>| {
             let points = self.sweep.points.iter();
-            points.filter_map(|point| Some((point.load, Level::across(read(&point.figures)?)))).collect()
+            points
+                .filter_map(|point| Some((point.load, ComparedFigure::across(read(&point.figures)?))))
+                .collect()
         };
         AnswerOfSide {
             side: self.name.clone(),
@@ -175,7 +179,7 @@ impl SweepSide {
             valid: self.sweep.valid,
             ttft_p99_ms: curve(|figures| figures.ttft_p99_ms.as_ref()),
             output_tokens_per_s: curve(|figures| figures.output_tokens_per_s.as_ref()),
-            begun: Begun::of(&self.sweep.workload),
+            begun: ArrivalUnit::of(&self.sweep.workload),
         }
     }
 }
@@ -197,7 +201,7 @@ impl SweepAgainst {
         // Nothing passes by nothing.
         let unjudged = (kept_up().next().is_none()).then(|| {
             format!(
-                "the baseline kept up with no load that both measured: it has {}, the other {}; fly the other with --rates \
+                "the baseline kept up with no load that both measured: it has {}, the other {}; run the other with --rates \
                  and the baseline's loads, or --users",
                 loads_of(baseline),
                 loads_of(other)
@@ -212,7 +216,7 @@ impl SweepAgainst {
                 let of = |point: &SweepPoint| figures_of(&point.figures, gate);
                 // Sweeps keep no interval of a single run.
                 let pairing = pairing(before, after);
-                gate.judge_figures(&place, &of(before), &of(after), pairing, Standing::Unknown)
+                gate.judge_figures(&place, &of(before), &of(after), pairing, ChangeStanding::Unknown)
             });
             at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
         });
@@ -236,9 +240,9 @@ impl AtLoad {
             }
             let sampled = |point: &SweepPoint| {
                 let across = read(&point.figures)?;
-                Some(Sampled { level: Level::across(across), figures: across.figures().collect() })
+                Some(Sampled { level: ComparedFigure::across(across), figures: across.figures().collect() })
             };
-            Row::of(subject, &sampled(before)?, &sampled(after)?, pairing)
+            ComparedRow::of(subject, &sampled(before)?, &sampled(after)?, pairing)
         };
         Self {
             load: before.load,
@@ -342,7 +346,7 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
         (Some(_), _) => format!("{change}; their intervals overlap, so that it may be chance"),
         (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
             format!(
-                "{change}; their brackets lie apart, which may be chance: fly both with --repeats 5, so that each has an \
+                "{change}; their brackets lie apart, which may be chance: run both with --repeats 5, so that each has an \
                  interval"
             )
         }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::seed_of_run;
+use crate::experiment::repeats::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
 /// Four requests, each with its first token after the time given.
@@ -15,15 +15,15 @@ fn log(ttft_ms: u64) -> RunLog {
     run(1_000, records.collect())
 }
 
-fn one(name: &str, ttft_ms: u64, change: impl Fn(&mut RunHeader)) -> Side {
+fn one(name: &str, ttft_ms: u64, change: impl Fn(&mut RunHeader)) -> ComparedSide {
     let mut log = log(ttft_ms);
     change(&mut log.header);
     let summary = summarise(&log, &[]);
-    Side::of_run(name.to_owned(), log.header, summary)
+    ComparedSide::of_run(name.to_owned(), log.header, summary)
 }
 
 /// Repeats with such TTFTs; those with the same first seed have the same plans.
-fn repeats(name: &str, first_seed: u64, ttfts_ms: &[u64]) -> Side {
+fn repeats(name: &str, first_seed: u64, ttfts_ms: &[u64]) -> ComparedSide {
     let of = ttfts_ms.len() as u64;
     let runs = ttfts_ms.iter().zip(1..).map(|(&ttft, number)| {
         let mut log = log(ttft);
@@ -33,10 +33,10 @@ fn repeats(name: &str, first_seed: u64, ttfts_ms: &[u64]) -> Side {
         let summary = summarise(&log, &[]);
         (log.header, summary)
     });
-    Side::of_repeats(name.to_owned(), runs.collect(), &[]).unwrap()
+    ComparedSide::of_repeats(name.to_owned(), runs.collect(), &[]).unwrap()
 }
 
-fn row<'a>(compared: &'a Compared, figure: &str) -> &'a Row {
+fn row<'a>(compared: &'a Compared, figure: &str) -> &'a ComparedRow {
     compared.against[0].rows.iter().find(|row| row.figure == figure).unwrap()
 }
 
@@ -46,7 +46,7 @@ fn gate(text: &str) -> Gate {
     if kind == "max" { Gate::MaxRegression(margin) } else { Gate::RequiredImprovement(margin) }
 }
 
-fn judged(sides: &[Side], gates: &[&str]) -> Vec<GateJudgement> {
+fn judged(sides: &[ComparedSide], gates: &[&str]) -> Vec<GateJudgement> {
     let gates: Vec<_> = gates.iter().map(|text| gate(text)).collect();
     Compared::of(sides, &[], &gates).unwrap().against.remove(0).gates
 }
@@ -73,15 +73,15 @@ fn what_must_be_equal_is_and_says_which_is_not() {
     );
     assert!(refusal.ends_with("--vary window --vary streaming"), "{refusal}");
     let compared = Compared::of(&sides, &[Condition::Window, Condition::Streaming], &[]).unwrap();
-    let told: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    let found: Vec<_> = compared.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
     // One side did not say on what it ran: it may be the same.
     assert_eq!(
-        told,
+        found,
         [
-            ("hardware", Role::Told),
+            ("hardware", Role::Reported),
             ("horizon_s", Role::Varied),
             ("streamed", Role::Varied),
-            ("skyline_version", Role::Told)
+            ("skyline_version", Role::Reported)
         ]
     );
 }
@@ -92,14 +92,14 @@ fn hardware_that_both_name_must_be_the_same_and_a_third_that_does_not_changes_no
         one(name, 100, |header| header.deployment.hardware = hardware.map(str::to_owned))
     };
     let refused =
-        |sides: &[Side]| matches!(Compared::of(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
+        |sides: &[ComparedSide]| matches!(Compared::of(sides, &[], &[]), Err(NotComparable::Unequal { .. }));
     assert!(refused(&[on("a", Some("h100")), on("b", Some("l40s"))]));
     assert!(refused(&[on("a", Some("h100")), on("b", None), on("c", Some("l40s"))]));
     assert!(!refused(&[on("a", Some("h100")), on("b", None), on("c", Some("h100"))]));
 }
 
 #[test]
-fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
+fn requests_must_have_asked_alike_and_a_log_without_the_fact_is_reported() {
     let at = |name: &str, parameters: Option<(f64, Option<f64>)>| {
         one(name, 100, |header| {
             header.engine.parameters = parameters.map(|(temperature, top_p)| RequestParameters {
@@ -121,19 +121,19 @@ fn requests_must_have_asked_alike_and_a_log_that_does_not_tell_is_told() {
         assert!(Compared::of(&sides, &[Condition::Parameters], &[]).is_ok());
     }
     let old = Compared::of(&[usual(), at("b", None)], &[], &[]).unwrap();
-    let told: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
-    assert_eq!(told, [("parameters", Role::Told)]);
+    let found: Vec<_> = old.differences.iter().map(|found| (found.fact.as_str(), found.role)).collect();
+    assert_eq!(found, [("parameters", Role::Reported)]);
 }
 
 #[test]
-fn a_serving_model_that_one_side_names_is_told() {
+fn a_serving_model_that_one_side_names_is_reported() {
     let named = |name: &str, model: Option<&str>| {
         one(name, 100, |header| header.deployment.serving_model = model.map(str::to_owned))
     };
     let compared = Compared::of(&[named("a", Some("llama")), named("b", None)], &[], &[]).unwrap();
     assert_eq!(
         (compared.differences[0].condition, compared.differences[0].role),
-        (Condition::Model, Role::Told)
+        (Condition::Model, Role::Reported)
     );
     let two = [named("a", Some("llama")), named("b", Some("qwen"))];
     assert!(Compared::of(&two, &[], &[]).is_err());
@@ -145,7 +145,7 @@ fn no_spread_is_no_proof() {
     let compared = Compared::of(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     // Of six ways to deal four values out to two and two, two are as far apart.
-    assert!(close(p50.p, 2.0 / 6.0) && p50.standing == Standing::NotShown, "{p50:?}");
+    assert!(close(p50.p, 2.0 / 6.0) && p50.standing == ChangeStanding::NotShown, "{p50:?}");
     assert_eq!(p50.detectable, None);
 }
 
@@ -156,12 +156,12 @@ fn a_gate_says_why_it_cannot_tell() {
     assert!(found[0].line.contains("not known on both sides"), "{}", found[0].line);
     let gate = gate("max:goodput 5%");
     let zero = [Some(crate::analysis::Figure::Exact(0.0))];
-    let told = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, Standing::Unknown);
-    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
+    let found = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, ChangeStanding::Unknown);
+    assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
     let zeros = [zero[0], zero[0]];
-    let told = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, Standing::Unknown);
-    assert!(told.line.contains("nothing is a share of nothing"), "{}", told.line);
-    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired, Standing::Unknown);
+    let found = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, ChangeStanding::Unknown);
+    assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
+    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired, ChangeStanding::Unknown);
     assert!(lost.line.contains("not known on both sides"), "{}", lost.line);
 }
 
@@ -191,16 +191,16 @@ fn one_run_a_side_has_a_change_and_no_p_value() {
     let compared = Compared::of(&[one("a", 100, |_| {}), one("b", 110, |_| {})], &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     assert!(close(p50.change.map(|change| change.value), 0.1) && p50.p.is_none());
-    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::OneRunEach, Standing::Unknown));
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::OneRunEach, ChangeStanding::Unknown));
     assert!(compared.trend.is_none());
 }
 
 #[test]
-fn repeats_of_other_plans_are_told_by_welch() {
+fn repeats_of_other_plans_are_compared_by_welch() {
     let sides = [repeats("a", 1, &[100, 104, 98, 102, 106]), repeats("b", 2, &[120, 118, 131, 125, 121])];
     let compared = Compared::of(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
-    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Independent, Standing::Worse));
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Independent, ChangeStanding::Worse));
     // scipy 1.17.1: ttest_ind(b, a, equal_var=False).
     assert!(close(p50.p, 0.000_143_513_270_851_617_54), "{:?}", p50.p);
     assert!(
@@ -218,7 +218,7 @@ fn repeats_of_the_same_plans_are_paired() {
     let sides = [repeats("a", 1, &[100, 200, 300, 400, 500]), repeats("b", 1, &[90, 189, 291, 390, 488])];
     let compared = Compared::of(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
-    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Paired, Standing::Better));
+    assert_eq!((compared.against[0].pairing, p50.standing), (Pairing::Paired, ChangeStanding::Better));
     // scipy 1.17.1: ttest_rel(b, a); unpaired p would be 0.92.
     assert!(close(p50.p, 3.412_216_730_314_401e-5), "{:?}", p50.p);
 }
@@ -245,7 +245,7 @@ fn a_regression_is_found_and_an_improvement_missed() {
         [Status::Unresolvable, Status::Missed, Status::Met],
         "1 − 100/110 is 9.09 %: {found:?}"
     );
-    assert!(found[0].line.ends_with("it may be chance: fly both with --repeats 5)"), "{}", found[0].line);
+    assert!(found[0].line.ends_with("it may be chance: run both with --repeats 5)"), "{}", found[0].line);
 }
 
 #[test]
@@ -258,10 +258,10 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
         });
         let log = run(4_000, records.collect());
         let summary = summarise(&log, &[]);
-        Side::of_run(name.to_owned(), log.header, summary)
+        ComparedSide::of_run(name.to_owned(), log.header, summary)
     };
     let sides = [spread("a", 200), spread("b", 100)];
-    assert_eq!(row(&Compared::of(&sides, &[], &[]).unwrap(), "p50 ttft").standing, Standing::Apart);
+    assert_eq!(row(&Compared::of(&sides, &[], &[]).unwrap(), "p50 ttft").standing, ChangeStanding::Apart);
     let found = judged(&sides, &["req:p50 ttft 20%"]);
     assert_eq!(found[0].status, Status::Met, "{}", found[0].line);
     // Medians 4 ms apart: their intervals have much in common.
@@ -271,16 +271,16 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 }
 
 #[test]
-fn what_would_be_seen_of_a_share_is_told_in_points() {
+fn what_would_be_seen_of_a_share_is_reported_in_points() {
     use super::row::Sampled;
     use crate::analysis::{FigureKey, Flow, Share};
     let sampled = |values: [f64; 3]| Sampled {
-        level: Level { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
+        level: ComparedFigure { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
         figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),
     };
     let detectable = |subject| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
-        Row::of(subject, &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
+        ComparedRow::of(subject, &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
     };
     let (share, rate) =
         (detectable(FigureKey::Share(Share::SloAttainment)), detectable(FigureKey::Rate(Flow::Goodput)));
@@ -304,7 +304,7 @@ fn what_was_cut_off_decides_only_what_it_can() {
         *record = crate::analysis::test_runs::record(record.index).sent_at(0, 0, 0).censored(5_000).build();
     }
     let summary = summarise(&cut, &[]);
-    let sides = [one("a", 100, |_| {}), Side::of_run("b".to_owned(), cut.header, summary)];
+    let sides = [one("a", 100, |_| {}), ComparedSide::of_run("b".to_owned(), cut.header, summary)];
     let found = judged(&sides, &["max:p50 ttft 10%", "max:p50 ttft 9000%", "max:p99 queue_wait 5%"]);
     let status: Vec<_> = found.iter().map(|gate| gate.status).collect();
     assert_eq!(status, [Status::Missed, Status::Unresolvable, Status::Unresolvable], "{found:?}");

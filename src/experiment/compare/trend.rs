@@ -1,9 +1,9 @@
-//! Figures of many runs in the order in which they were flown.
+//! Figures of many runs in the order in which they ran.
 
 use serde::Serialize;
 
-use super::row::{Level, SIGNIFICANT, SUBJECTS};
-use super::side::Side;
+use super::row::{ComparedFigure, SIGNIFICANT, SUBJECTS};
+use super::side::ComparedSide;
 use crate::analysis::FigureKey;
 use crate::analysis::statistics::{holm, mean, slope, slope_p};
 
@@ -13,7 +13,7 @@ const FEWEST: usize = 3;
 /// Figures over time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Trend {
+pub struct RunTrend {
     /// The sides by their places in the comparison, the earliest first.
     pub order: Vec<usize>,
     /// When each was begun.
@@ -32,7 +32,7 @@ pub struct TrendLine {
     #[serde(skip)]
     pub subject: FigureKey,
     /// What it was, in the order of time.
-    pub levels: Vec<Level>,
+    pub levels: Vec<ComparedFigure>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,
     /// Lower end of the 95 % interval of that; absent where nothing says how much the sides spread about the line.
@@ -47,22 +47,23 @@ pub struct TrendLine {
     pub drifts: bool,
 }
 
-impl Trend {
+impl RunTrend {
     /// The trend of the sides; `None` with fewer than three.
-    pub(super) fn of(sides: &[Side]) -> Option<Self> {
+    pub(super) fn of(sides: &[ComparedSide]) -> Option<Self> {
         if sides.len() < FEWEST {
             return None;
         }
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
         let lines = SUBJECTS.into_iter().filter_map(|subject| {
-            let levels: Vec<_> = order.iter().map(|&place| Level::of(subject, &sides[place])).collect();
+            let levels: Vec<_> =
+                order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
             TrendLine::of(subject, levels)
         });
         let mut lines: Vec<TrendLine> = lines.collect();
         let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
-        let told: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
-        for (line, corrected) in tested.into_iter().zip(holm(&told)) {
+        let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
+        for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {
             line.p_holm = Some(corrected);
             line.drifts = corrected <= SIGNIFICANT;
         }
@@ -75,7 +76,7 @@ impl Trend {
 }
 
 impl TrendLine {
-    fn of(subject: FigureKey, levels: Vec<Level>) -> Option<Self> {
+    fn of(subject: FigureKey, levels: Vec<ComparedFigure>) -> Option<Self> {
         let known: Vec<(f64, f64)> =
             levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();

@@ -1,7 +1,7 @@
 //! Whether answers slow down as more of them are made at a time, and whether the server gets more done by it.
 
-use super::Evidence;
-use super::line::{Line, at_share};
+use super::evidence::RunEvidence;
+use super::line::{FittedLine, at_share};
 use super::symptom::{Opinion, Regime, seen};
 use crate::units::{count, three_digits};
 
@@ -18,9 +18,13 @@ const SLOWER: f64 = 1.2;
 /// How many times as many tokens come in all that is a gain.
 const MORE: f64 = 1.1;
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
-    let points: Vec<(f64, f64)> =
-        evidence.crowd.answers.iter().filter_map(|answer| Some((answer.company, answer.tpot_ms?))).collect();
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
+    let points: Vec<(f64, f64)> = evidence
+        .concurrency
+        .answers
+        .iter()
+        .filter_map(|answer| Some((answer.company, answer.tpot_ms?)))
+        .collect();
     if points.len() < LEAST {
         return Opinion::lacking(format!(
             "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
@@ -31,12 +35,12 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
     if many < SPREAD * few {
         return Opinion::lacking(format!(
-            "about as many answers came at a time throughout ({} to {}): fly it at several rates, or sweep",
+            "about as many answers came at a time throughout ({} to {}): run it at several rates, or sweep",
             three_digits(few),
             three_digits(many)
         ));
     }
-    let Some(line) = Line::through(&points) else { return Opinion::Nothing };
+    let Some(line) = FittedLine::through(&points) else { return Opinion::Nothing };
     let (quiet, busy) = (line.at(few), line.at(many));
     if many < COMPANY || line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
         return Opinion::Nothing;

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::Evidence;
-use super::crowd::Crowd;
+use super::concurrency::ConcurrencyContext;
+use super::evidence::RunEvidence;
 use super::line::median;
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
@@ -22,7 +22,7 @@ const ALIKE: f64 = 0.9;
 /// Fewer requests of either kind say nothing.
 const LEAST: usize = 5;
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let Some(cache) = &evidence.summary.prefix_cache else { return Opinion::Nothing };
     let Some(measured) = cache.measured else { return by_time(evidence, cache.expected_least) };
     if measured.rate >= cache.expected_least - LOST {
@@ -46,14 +46,14 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 
 /// By the first request with each prefix, which found nothing, against those after it, where the server does not tell; only
 /// where computing a prompt is seen to take time.
-fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
-    let crowd = &evidence.crowd;
+fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
+    let concurrency = &evidence.concurrency;
     if expected < FELT {
         return Opinion::lacking(
             "requests share too little for its absence to be felt, and the server does not tell",
         );
     }
-    if !may_be_felt(crowd) {
+    if !may_be_felt(concurrency) {
         return Opinion::lacking(
             "the server does not tell what it found, and TTFT is not seen to grow with the prompt, so that a prefix found \
              again would not show",
@@ -61,7 +61,8 @@ fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
     }
     let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
-    for answer in crowd.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
+    for answer in
+        concurrency.answers.iter().filter(|answer| answer.record.prefix.is_some() && answer.ahead == 0.0)
     {
         // Milliseconds a token, as prompts differ in length.
         let per_token = answer.ttft_ms / f64::from(answer.record.input_tokens_asked.max(1));
@@ -92,12 +93,12 @@ fn by_time(evidence: &Evidence<'_>, expected: f64) -> Opinion {
 }
 
 /// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
-fn may_be_felt(crowd: &Crowd<'_>) -> bool {
+fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
     let shared =
-        crowd.answers.iter().filter_map(|answer| answer.record.prefix.map(|prefix| (answer, prefix)));
+        concurrency.answers.iter().filter_map(|answer| answer.record.prefix.map(|prefix| (answer, prefix)));
     let (tokens, ttfts): (Vec<f64>, Vec<f64>) =
         shared.map(|(answer, prefix)| (f64::from(prefix.tokens), answer.ttft_ms)).unzip();
-    let dearest = prefill::alone(crowd).map(|line| line.slope.high);
+    let dearest = prefill::alone(concurrency).map(|line| line.slope.high);
     dearest.is_some_and(|ms| ms * median(&tokens) >= FELT * median(&ttfts))
 }
 

@@ -1,9 +1,11 @@
 //! What the points of a sweep say together: throughput against TPOT, and TTFT as the load rises.
 
+use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Quantile, Summary};
-use crate::experiment::{AcrossRuns, SweepPoint};
+use crate::experiment::repeats::AcrossRuns;
+use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::three_digits;
 
 /// A rise by this factor or more is a rise.
@@ -173,4 +175,26 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
             ("ttft_p50_onset_ms", onset_p50),
         ])
         .opinion()
+}
+
+impl Diagnosis {
+    /// Of the points of a sweep, the loads rising.
+    #[must_use]
+    pub fn of_points(points: &[LoadFigures]) -> Self {
+        let mut diagnosis = Self::default();
+        diagnosis.take("throughput against TPOT", batching(points));
+        diagnosis.take("TTFT at rising load", queueing(points));
+        diagnosis
+    }
+
+    /// Of a sweep, by the loads of which figures can be trusted.
+    #[must_use]
+    pub fn of_sweep(sweep: &Sweep) -> Self {
+        let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
+        let points: Vec<_> = known.map(LoadFigures::of_point).collect();
+        let reservation = (!sweep.valid).then(|| {
+            "the sweep is INVALID: take what follows as a guess until a valid one says it too".to_owned()
+        });
+        Self { reservation, ..Self::of_points(&points) }
+    }
 }

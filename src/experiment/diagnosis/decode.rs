@@ -1,7 +1,7 @@
 //! Decode held against the memory and the arithmetic of the hardware that was named.
 
-use super::Evidence;
-use super::crowd::{Answer, Crowd};
+use super::concurrency::{AnswerInContext, ConcurrencyContext};
+use super::evidence::RunEvidence;
 use super::line::median;
 use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom, seen};
@@ -33,28 +33,28 @@ struct Held {
     company: f64,
 }
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let physics = match &evidence.physics {
         Ok(physics) => physics,
         Err(why) => return Opinion::lacking(why.clone()),
     };
-    let with_tpot = || evidence.crowd.some().filter(|answer| answer.tpot_ms.is_some());
+    let with_tpot = || evidence.concurrency.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
     let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
-        let own = |answer: &Answer<'_>| {
+        let own = |answer: &AnswerInContext<'_>| {
             Some(Held::of(answer, physics, answer.tpot_ms?).at_least(physics, answer.context()))
         };
         let held = alone.iter().filter_map(|answer| own(answer));
         (held.collect(), "TPOT of answers made nearly alone")
     } else {
-        let crowd = &evidence.crowd;
-        let held =
-            with_tpot().filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(crowd, answer)?)));
+        let concurrency = &evidence.concurrency;
+        let held = with_tpot()
+            .filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(concurrency, answer)?)));
         (held.collect(), "the gap between tokens while no prompt waits")
     };
     if held.len() < LEAST {
         return Opinion::lacking(format!(
-            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: fly it at a low rate",
+            "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: run it at a low rate",
             held.len()
         ));
     }
@@ -94,7 +94,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 }
 
 impl Held {
-    fn of(answer: &Answer<'_>, physics: &Physics, measured_ms: f64) -> Self {
+    fn of(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64) -> Self {
         let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());
         let held = Self {
@@ -116,14 +116,14 @@ impl Held {
 }
 
 /// The median gap of an answer, per token, among those in which no prompt waited or was computed.
-fn undisturbed_ms(crowd: &Crowd<'_>, answer: &Answer<'_>) -> Option<f64> {
+fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext<'_>) -> Option<f64> {
     let chunks: Vec<_> = answer.record.chunks.iter().collect();
     let gaps: Vec<f64> = chunks
         .windows(2)
         .filter_map(|pair| {
             let [from, to] = [pair[0].at.as_secs_f64(), pair[1].at.as_secs_f64()];
             let gap = (to - from) * 1e3 / f64::from(pair[1].tokens.max(1));
-            (!crowd.prompts_between(from, to)).then_some(gap)
+            (!concurrency.prompts_between(from, to)).then_some(gap)
         })
         .collect();
     (gaps.len() >= LEAST_GAPS).then(|| median(&gaps)).filter(|&gap| gap > 0.0)

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use super::{CouldNotTell, Diagnosis, KEPT, Symptom};
+use super::findings::{CouldNotTell, Diagnosis, KEPT};
+use super::symptom::Symptom;
 use crate::analysis::wording::counted;
 
 /// The regimes in which runs that repeat one another found the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct JointDiagnosis {
+pub struct RepeatsDiagnosis {
     /// Runs that were looked at.
     pub runs: u64,
     /// Why to take it with care: some run is INVALID. Absent where none is.
@@ -17,7 +18,7 @@ pub struct JointDiagnosis {
     /// promised.
     pub slo_attainment: Option<f64>,
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
-    pub symptoms: Vec<JointSymptom>,
+    pub symptoms: Vec<RepeatsSymptom>,
     /// Rules that could not tell in some run and saw nothing in the others, with what they first lacked.
     pub could_not_tell: Vec<CouldNotTell>,
 }
@@ -25,7 +26,7 @@ pub struct JointDiagnosis {
 /// A symptom, and the runs that have it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct JointSymptom {
+pub struct RepeatsSymptom {
     /// It, with the figures of the first of these runs.
     #[serde(flatten)]
     pub symptom: Symptom,
@@ -33,18 +34,20 @@ pub struct JointSymptom {
     pub in_runs: Vec<u64>,
 }
 
-impl JointDiagnosis {
+impl RepeatsDiagnosis {
     /// Of runs by their ascending numbers.
     #[must_use]
     pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
-        let mut symptoms: Vec<JointSymptom> = Vec::new();
+        let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
         let mut could_not_tell: Vec<CouldNotTell> = Vec::new();
         for (number, diagnosis) in runs {
             for symptom in &diagnosis.symptoms {
                 match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
                     Some(known) if known.in_runs.last() == Some(number) => {}
                     Some(known) => known.in_runs.push(*number),
-                    None => symptoms.push(JointSymptom { symptom: symptom.clone(), in_runs: vec![*number] }),
+                    None => {
+                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] })
+                    }
                 }
             }
             for rule in &diagnosis.could_not_tell {
@@ -76,8 +79,8 @@ impl JointDiagnosis {
     }
 }
 
-impl JointSymptom {
-    /// It as one that a single run has, told in how many of `runs` it was seen.
+impl RepeatsSymptom {
+    /// It as a symptom of a single run, with how many of `runs` have it.
     #[must_use]
     pub fn among(&self, runs: u64) -> Symptom {
         let Symptom { symptom, .. } = &self.symptom;
@@ -105,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn a_regime_is_told_once_with_the_runs_that_have_it() {
+    fn a_regime_appears_once_with_the_runs_that_have_it() {
         let one = diagnosis(&[Regime::Queueing], 0.8);
         let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
         let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
-        let joint = JointDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
-        let told: Vec<_> =
+        let joint = RepeatsDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
+        let found: Vec<_> =
             joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
-        assert_eq!(told, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
+        assert_eq!(found, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
         assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
         assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
         assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");

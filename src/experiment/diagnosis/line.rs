@@ -4,7 +4,7 @@ use crate::analysis::statistics::{Estimate, mean, slope, spearman};
 
 /// The least-squares line through points.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     /// y per unit of x, with its 95 % interval.
     pub(super) slope: Estimate,
     /// y at x = 0.
@@ -15,7 +15,7 @@ pub(super) struct Line {
     pub(super) rank_correlation: f64,
 }
 
-impl Line {
+impl FittedLine {
     /// Absent where [`slope`] is, or when all y are alike.
     pub(super) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let estimate = slope(points)?;
@@ -62,7 +62,7 @@ mod tests {
     #[test]
     fn the_line_is_scipys() {
         let points = [(1.0, 2.0), (2.0, 4.0), (3.0, 5.0), (4.0, 4.0), (5.0, 5.0)];
-        let line = Line::through(&points).unwrap();
+        let line = FittedLine::through(&points).unwrap();
         for (found, expected) in [
             (line.slope.value, 0.6),
             (line.intercept, 2.2),
@@ -72,7 +72,7 @@ mod tests {
         ] {
             assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
         }
-        assert_eq!(Line::through(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]), None);
+        assert_eq!(FittedLine::through(&[(1.0, 2.0), (2.0, 2.0), (3.0, 2.0)]), None);
     }
 
     #[test]

@@ -6,9 +6,11 @@
 
 mod batching;
 mod cache;
+mod concurrency;
 mod course;
-mod crowd;
 mod decode;
+mod evidence;
+mod findings;
 mod joint;
 mod line;
 mod physics;
@@ -18,143 +20,8 @@ mod symptom;
 mod tail;
 mod trouble;
 
-use serde::Serialize;
-
-pub use self::cache::warm_like_cold;
-pub use self::course::LoadFigures;
-pub use self::joint::{JointDiagnosis, JointSymptom};
-pub use self::symptom::{Regime, Symptom};
-
-use self::crowd::Crowd;
-use self::physics::Physics;
-use self::symptom::Opinion;
-use super::sweep::{LoadClass, Sweep};
-use crate::analysis::Summary;
-use crate::analysis::wording::counted;
-use crate::record::RunLog;
-
-/// From this share of promises kept on, nothing that is seen needs a cure.
-const KEPT: f64 = 0.99;
-
-/// What the rules say of a run, or of the points of a sweep.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Diagnosis {
-    /// Why to take all of it with care: the run is INVALID. Absent for a valid one.
-    pub reservation: Option<String>,
-    /// Share of requests that kept their promise, between 0 and 1; absent where nothing was promised.
-    pub slo_attainment: Option<f64>,
-    /// What the rules saw, the gravest first.
-    pub symptoms: Vec<Symptom>,
-    /// Rules that could not tell, and what they lacked.
-    pub could_not_tell: Vec<CouldNotTell>,
-}
-
-/// A rule that lacked evidence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CouldNotTell {
-    /// What it would have been about.
-    pub about: &'static str,
-    /// What it lacked.
-    pub lacked: String,
-}
-
-/// All that a rule may look at.
-struct Evidence<'a> {
-    log: &'a RunLog,
-    summary: &'a Summary,
-    crowd: Crowd<'a>,
-    /// What physics predicts of the deployment, or why it cannot.
-    physics: Result<Physics, String>,
-}
-
-/// A rule: what it is about, and how it looks.
-type Rule = (&'static str, fn(&Evidence<'_>) -> Opinion);
-
-/// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time goes.
-const RULES: [Rule; 10] = [
-    ("the client's own limits", trouble::client),
-    ("refusals", trouble::refusals),
-    ("overload", trouble::overload),
-    ("the client's own cap", trouble::own_cap),
-    ("the tail of TTFT", tail::rule),
-    ("TTFT by input length", prefill::rule),
-    ("the prefix cache", cache::rule),
-    ("stalls", stalls::rule),
-    ("decode against the hardware", decode::rule),
-    ("TPOT by answers at a time", batching::rule),
-];
-
-impl Diagnosis {
-    /// Of one run and its summary.
-    #[must_use]
-    pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
-        let evidence = Evidence { log, summary, crowd: Crowd::of(log), physics: Physics::of(&log.header) };
-        let mut diagnosis = Self {
-            reservation: reservation(summary),
-            slo_attainment: summary.slo.slo_attainment,
-            ..Self::default()
-        };
-        for (about, rule) in RULES {
-            diagnosis.take(about, rule(&evidence));
-        }
-        diagnosis
-    }
-
-    /// Of the points of a sweep, the loads rising.
-    #[must_use]
-    pub fn of_points(points: &[LoadFigures]) -> Self {
-        let mut diagnosis = Self::default();
-        diagnosis.take("throughput against TPOT", course::batching(points));
-        diagnosis.take("TTFT at rising load", course::queueing(points));
-        diagnosis
-    }
-
-    /// Of a sweep, by the loads of which figures can be trusted.
-    #[must_use]
-    pub fn of_sweep(sweep: &Sweep) -> Self {
-        let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
-        let points: Vec<_> = known.map(LoadFigures::of_point).collect();
-        let reservation = (!sweep.valid).then(|| {
-            "the sweep is INVALID: take what follows as a guess until a valid one says it too".to_owned()
-        });
-        Self { reservation, ..Self::of_points(&points) }
-    }
-
-    /// Whether there is nothing to say.
-    #[must_use]
-    pub fn is_silent(&self) -> bool {
-        self.symptoms.is_empty()
-    }
-
-    /// Whether nearly all promises were kept, so that no symptom needs a cure.
-    #[must_use]
-    pub fn promises_kept(&self) -> bool {
-        self.slo_attainment.is_some_and(|share| share >= KEPT)
-    }
-
-    /// Whether it names `regime`.
-    #[must_use]
-    pub fn names(&self, regime: Regime) -> bool {
-        self.symptoms.iter().any(|symptom| symptom.regime == regime)
-    }
-
-    fn take(&mut self, about: &'static str, opinion: Opinion) {
-        match opinion {
-            Opinion::Seen(symptom) => self.symptoms.push(*symptom),
-            Opinion::Nothing => {}
-            Opinion::Lacking(lacked) => self.could_not_tell.push(CouldNotTell { about, lacked }),
-        }
-    }
-}
-
-fn reservation(summary: &Summary) -> Option<String> {
-    let reasons = summary.verdict.reasons.len() as u64;
-    (reasons > 0).then(|| {
-        let reasons = counted(reasons, "reason");
-        format!(
-            "the run is INVALID, for {reasons}: take what follows as a guess until a valid run says it too"
-        )
-    })
-}
+pub use cache::warm_like_cold;
+pub use course::LoadFigures;
+pub use findings::{CouldNotTell, Diagnosis};
+pub use joint::{RepeatsDiagnosis, RepeatsSymptom};
+pub use symptom::{Regime, Symptom};

@@ -19,7 +19,7 @@ pub(super) struct Physics {
 }
 
 impl Physics {
-    /// Of what the person said who flew the run, or of what was modelled; else why nothing can be predicted.
+    /// Of what the person said who ran the run, or of what was modelled; else why nothing can be predicted.
     pub(super) fn of(header: &RunHeader) -> Result<Self, String> {
         let (facts, modelled) = (&header.deployment, &header.engine.modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
@@ -29,16 +29,16 @@ impl Physics {
         if layout.is_some_and(|layout| layout != "one server") {
             return Err("which answers share a step is not seen of several servers".to_owned());
         }
-        let told = |said: &Option<String>, name: &str| {
+        let fact = |said: &Option<String>, name: &str| {
             said.clone().or_else(|| modelled.get(name).and_then(Value::as_str).map(str::to_owned))
         };
-        let hardware = told(&facts.hardware, "hardware").ok_or("nobody said what it runs on (--hardware)")?;
+        let hardware = fact(&facts.hardware, "hardware").ok_or("nobody said what it runs on (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
         let model =
-            told(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
+            fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
         let model: ServingModel =
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
-        let weights = told(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
+        let weights = fact(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
         let weights: Precision = weights.parse().map_err(|error| format!("{error}"))?;
         // What a person says of a server has no place for it; 16 bits is what servers take by themselves.
         let kv_cache = match modelled.get("kv_cache_dtype").and_then(Value::as_str) {

@@ -1,8 +1,8 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
-use super::Evidence;
-use super::crowd::{Answer, Crowd};
-use super::line::{Line, at_share, median};
+use super::concurrency::{AnswerInContext, ConcurrencyContext};
+use super::evidence::RunEvidence;
+use super::line::{FittedLine, at_share, median};
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
@@ -23,12 +23,12 @@ const DECIDES: f64 = 0.3;
 const COMPUTE_BOUND: f64 = 0.35;
 
 /// A request that met nobody who had not begun, and few others.
-fn met_nobody(answer: &Answer<'_>) -> bool {
+fn met_nobody(answer: &AnswerInContext<'_>) -> bool {
     answer.others <= FEW && answer.ahead == 0.0
 }
 
-fn points(crowd: &Crowd<'_>) -> Vec<(f64, f64)> {
-    crowd
+fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {
+    concurrency
         .answers
         .iter()
         .filter(|answer| met_nobody(answer))
@@ -38,12 +38,12 @@ fn points(crowd: &Crowd<'_>) -> Vec<(f64, f64)> {
 
 /// TTFT of a prompt that meets nobody, by its tokens: from requests sent into an almost idle server where there are
 /// enough; else from the fastest tenth of each of eight groups of like length.
-pub(super) fn alone(crowd: &Crowd<'_>) -> Option<Line> {
-    let points = points(crowd);
+pub(super) fn alone(concurrency: &ConcurrencyContext<'_>) -> Option<FittedLine> {
+    let points = points(concurrency);
     if points.len() >= LEAST {
-        return Line::through(&points);
+        return FittedLine::through(&points);
     }
-    let mut all: Vec<(f64, f64)> = crowd.answers.iter().map(|a| (a.prompt, a.ttft_ms)).collect();
+    let mut all: Vec<(f64, f64)> = concurrency.answers.iter().map(|a| (a.prompt, a.ttft_ms)).collect();
     all.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
     let size = all.len().div_ceil(8).max(1);
     let fastest: Vec<_> = all
@@ -53,16 +53,16 @@ pub(super) fn alone(crowd: &Crowd<'_>) -> Option<Line> {
             (median(&lengths), at_share(&ttfts, 0.1))
         })
         .collect();
-    Line::through(&fastest).filter(|line| line.slope.value > 0.0)
+    FittedLine::through(&fastest).filter(|line| line.slope.value > 0.0)
 }
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
-    let points = points(&evidence.crowd);
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
+    let points = points(&evidence.concurrency);
     let n = points.len();
     if n < LEAST {
         return Opinion::lacking(format!(
             "{n} requests were sent into an almost idle server (nobody waiting, at most {FEW} in flight), and {LEAST} are \
-             needed: fly the workload at a low rate"
+             needed: run the workload at a low rate"
         ));
     }
     let lengths: Vec<f64> = points.iter().map(|point| point.0).collect();
@@ -70,7 +70,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
     if long < SPREAD * short.max(1.0) {
         return Opinion::lacking("all prompts are about equally long: give the workload lengths that differ");
     }
-    let Some(line) = Line::through(&points) else { return Opinion::Nothing };
+    let Some(line) = FittedLine::through(&points) else { return Opinion::Nothing };
     let ttfts: Vec<f64> = points.iter().map(|point| point.1).collect();
     let share = line.slope.value * usual / median(&ttfts);
     let follows = line.rank_correlation >= FOLLOWS && line.r_squared >= EXPLAINS;

@@ -1,7 +1,7 @@
 //! What answers waited for when they paused: the prompts of others, or nothing that requests show.
 
-use super::Evidence;
-use super::crowd::Crowd;
+use super::concurrency::ConcurrencyContext;
+use super::evidence::RunEvidence;
 use super::line::median;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::{counted, percent, seconds};
@@ -32,13 +32,13 @@ struct Gaps {
     others_with_prompts: u64,
 }
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
-    let (stalls, answers) = (&summary.stalls, evidence.crowd.answers.len() as f64);
+    let (stalls, answers) = (&summary.stalls, evidence.concurrency.answers.len() as f64);
     if answers == 0.0 || (stalls.requests as f64) < OFTEN * answers {
         return Opinion::Nothing;
     }
-    let gaps = Gaps::of(&evidence.crowd);
+    let gaps = Gaps::of(&evidence.concurrency);
     let [in_stalls, elsewhere] =
         [(gaps.stalls_with_prompts, gaps.stalls), (gaps.others_with_prompts, gaps.others)]
             .map(|(with, of)| with as f64 / of.max(1) as f64);
@@ -70,7 +70,7 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
         .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
     } else {
         return Opinion::lacking(
-            "prompts are computed nearly all the time, so that stalls cannot be told from other gaps by them",
+            "prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps",
         );
     };
     symptom
@@ -85,14 +85,14 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 }
 
 impl Gaps {
-    fn of(crowd: &Crowd<'_>) -> Self {
+    fn of(concurrency: &ConcurrencyContext<'_>) -> Self {
         let mut found = Self::default();
-        for answer in crowd.some() {
+        for answer in concurrency.some() {
             let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
             let bar = (FACTOR * median(&gaps)).max(SHORTEST_S);
             for (gap, pair) in gaps.iter().zip(moments.windows(2)) {
-                let with_prompt = crowd.prompts_between(pair[0] + SAME_STEP_S, pair[1] + SAME_STEP_S);
+                let with_prompt = concurrency.prompts_between(pair[0] + SAME_STEP_S, pair[1] + SAME_STEP_S);
                 if *gap > bar {
                     found.stalls += 1;
                     found.stalls_with_prompts += u64::from(with_prompt);

@@ -1,9 +1,10 @@
 //! What the slowest first tokens waited for: their own prompts, a queue, or the long prompts of others.
 
-use super::crowd::Answer;
+use super::concurrency::AnswerInContext;
+use super::evidence::RunEvidence;
 use super::line::median;
+use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
-use super::{Evidence, prefill};
 use crate::analysis::wording::{percent, seconds};
 use crate::analysis::{Metric, Quantile, Rule};
 use crate::units::{count, three_digits};
@@ -21,7 +22,7 @@ const EXCEPTION: f64 = 0.4;
 
 /// What is known of the slowest.
 struct Tail<'e, 'a> {
-    slowest: Vec<&'e Answer<'a>>,
+    slowest: Vec<&'e AnswerInContext<'a>>,
     /// Share of what they take beyond the usual TTFT that their own prompts account for.
     own_share: f64,
     /// Share of the prompt tokens before them that belong to long prompts.
@@ -34,15 +35,15 @@ struct Tail<'e, 'a> {
     others: [f64; 2],
 }
 
-pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
-    let Evidence { summary, crowd, .. } = evidence;
+pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
+    let RunEvidence { summary, concurrency, .. } = evidence;
     if summary.verdict.breaks(Rule::SteadyState) {
         return Opinion::lacking("a queue that grows for as long as the run lasts has no tail of its own");
     }
     let Some(row) = summary.latency.row(Metric::Ttft) else {
         return Opinion::lacking("no first tokens were seen: the answers are not streamed");
     };
-    let n = crowd.answers.len();
+    let n = concurrency.answers.len();
     if n < LEAST {
         return Opinion::lacking(format!("{n} first tokens came, and {LEAST} are needed to speak of a tail"));
     }
@@ -78,14 +79,14 @@ pub(super) fn rule(evidence: &Evidence<'_>) -> Opinion {
 }
 
 impl<'e, 'a> Tail<'e, 'a> {
-    fn of(evidence: &'e Evidence<'a>) -> Self {
-        let crowd = &evidence.crowd;
-        let mut slowest: Vec<&Answer<'a>> = crowd.answers.iter().collect();
+    fn of(evidence: &'e RunEvidence<'a>) -> Self {
+        let concurrency = &evidence.concurrency;
+        let mut slowest: Vec<&AnswerInContext<'a>> = concurrency.answers.iter().collect();
         slowest.sort_unstable_by(|one, other| other.ttft_ms.total_cmp(&one.ttft_ms));
-        slowest.truncate((SLOWEST * crowd.answers.len() as f64).ceil() as usize);
-        let ttfts: Vec<f64> = crowd.answers.iter().map(|answer| answer.ttft_ms).collect();
+        slowest.truncate((SLOWEST * concurrency.answers.len() as f64).ceil() as usize);
+        let ttfts: Vec<f64> = concurrency.answers.iter().map(|answer| answer.ttft_ms).collect();
         let usual = median(&ttfts);
-        let alone = prefill::alone(crowd);
+        let alone = prefill::alone(concurrency);
         let (mut own, mut beyond) = (0.0, 0.0);
         for answer in &slowest {
             let excess = (answer.ttft_ms - usual).max(0.0);
@@ -97,24 +98,24 @@ impl<'e, 'a> Tail<'e, 'a> {
         let [tokens, long] = slowest.iter().fold([0.0, 0.0], |sum, answer| {
             [sum[0] + answer.tokens_ahead, sum[1] + answer.long_tokens_ahead]
         });
-        let medians = |of: fn(&Answer<'_>) -> f64| {
+        let medians = |of: fn(&AnswerInContext<'_>) -> f64| {
             let of_slowest: Vec<f64> = slowest.iter().map(|answer| of(answer)).collect();
-            let of_all: Vec<f64> = crowd.answers.iter().map(of).collect();
+            let of_all: Vec<f64> = concurrency.answers.iter().map(of).collect();
             [median(&of_slowest), median(&of_all)]
         };
-        let long_prompts = crowd.answers.iter().filter(|answer| crowd.is_long(answer)).count();
+        let long_prompts = concurrency.answers.iter().filter(|answer| concurrency.is_long(answer)).count();
         Self {
             own_share: share(own, beyond),
             long_share: share(long, tokens),
-            long_prompts: long_prompts as f64 / crowd.answers.len() as f64,
+            long_prompts: long_prompts as f64 / concurrency.answers.len() as f64,
             ahead: medians(|answer| answer.ahead),
             others: medians(|answer| answer.others),
             slowest,
         }
     }
 
-    fn explained(&self, evidence: &Evidence<'_>, spread: &str) -> Symptom {
-        let (slowest, all) = (self.slowest.len() as u64, evidence.crowd.answers.len() as u64);
+    fn explained(&self, evidence: &RunEvidence<'_>, spread: &str) -> Symptom {
+        let (slowest, all) = (self.slowest.len() as u64, evidence.concurrency.answers.len() as u64);
         let of = format!("of the {} slowest of {}", count(slowest), count(all));
         if self.own_share >= MOSTLY {
             let symptom = format!(
@@ -190,11 +191,17 @@ impl<'e, 'a> Tail<'e, 'a> {
     }
 
     /// The class to which most of the long prompts belong, where there are several.
-    fn disturber(&self, evidence: &Evidence<'_>) -> String {
+    fn disturber(&self, evidence: &RunEvidence<'_>) -> String {
         let classes = &evidence.summary.run.classes;
         let long = |class: usize| {
-            let of_class = |answer: &&Answer<'_>| usize::from(answer.record.class) == class;
-            evidence.crowd.answers.iter().filter(of_class).filter(|a| evidence.crowd.is_long(a)).count()
+            let of_class = |answer: &&AnswerInContext<'_>| usize::from(answer.record.class) == class;
+            evidence
+                .concurrency
+                .answers
+                .iter()
+                .filter(of_class)
+                .filter(|a| evidence.concurrency.is_long(a))
+                .count()
         };
         let most = (0..classes.len()).max_by_key(|&class| long(class));
         let named = most.filter(|_| classes.len() > 1).map(|class| {

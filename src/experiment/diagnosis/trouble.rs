@@ -1,6 +1,6 @@
 //! What keeps a server from being measured, or from serving: the client's own limits, refusals, overload, a cap.
 
-use super::Evidence;
+use super::evidence::RunEvidence;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Rule};
@@ -14,7 +14,7 @@ const REFUSED: f64 = 0.01;
 const CAPPED: f64 = 0.25;
 
 /// The client itself was late, busy or stopped.
-pub(super) fn client(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn client(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
     let starved = |rule: Rule| matches!(rule, Rule::ScheduleLag | Rule::ClientStarved | Rule::Pauses);
     let reason = summary.verdict.reasons.iter().find(|reason| starved(reason.rule));
@@ -34,7 +34,7 @@ pub(super) fn client(evidence: &Evidence<'_>) -> Opinion {
 }
 
 /// The server turned requests away.
-pub(super) fn refusals(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn refusals(evidence: &RunEvidence<'_>) -> Opinion {
     let Some(share) = evidence.summary.failures.reject_rate.filter(|&share| share >= REFUSED) else {
         return Opinion::Nothing;
     };
@@ -47,7 +47,7 @@ pub(super) fn refusals(evidence: &Evidence<'_>) -> Opinion {
 }
 
 /// Requests came faster than they were served.
-pub(super) fn overload(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn overload(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
     let reasons = &summary.verdict.reasons;
     let Some(reason) = reasons.iter().find(|reason| reason.rule == Rule::SteadyState) else {
@@ -77,7 +77,7 @@ pub(super) fn overload(evidence: &Evidence<'_>) -> Opinion {
 }
 
 /// Requests waited here, before they were sent.
-pub(super) fn own_cap(evidence: &Evidence<'_>) -> Opinion {
+pub(super) fn own_cap(evidence: &RunEvidence<'_>) -> Opinion {
     let mean = |metric| evidence.summary.latency.row(metric).and_then(|row| row.mean_ms);
     let (Some(wait), Some(ttft)) = (mean(Metric::QueueWait), mean(Metric::Ttft)) else {
         return Opinion::Nothing;

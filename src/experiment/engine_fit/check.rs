@@ -2,16 +2,25 @@
 
 use serde::Serialize;
 
-use super::MeasuredRun;
-use super::reach::Reach;
+use super::reach::FitRange;
 use super::replay::replay;
 use crate::analysis::{Figure, Metric, Quantile, Summary, summarise};
+use crate::record::RunLog;
 use crate::simulator::{BadFleet, Fleet};
 
 /// Medians that are off by no more than this make a good fit …
 const GOOD: f64 = 0.1;
 /// … and by no more than this one that is good for a guess.
 const ROUGH: f64 = 0.25;
+
+/// A run that an engine is fitted to, with its name.
+#[derive(Clone, Debug)]
+pub struct MeasuredRun {
+    /// Its folder.
+    pub name: String,
+    /// What happened.
+    pub log: RunLog,
+}
 
 /// A run beside what the engine makes of the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,10 +39,10 @@ pub struct RunCheck {
     pub figures: Vec<FigureCheck>,
     /// What it sent.
     #[serde(skip)]
-    pub(super) sent: Reach,
+    pub(super) sent: FitRange,
 }
 
-/// A latency as measured and as told again.
+/// A latency as measured and as the fitted engine reproduces it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FigureCheck {
@@ -47,12 +56,12 @@ pub struct FigureCheck {
     pub quantile: Quantile,
     /// As measured, milliseconds.
     pub measured_ms: f64,
-    /// As told again, milliseconds; absent where too few of the requests were answered in time to know it.
+    /// As reproduced, milliseconds; absent where too few of the requests were answered in time to know it.
     pub predicted_ms: Option<f64>,
     /// Then the least that it can be, milliseconds, where that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub predicted_at_least_ms: Option<f64>,
-    /// Told ÷ measured − 1; absent where the former is.
+    /// Reproduced ÷ measured − 1; absent where the former is.
     pub off: Option<f64>,
 }
 
@@ -76,14 +85,14 @@ pub enum Grade {
 impl RunCheck {
     pub(super) fn of(run: &MeasuredRun, fleet: &Fleet) -> Result<Self, BadFleet> {
         let measured = summarise(&run.log, &[]);
-        let told = summarise(&replay(&run.log, fleet)?, &[]);
+        let predicted = summarise(&replay(&run.log, fleet)?, &[]);
         Ok(Self {
             run: run.name.clone(),
             rate_per_s: run.log.header.workload.arrival.mean_rate_per_s(),
             users: run.log.header.workload.arrival.users(),
             valid: measured.verdict.valid,
-            figures: FigureCheck::all(&measured, &told),
-            sent: Reach::of(&run.log),
+            figures: FigureCheck::all(&measured, &predicted),
+            sent: FitRange::of(&run.log),
         })
     }
 
@@ -95,7 +104,7 @@ impl RunCheck {
 }
 
 impl FigureCheck {
-    fn all(measured: &Summary, told: &Summary) -> Vec<Self> {
+    fn all(measured: &Summary, predicted: &Summary) -> Vec<Self> {
         let wanted = [Metric::Ttft, Metric::Tpot, Metric::E2e]
             .into_iter()
             .flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
@@ -104,15 +113,15 @@ impl FigureCheck {
                 let figure =
                     |summary: &Summary| Some(summary.latency.row(metric)?.percentile(quantile).figure);
                 let measured_ms = figure(measured)?.exact().filter(|&ms| ms > 0.0)?;
-                let told = figure(told);
-                let predicted_ms = told.and_then(Figure::exact);
+                let predicted = figure(predicted);
+                let predicted_ms = predicted.and_then(Figure::exact);
                 Some(Self {
                     metric,
                     quantile,
                     measured_ms,
                     predicted_ms,
-                    predicted_at_least_ms: told.filter(|_| predicted_ms.is_none()).map(Figure::at_least),
-                    off: predicted_ms.map(|told| told / measured_ms - 1.0),
+                    predicted_at_least_ms: predicted.filter(|_| predicted_ms.is_none()).map(Figure::at_least),
+                    off: predicted_ms.map(|predicted| predicted / measured_ms - 1.0),
                 })
             })
             .collect()
@@ -131,14 +140,14 @@ fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &Fig
     counted(checks).flat_map(move |check| both.into_iter().filter_map(move |m| check.figure(m, quantile)))
 }
 
-/// How far the worst of these is off; infinitely where one could be measured and not be told again. `None` where none could
+/// How far the worst of these is off; infinitely where one could be measured and not be reproduced. `None` where none could
 /// be measured.
 pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
     figures(checks, quantile).map(|figure| figure.off.map_or(f64::INFINITY, f64::abs)).max_by(f64::total_cmp)
 }
 
 impl Grade {
-    /// By the worst median. Poor where one that was measured could not be told again, as by an engine that does not keep up
+    /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not keep up
     /// with what was sent, and where there is none.
     pub(super) fn of(checks: &[RunCheck]) -> Self {
         match worst(checks, Quantile::P50) {

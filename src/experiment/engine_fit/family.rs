@@ -1,8 +1,8 @@
-//! The forms that a fitted step time can have, and what each has to be told.
+//! The forms that a fitted step time can have, and what each needs to know.
 
 use serde::Serialize;
 
-use super::rows::Row;
+use super::rows::Stretch;
 use super::solve::{Equation, solve};
 use crate::simulator::{Deployment, Efficiency, LinearStep, Roofline, StepTime, StepWork};
 
@@ -11,7 +11,7 @@ const TURNS: usize = 12;
 
 /// The form of a step time.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Family {
+pub enum CostModel {
     /// Physics of a known deployment: which share of its arithmetic and bandwidth it reaches, and what a step costs
     /// besides.
     Roofline(Box<Deployment>),
@@ -21,8 +21,8 @@ pub enum Family {
 
 /// Costs that explain what was measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Costs {
-    /// By place in `Family::kinds`; `None` where the runs do not tell.
+pub(super) struct StepCosts {
+    /// By place in `CostModel::kinds`; `None` where the runs do not tell.
     pub(super) values: Vec<Option<f64>>,
 }
 
@@ -59,8 +59,8 @@ impl CostKind {
     }
 }
 
-impl Family {
-    /// What is fitted, in the order of the values of [`Costs`]. The first two of a roofline are kept as their reciprocals, in
+impl CostModel {
+    /// What is fitted, in the order of the values of [`StepCosts`]. The first two of a roofline are kept as their reciprocals, in
     /// which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {
         match self {
@@ -82,11 +82,11 @@ impl Family {
     }
 
     /// The costs that explain `rows` best.
-    pub(super) fn fit(&self, rows: &[Row]) -> Costs {
+    pub(super) fn fit(&self, rows: &[Stretch]) -> StepCosts {
         let unknowns = self.kinds().len();
         let Self::Roofline(deployment) = self else {
             let equations: Vec<_> = rows.iter().map(linear).collect();
-            return Costs { values: solve(&equations, unknowns) };
+            return StepCosts { values: solve(&equations, unknowns) };
         };
         let lossless =
             Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
@@ -107,11 +107,11 @@ impl Family {
                 break;
             }
         }
-        Costs { values }
+        StepCosts { values }
     }
 
     /// The step time with these costs.
-    pub(super) fn step_time(&self, costs: &Costs) -> StepTime {
+    pub(super) fn step_time(&self, costs: &StepCosts) -> StepTime {
         let value = |place: usize| costs.values[place].unwrap_or(0.0);
         match self {
             Self::Roofline(deployment) => StepTime::Roofline(Roofline::new(
@@ -134,21 +134,21 @@ impl Family {
         }
     }
 
-    /// How the cost at `place` is told: a share as a share, a time in seconds; `None` where the runs do not tell.
-    pub(super) fn told(&self, costs: &Costs, place: usize) -> Option<f64> {
+    /// The cost at `place` as reported: a share, or a time in seconds; `None` where the runs do not determine it.
+    pub(super) fn reported(&self, costs: &StepCosts, place: usize) -> Option<f64> {
         let value = costs.values[place]?;
         if self.kinds()[place].is_share() { (value > 0.0).then(|| value.recip()) } else { Some(value) }
     }
 }
 
-impl Costs {
+impl StepCosts {
     /// Seconds between the engine and the client.
     pub(super) fn front_end(&self) -> f64 {
         self.values.last().copied().flatten().unwrap_or(0.0)
     }
 }
 
-fn linear(row: &Row) -> Equation {
+fn linear(row: &Stretch) -> Equation {
     let sum = |of: fn(&StepWork) -> f64| row.steps.iter().map(|(number, work)| number * of(work)).sum();
     let factors = vec![
         sum(|_| 1.0),
@@ -163,7 +163,7 @@ fn linear(row: &Row) -> Equation {
 
 /// With the steps bound by what they are bound by when arithmetic and memory take these times as long as the datasheet
 /// says.
-fn of_roofline(datasheet: &Roofline, row: &Row, compute: f64, bandwidth: f64) -> Equation {
+fn of_roofline(datasheet: &Roofline, row: &Stretch, compute: f64, bandwidth: f64) -> Equation {
     let mut factors = vec![0.0, 0.0, 0.0, f64::from(u8::from(row.is_first))];
     let mut known = 0.0;
     for (number, work) in &row.steps {

@@ -2,11 +2,17 @@
 
 use serde::Serialize;
 
-use super::reach::{Reach, outside};
-use super::{EngineFit, RunCheck};
+use super::check::RunCheck;
+use super::fit::EngineFit;
+use super::reach::{FitRange, SAME};
+use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Quantile, Summary};
-use crate::experiment::Latency;
+use crate::experiment::virtual_time::Latency;
 use crate::record::RunLog;
+use crate::units::{count, three_digits};
+
+/// Of what is predicted, the share at either end that may lie outside what was measured.
+const END: f64 = 0.05;
 
 /// A fitted engine and what it predicts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -52,7 +58,7 @@ impl PredictedRates {
     /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
     #[must_use]
     pub fn of(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
-        let reaches: Vec<Reach> = predicted.iter().map(|(log, _)| Reach::of(log)).collect();
+        let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::of(log)).collect();
         let rates = predicted
             .iter()
             .zip(&reaches)
@@ -81,4 +87,65 @@ impl PredictedRate {
             measured: measured.cloned(),
         }
     }
+}
+
+/// What of `predicted` lies outside what `runs` measured, in sentences.
+fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
+    let lengths = |of: fn(&FitRange) -> &[u32], what: &str| {
+        let known =
+            runs.iter().map(|run| of(&run.sent)).filter_map(|all| Some((*all.first()?, *all.last()?)));
+        let (least, most) = known.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))?;
+        let mut asked: Vec<u32> = predicted.iter().flat_map(of).copied().collect();
+        asked.sort_unstable();
+        let end_place = asked.len().checked_sub(1)?;
+        let end = (end_place as f64 * END) as usize;
+        let (short, long) = (asked[end], asked[end_place - end]);
+        let [low, high, least_known, most_known] =
+            [short, long, least, most].map(|tokens| count(u64::from(tokens)));
+        (short < least || long > most).then(|| {
+            format!(
+                "{what} of {low} to {high} tokens are predicted where the runs have {least_known} to {most_known}: \
+                 beyond those it is extrapolated"
+            )
+        })
+    };
+    let rates = runs.iter().filter(|run| run.users.is_none()).map(|run| run.rate_per_s);
+    let known = rates.map(|rate| (rate, rate)).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+    let beyond = known.and_then(|(least, most)| {
+        let asked = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());
+        let far: Vec<String> = asked
+            .filter(|rate| *rate < least * (1.0 - SAME) || *rate > most * (1.0 + SAME))
+            .map(three_digits)
+            .collect();
+        let known = if least < most {
+            format!("{} to {}", three_digits(least), three_digits(most))
+        } else {
+            three_digits(most)
+        };
+        (!far.is_empty()).then(|| {
+            format!("measured was {known}/s: what is predicted of {}/s is extrapolated", far.join(", "))
+        })
+    });
+    [lengths(|reach| &reach.prompts, "prompts"), lengths(|reach| &reach.answers, "answers"), beyond]
+        .into_iter()
+        .flatten()
+        .chain(of_another(runs, predicted))
+        .collect()
+}
+
+/// Said where runs at a rate that is predicted are of another workload, so that their figures are not shown beside it.
+fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
+    let same_rate = |run: &&RunCheck| {
+        let rates = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());
+        let mut here = rates.zip(predicted).filter(|(rate, _)| (run.rate_per_s / rate - 1.0).abs() <= SAME);
+        here.any(|(_, reach)| !run.sent.is_of(reach))
+    };
+    let others = runs.iter().filter(same_rate).count() as u64;
+    (others > 0).then(|| {
+        format!(
+            "{} at these rates sent other requests, or by other arrivals: what was measured is not shown beside what is \
+             predicted",
+            counted(others, "run")
+        )
+    })
 }

@@ -11,7 +11,7 @@ const MOST_ROWS: usize = 2_000;
 
 /// A stretch of time that was measured, and the steps that it must have taken.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct Stretch {
     /// How long it was, seconds.
     pub(super) seconds: f64,
     /// Steps of a kind, and how many of them; a part of a step counts as that part.
@@ -102,7 +102,7 @@ impl Output {
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk that anybody got meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
-pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Row> {
+pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Stretch> {
     let answered: Vec<&RequestRecord> =
         log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
     let output = Output::of(&answered);
@@ -127,7 +127,12 @@ pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Row> {
     rows.into_iter().step_by(stride).collect()
 }
 
-fn of_answer(output: &Output, record: &RequestRecord, (first, last): (f64, f64), budget: u32) -> Option<Row> {
+fn of_answer(
+    output: &Output,
+    record: &RequestRecord,
+    (first, last): (f64, f64),
+    budget: u32,
+) -> Option<Stretch> {
     let taken = (record.chunks.len() - 1) as f64;
     let (sequences, contexts) = output.between(first + SAME_STEP_S, last + SAME_STEP_S);
     // How many went on at a time, in whole and in part, and their context.
@@ -146,10 +151,10 @@ fn of_answer(output: &Output, record: &RequestRecord, (first, last): (f64, f64),
         return None;
     }
     steps.extend(decode_steps(left, batch, context));
-    Some(Row { seconds: last - first, steps, is_first: false, at: first })
+    Some(Stretch { seconds: last - first, steps, is_first: false, at: first })
 }
 
-fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<Row> {
+fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<Stretch> {
     let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
     // Those who get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
@@ -159,7 +164,7 @@ fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<R
     // A step that is under way is half over on average.
     let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5, batch, context) } else { Vec::new() };
     steps.extend(prefill_steps(prefill, batch, context, budget).into_iter().map(|work| (1.0, work)));
-    Some(Row { seconds: first - sent, steps, is_first: true, at: sent })
+    Some(Stretch { seconds: first - sent, steps, is_first: true, at: sent })
 }
 
 /// `number` steps in which `batch` sequences go on, a part of the steps with one more than the others.

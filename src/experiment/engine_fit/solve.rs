@@ -47,9 +47,9 @@ pub(super) fn solve(equations: &[Equation], unknowns: usize) -> Vec<Option<f64>>
 }
 
 fn error(equation: &Equation, found: &[Option<f64>]) -> f64 {
-    let told: f64 =
+    let predicted: f64 =
         equation.factors.iter().zip(found).map(|(factor, value)| factor * value.unwrap_or(0.0)).sum();
-    told - equation.sum
+    predicted - equation.sum
 }
 
 fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec<Option<f64>> {

@@ -1,18 +1,18 @@
 //! The process by which requests came.
 
-use super::ArrivalFit;
+use super::report::FittedArrivals;
 use crate::analysis::fit::{GapFit, GapLaw, Stretch, fit_gaps, rate_course};
 use crate::workload::{ArrivalPattern, RateStage};
 
 /// Gamma and Weibull shapes that a workload may have.
 const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
 const WEIBULL_SHAPE: (f64, f64) = (0.25, 100.0);
-/// Gaps that vary more or less than this, where the rate changes too, are told of: stages are Poisson.
+/// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
 const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
 
 /// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; says in `notes` what a workload
 /// cannot say of them.
-pub(super) fn fit(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> ArrivalFit {
+pub(super) fn fit(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> FittedArrivals {
     let seconds: Vec<f64> = moments.iter().map(|moment| *moment as f64 / 1e9).collect();
     let course = rate_course(&seconds, ends_s);
     let step = moments.iter().copied().reduce(common_measure).unwrap_or(1).max(1) as f64 / 1e9;
@@ -36,7 +36,7 @@ pub(super) fn fit(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> Arri
              about their rate: replay the trace itself where bursts within a stage matter"
         ));
     }
-    ArrivalFit { pattern, gaps }
+    FittedArrivals { pattern, gaps }
 }
 
 fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> ArrivalPattern {

@@ -13,5 +13,5 @@ mod spec;
 
 pub use of_run::fit_run;
 pub use of_trace::fit_trace;
-pub use report::{ArrivalFit, ClassFit, FitReport, PrefixFit};
+pub use report::{ClassFit, FitReport, FittedArrivals, PrefixFit};
 pub use spec::{FitError, FittedWorkload};

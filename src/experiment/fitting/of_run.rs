@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::FitError;
-use super::spec::{FittedWorkload, assemble, class_fit};
+use super::spec::{FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::seconds;
 use crate::clock::Timestamp;
 use crate::generator::RequestTrace;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::spec::{FittedWorkload, assemble, class_fit};
-use super::{ClassFit, FitError, prefixes};
+use super::prefixes;
+use super::report::ClassFit;
+use super::spec::{FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::percent;
 use crate::generator::{RequestTrace, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};
@@ -32,7 +33,7 @@ pub fn fit_trace(
         let (names, weights): (Vec<_>, Vec<_>) = models.into_iter().unzip();
         spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
     }
-    // Rare kinds are told apart no more than when a trace is replayed.
+    // Rare kinds share one name, as when a trace is replayed.
     let one = found.kinds.is_empty();
     let gathered = if one {
         vec![("requests".to_owned(), traced.requests.iter().collect())]
@@ -88,7 +89,7 @@ fn by_class<'t>(
     classes.into_iter().collect()
 }
 
-/// How often each name was told; nothing where not all requests have one, or there are too many.
+/// How often each name occurs; empty where not all requests have one, or there are too many.
 fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
     let mut times = BTreeMap::new();
     for name in names {
@@ -100,9 +101,9 @@ fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
 
 /// The priorities of a class as the trace tells them.
 fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
-    let told = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
-    let told = named(told);
+    let priorities = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
+    let priorities = named(priorities);
     let share = |(priority, weight): (String, u64)| json!({ "priority": priority, "weight": weight });
-    let shares: Vec<Value> = told.into_iter().map(share).collect();
+    let shares: Vec<Value> = priorities.into_iter().map(share).collect();
     if shares.is_empty() { Map::new() } else { Map::from_iter([("priorities".to_owned(), json!(shares))]) }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::PrefixFit;
+use super::report::PrefixFit;
 use crate::analysis::fit::{fit_lengths, zipf_exponent};
 use crate::analysis::statistics::variance;
 use crate::analysis::wording::percent;

@@ -15,7 +15,7 @@ pub struct FitReport {
     /// Their time, seconds.
     pub seconds: f64,
     /// When they came.
-    pub arrivals: ArrivalFit,
+    pub arrivals: FittedArrivals,
     /// Class by class.
     pub classes: Vec<ClassFit>,
     /// What else a reader should know: what the workload cannot say, and what was left out.
@@ -24,7 +24,7 @@ pub struct FitReport {
 
 /// How well a process describes when requests came.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ArrivalFit {
+pub struct FittedArrivals {
     /// The process.
     pub pattern: ArrivalPattern,
     /// The gaps; where the rate changes, each as a share of the mean gap at its time.

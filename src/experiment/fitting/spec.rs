@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{ArrivalFit, ClassFit, FitReport, arrivals};
+use super::arrivals;
+use super::report::{ClassFit, FitReport, FittedArrivals};
 use crate::analysis::fit::fit_lengths;
 use crate::record::Shard;
 use crate::units::count;
@@ -46,7 +47,7 @@ pub enum FitError {
     /// Its requests came when answers had come.
     #[error(
         "{path} was a closed loop of {users} users, whose requests come when answers have come, so that no process \
-         describes them; fly its own workload again, or make a trace of it (skyline trace from {path})"
+         describes them; run its own workload again, or make a trace of it (skyline trace from {path})"
     )]
     ClosedLoop {
         /// What was to be fitted to.
@@ -56,7 +57,7 @@ pub enum FitError {
     },
     /// What was fitted is no workload.
     #[error(
-        "what was fitted to {path} cannot be flown: {cause}; take another slice, or replay the trace itself"
+        "what was fitted to {path} cannot be run: {cause}; take another slice, or replay the trace itself"
     )]
     Unsound {
         /// What was fitted to.
@@ -91,7 +92,7 @@ pub(super) fn assemble(
     if number < 2 {
         return Err(FitError::TooFew { path: path.to_owned(), requests: number });
     }
-    let ArrivalFit { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
+    let FittedArrivals { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
     spec.insert("name".to_owned(), json!(as_name(name)));
     spec.insert("description".to_owned(), json!(format!("Fitted to {} requests of {path}.", count(number))));
     spec.insert("horizon_s".to_owned(), tidy(json!(ends_s)));
@@ -122,7 +123,7 @@ pub(super) fn assemble(
         source: path.to_owned(),
         requests: number,
         seconds: ends_s,
-        arrivals: ArrivalFit { pattern: spec.arrival.clone(), gaps },
+        arrivals: FittedArrivals { pattern: spec.arrival.clone(), gaps },
         classes: classes.into_iter().map(|(_, fit)| fit).collect(),
         notes,
     };

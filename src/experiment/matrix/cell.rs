@@ -4,18 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::accept::Accept;
-use super::contract::{Contract, Cost};
-use super::file::Slot;
+use super::contract::{ContractResult, Cost};
 use super::measured::RowFigures;
-use super::row::Row;
-use super::tested::{Believed, Standing, Tested};
-use super::variable::Variable;
-use super::variant::Variant;
+use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
+use super::tested::{Believed, ClaimStanding, Tested};
 use crate::analysis::{Rule, Summary};
-use crate::experiment::driver::{FailedBy, Failure};
-use crate::experiment::sweep::OF_SERVERS;
-use crate::experiment::{Repeats, Trial};
+use crate::experiment::driver::{FailedBy, RunFailure};
+use crate::experiment::repeats::Repeats;
+use crate::experiment::sweep::{OF_SERVERS, Trial};
 
 /// Whose figures are believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,7 +22,7 @@ pub enum Trust {
     All,
 }
 
-/// A run that was flown to its end.
+/// A run that completed.
 #[derive(Clone, Debug)]
 pub struct RowRun {
     /// Its folder inside that of the table.
@@ -41,29 +37,29 @@ impl RowRun {
     /// # Errors
     ///
     /// When its server was gone, so that it tells nothing of what the server can do.
-    pub fn of(folder: String, summary: Summary) -> Result<Self, Failure> {
+    pub fn of(folder: String, summary: Summary) -> Result<Self, RunFailure> {
         match Trial::server_gone(&summary) {
-            Some(why) => Err(Failure { why, by: FailedBy::Server }),
+            Some(why) => Err(RunFailure { why, by: FailedBy::Server }),
             None => Ok(Self { folder, summary }),
         }
     }
 }
 
-/// The runs of a row under a variant, as far as they were flown.
+/// The runs of a row under a variant, as far as there are any.
 #[derive(Clone, Debug)]
 pub struct CellRuns {
     /// Which row and variant.
-    pub slot: Slot,
-    /// The runs that were flown to their end.
+    pub slot: MatrixSlot,
+    /// The runs that completed.
     pub runs: Vec<RowRun>,
-    /// Why no more could be flown, where something failed.
-    pub failed: Option<Failure>,
+    /// Why no more could run, where something failed.
+    pub failed: Option<RunFailure>,
 }
 
 /// What came of a row under a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Cell {
+pub struct MatrixCell {
     /// Name of the row.
     pub row: String,
     /// Name of the variant.
@@ -75,10 +71,10 @@ pub struct Cell {
     /// The variables of the experiment, with their values here.
     pub variables: BTreeMap<&'static str, String>,
     /// Those that have other values than in the first row.
-    pub changed: Vec<Variable>,
+    pub changed: Vec<MatrixVariable>,
     /// Runs that were asked for.
     pub planned_runs: u64,
-    /// Those that were flown to their end.
+    /// Those that completed.
     pub runs: Vec<CellRun>,
     /// Whether the figures can be believed; absent where there are none.
     pub valid: Option<bool>,
@@ -87,7 +83,7 @@ pub struct Cell {
     pub saturated: bool,
     /// Why not.
     pub reasons: Vec<String>,
-    /// Why the row could not be flown, or not to its end.
+    /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
     /// Who failed, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -97,11 +93,11 @@ pub struct Cell {
     /// What a million output tokens cost, in the currency of the price that was given.
     pub cost_per_million_output_tokens: Option<f64>,
     /// What became of the hypothesis; absent where it claims nothing.
-    pub standing: Option<Standing>,
+    pub standing: Option<ClaimStanding>,
     /// What became of each of its claims.
     pub tests: Vec<Tested>,
-    /// What became of the contract here; absent where the row does not count, was not flown to its end, or cannot be believed.
-    pub contract: Option<Contract>,
+    /// What became of the contract here; absent where the row does not count, did not complete, or cannot be trusted.
+    pub contract: Option<ContractResult>,
 }
 
 /// One run of a row.
@@ -128,13 +124,13 @@ struct CellVerdict {
 }
 
 /// What is known of a cell before it is held against others.
-pub(super) struct Flown<'a> {
-    pub(super) row: &'a Row,
+pub(super) struct CellContext<'a> {
+    pub(super) row: &'a MatrixRow,
     pub(super) variant: &'a Variant,
     pub(super) cell: &'a CellRuns,
 }
 
-impl<'a> Flown<'a> {
+impl<'a> CellContext<'a> {
     fn summaries(&self) -> Vec<&'a Summary> {
         self.cell.runs.iter().map(|run| &run.summary).collect()
     }
@@ -172,14 +168,16 @@ impl<'a> Flown<'a> {
     /// Its runs, if they can be believed.
     pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
         let name = &self.row.name;
-        let (flown, of) = (self.cell.runs.len() as u64, self.row.repeats());
+        let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
             None => Believed::No(match &self.cell.failed {
-                Some(_) => format!("row {name} could not be flown"),
-                None => format!("row {name} was not flown"),
+                Some(_) => format!("row {name} could not be run"),
+                None => format!("row {name} did not run"),
             }),
             // What a person stops when he wishes confirms what he wishes.
-            Some(_) if flown < of => Believed::No(format!("of row {name} {flown} of {of} runs were flown")),
+            Some(_) if completed < of => {
+                Believed::No(format!("of row {name} {completed} of {of} runs completed"))
+            }
             Some(CellVerdict { saturated: true, .. }) if trust == Trust::ValidOnly => {
                 Believed::No(format!("in row {name} the server did not keep up"))
             }
@@ -193,11 +191,11 @@ impl<'a> Flown<'a> {
     /// The whole of what is to be said of it.
     pub(super) fn judged(
         &self,
-        first: &Row,
+        first: &MatrixRow,
         tests: Vec<Tested>,
         accept: Option<&Accept>,
         trust: Trust,
-    ) -> Cell {
+    ) -> MatrixCell {
         let Self { row, variant, cell } = self;
         let summaries = self.summaries();
         let verdict = self.verdict();
@@ -208,10 +206,11 @@ impl<'a> Flown<'a> {
         let cost = Cost::of(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();
-        let contract = accept
-            .filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole)
-            .map(|accept| Contract::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)));
-        Cell {
+        let contract =
+            accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(
+                |accept| ContractResult::of(accept, &summaries, cost, reasons.first().filter(|_| saturated)),
+            );
+        MatrixCell {
             row: row.name.clone(),
             variant: variant.name.clone(),
             question: row.question.clone(),
@@ -227,7 +226,7 @@ impl<'a> Flown<'a> {
             failed_by: cell.failed.as_ref().map(|failure| failure.by),
             figures,
             cost_per_million_output_tokens: cost.map(|cost| cost.value),
-            standing: Standing::of_all(tests.iter().map(|test| test.standing)),
+            standing: ClaimStanding::of_all(tests.iter().map(|test| test.standing)),
             tests,
             contract,
         }

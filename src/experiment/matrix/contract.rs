@@ -2,53 +2,55 @@
 
 use serde::Serialize;
 
-use super::accept::Accept;
 use super::measured::RowFigures;
-use super::variant::Variant;
+use super::table::{Accept, Variant};
 use crate::analysis::{FigureKey, Flow, Objective, Status, Summary};
-use crate::experiment::AcrossJudgement;
+use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
 /// What became of the contract in a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Contract {
+pub struct ContractResult {
     /// Whether all of it was met.
     pub met: bool,
     /// Each demand, with what was found; and that the server did not keep up, where that is so.
-    pub judgements: Vec<Demand>,
+    pub judgements: Vec<ContractDemand>,
 }
 
 /// A demand of the contract.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Demand {
+pub struct ContractDemand {
     /// Whether it was met, by the whole of the figure's interval where it has one: nothing unknown is.
     pub met: bool,
     /// The demand with what was found, as a person reads it.
     pub line: String,
 }
 
-impl Contract {
+impl ContractResult {
     pub(super) fn of(
         accept: &Accept,
         runs: &[&Summary],
         cost: Option<Cost>,
         overload: Option<&String>,
     ) -> Self {
-        let mut judgements: Vec<Demand> =
-            accept.objectives.iter().map(|objective| Demand::of(objective, runs)).collect();
+        let mut judgements: Vec<ContractDemand> =
+            accept.objectives.iter().map(|objective| ContractDemand::of(objective, runs)).collect();
         if let Some(most) = accept.max_cost_per_million_output_tokens {
-            judgements.push(Demand::of_cost(cost, most));
+            judgements.push(ContractDemand::of_cost(cost, most));
         }
         if let Some(sentence) = overload {
-            judgements.push(Demand { met: false, line: format!("missed: the server keeps up ({sentence})") });
+            judgements.push(ContractDemand {
+                met: false,
+                line: format!("missed: the server keeps up ({sentence})"),
+            });
         }
         Self { met: judgements.iter().all(|demand| demand.met), judgements }
     }
 }
 
-impl Demand {
+impl ContractDemand {
     fn of(objective: &Objective, runs: &[&Summary]) -> Self {
         if let [run] = runs {
             let judgement = objective.evaluate(run);

@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::accept::Accept;
-use super::cell::Cell;
-use super::file::Experiments;
-use super::variant::Variant;
+use super::cell::MatrixCell;
+use super::table::{Accept, Experiments, Variant};
 use crate::experiment::driver::FailedBy;
 
 /// What was decided.
@@ -39,17 +37,18 @@ pub enum VariantStanding {
     Accepted,
     /// One did not, or the server failed.
     Rejected,
-    /// Rows that count have not been flown to their end or cannot be believed, and none of the others broke it.
+    /// Rows that count did not complete or cannot be trusted, and none of the others broke the contract.
     Undecided,
 }
 
-/// Why no more was flown.
+/// Why no more runs were started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Stopped {
-    /// There was no more.
-    AllFlown,
+pub enum MatrixStopped {
+    /// All of them ran.
+    #[serde(rename = "all_flown")]
+    AllRun,
     /// A variant had been accepted, and one was enough.
     FirstAccepted {
         /// Its name.
@@ -65,7 +64,7 @@ pub enum Stopped {
 }
 
 impl Decision {
-    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[Cell]) -> Self {
+    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
         let variants =
             experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
         Self { contract: accept.clone(), variants: variants.collect() }
@@ -78,7 +77,12 @@ impl Decision {
     }
 }
 
-fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells: &[Cell]) -> VariantDecision {
+fn decided(
+    experiments: &Experiments,
+    accept: &Accept,
+    variant: &Variant,
+    cells: &[MatrixCell],
+) -> VariantDecision {
     let (mut broken, mut open) = (Vec::new(), Vec::new());
     let mut any = false;
     for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {
@@ -86,12 +90,12 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
         let name = &row.name;
         let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
         match cell {
-            Some(Cell { failed: Some(why), failed_by, .. }) => {
+            Some(MatrixCell { failed: Some(why), failed_by, .. }) => {
                 // What this side failed in says nothing of the variant.
-                let told = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
-                told.push(format!("row {name} could not be flown: {why}"));
+                let list = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
+                list.push(format!("row {name} could not be run: {why}"));
             }
-            Some(Cell { contract: Some(contract), .. }) => {
+            Some(MatrixCell { contract: Some(contract), .. }) => {
                 let missed = contract.judgements.iter().filter(|demand| !demand.met);
                 broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
             }
@@ -99,14 +103,14 @@ fn decided(experiments: &Experiments, accept: &Accept, variant: &Variant, cells:
                 open.push(format!("row {name} is INVALID"));
             }
             Some(cell) => {
-                let (flown, of) = (cell.runs.len(), cell.planned_runs);
-                open.push(format!("row {name}: {flown} of {of} runs were flown"));
+                let (completed, of) = (cell.runs.len(), cell.planned_runs);
+                open.push(format!("row {name}: {completed} of {of} runs completed"));
             }
-            None => open.push(format!("row {name} was not flown")),
+            None => open.push(format!("row {name} was not run")),
         }
     }
     if !any {
-        open.push("no row that counts is flown under it".to_owned());
+        open.push("no row that counts runs under it".to_owned());
     }
     let (standing, reasons) = match (broken.is_empty(), open.is_empty()) {
         (true, true) => (VariantStanding::Accepted, Vec::new()),

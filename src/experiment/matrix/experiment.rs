@@ -1,14 +1,12 @@
 //! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
 
-use super::accept::StopWhen;
 use super::cell::{CellRuns, RowRun, Trust};
-use super::decision::Stopped;
-use super::file::{Experiments, Slot};
+use super::decision::MatrixStopped;
 use super::result::Matrix;
-use super::row::Row;
+use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
-    Experiment, FailedBy, Failure, Reach, RunOutcome, RunRequest, RunSource, RunsLeft, Step,
+    Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 use crate::experiment::sweep::Trial;
 
@@ -26,16 +24,16 @@ pub struct MatrixExperiment {
     /// Number of the next run in its cell, from 1.
     repeat: u64,
     /// Why no more runs start, once that is so: what is stored of the rest is read.
-    ending: Option<Stopped>,
+    ending: Option<MatrixStopped>,
     /// Why the server of the present variant never served.
-    unserved: Option<Failure>,
+    unserved: Option<RunFailure>,
 }
 
 /// One run of a row under a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MatrixRun {
     /// The row and the variant.
-    pub slot: Slot,
+    pub slot: MatrixSlot,
     /// Its number among the repeats of the row, from 1.
     pub repeat: u64,
     /// How many repeats the row has.
@@ -66,23 +64,23 @@ impl MatrixExperiment {
 
     /// What is known of the row in `slot`.
     #[must_use]
-    pub fn runs_of(&self, slot: Slot) -> Option<&CellRuns> {
+    pub fn runs_of(&self, slot: MatrixSlot) -> Option<&CellRuns> {
         self.cells.iter().find(|cell| cell.slot == slot)
     }
 
-    fn row(&self, slot: Slot) -> &Row {
+    fn row(&self, slot: MatrixSlot) -> &MatrixRow {
         &self.experiments.rows[slot.row]
     }
 
-    fn wants(&self, slot: Slot) -> bool {
+    fn wants(&self, slot: MatrixSlot) -> bool {
         self.only.is_empty() || self.only.contains(&self.row(slot).name)
     }
 
     /// What the table is called that ran to its end.
-    fn complete(&self) -> Stopped {
+    fn complete(&self) -> MatrixStopped {
         match self.only.as_slice() {
-            [] => Stopped::AllFlown,
-            rows => Stopped::OnlySome { rows: rows.to_vec() },
+            [] => MatrixStopped::AllRun,
+            rows => MatrixStopped::OnlySome { rows: rows.to_vec() },
         }
     }
 
@@ -108,7 +106,7 @@ impl MatrixExperiment {
 
     /// Ends the table after a variant that is accepted, where one is enough and more would follow.
     fn stop_if_accepted(&mut self) {
-        let first = |accept: &super::accept::Accept| accept.stop_when == StopWhen::FirstAccepted;
+        let first = |accept: &Accept| accept.stop_when == StopWhen::FirstAccepted;
         if self.ending.is_some()
             || self.cell >= self.cells.len()
             || !self.experiments.accept.as_ref().is_some_and(first)
@@ -117,7 +115,8 @@ impl MatrixExperiment {
         }
         let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.trust).decision;
         let accepted = decision.as_ref().and_then(|decision| decision.accepted());
-        self.ending = accepted.map(|accepted| Stopped::FirstAccepted { variant: accepted.variant.clone() });
+        self.ending =
+            accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
     }
 
     /// Whether a run of `cell` may be carried out, if the next one may.
@@ -130,11 +129,11 @@ impl Experiment for MatrixExperiment {
     type Part = MatrixRun;
     type Result = Matrix;
 
-    fn next(&self) -> Step<MatrixRun> {
-        let Some(cell) = self.cells.get(self.cell) else { return Step::Done };
+    fn next(&self) -> NextStep<MatrixRun> {
+        let Some(cell) = self.cells.get(self.cell) else { return NextStep::Done };
         let (slot, repeat) = (cell.slot, self.repeat);
         let may_run = self.may_run(cell) && self.unserved.is_none();
-        Step::Run(RunRequest {
+        NextStep::Run(RunRequest {
             name: self.experiments.run_folder(slot, repeat),
             number: repeat,
             part: MatrixRun { slot, repeat, of: self.row(slot).repeats() },
@@ -151,11 +150,11 @@ impl Experiment for MatrixExperiment {
                 Err(gone) => cell.failed = Some(server_gone(request.part.repeat, &gone)),
             },
             RunOutcome::Failed { failure, reach } => {
-                self.unserved = (reach == Reach::Server).then(|| failure.clone());
+                self.unserved = (reach == FailureReach::Server).then(|| failure.clone());
                 cell.failed = Some(failure);
             }
-            RunOutcome::Refused(why) => cell.failed = Some(Failure { why, by: FailedBy::Client }),
-            RunOutcome::Interrupted(_) => self.ending = Some(Stopped::Interrupted),
+            RunOutcome::Refused(why) => cell.failed = Some(RunFailure { why, by: FailedBy::Client }),
+            RunOutcome::Interrupted(_) => self.ending = Some(MatrixStopped::Interrupted),
             RunOutcome::Absent => {}
         }
         self.advance();
@@ -163,7 +162,7 @@ impl Experiment for MatrixExperiment {
 
     fn result(&self) -> Matrix {
         let over = self.cell >= self.cells.len();
-        let ending = if over { self.complete() } else { Stopped::Interrupted };
+        let ending = if over { self.complete() } else { MatrixStopped::Interrupted };
         let stopped = self.ending.clone().unwrap_or(ending);
         Matrix::of(&self.experiments, &self.cells, stopped, self.trust)
     }
@@ -180,7 +179,7 @@ impl Experiment for MatrixExperiment {
     }
 }
 
-fn server_gone(run: u64, gone: &Failure) -> Failure {
+fn server_gone(run: u64, gone: &RunFailure) -> RunFailure {
     let why = format!("in run {run} the server was gone, or answered nothing: {}", gone.why);
-    Failure { why, by: gone.by }
+    RunFailure { why, by: gone.by }
 }

@@ -3,12 +3,12 @@
 use serde::Serialize;
 
 use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Measured {
+pub struct RowFigure {
     /// The figure: of several runs their mean.
     pub value: Option<f64>,
     /// The least that it can be, where requests that were cut off leave it open.
@@ -23,7 +23,7 @@ pub struct Measured {
     pub runs: Vec<Option<f64>>,
 }
 
-impl Measured {
+impl RowFigure {
     /// The figure `subject` of `runs`; `None` where no run has it.
     #[must_use]
     pub fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
@@ -74,7 +74,7 @@ const OTHERS: [(&str, FigureKey); 5] = [
 
 /// The figures that a table of experiments follows, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct RowFigures(Vec<(String, FigureKey, Measured)>);
+pub struct RowFigures(Vec<(String, FigureKey, RowFigure)>);
 
 impl RowFigures {
     pub(super) fn of(runs: &[&Summary]) -> Self {
@@ -87,14 +87,14 @@ impl RowFigures {
         let followed = latencies.chain(others);
         Self(
             followed
-                .filter_map(|(name, subject)| Some((name, subject, Measured::of(subject, runs)?)))
+                .filter_map(|(name, subject)| Some((name, subject, RowFigure::of(subject, runs)?)))
                 .collect(),
         )
     }
 
     /// One of them.
     #[must_use]
-    pub fn figure(&self, subject: FigureKey) -> Option<&Measured> {
+    pub fn figure(&self, subject: FigureKey) -> Option<&RowFigure> {
         self.0.iter().find(|(_, of, _)| *of == subject).map(|(_, _, figure)| figure)
     }
 }
@@ -112,7 +112,7 @@ impl schemars::JsonSchema for RowFigures {
     }
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let figure = generator.subschema_for::<Measured>().to_value();
+        let figure = generator.subschema_for::<RowFigure>().to_value();
         let latencies =
             LATENCIES.into_iter().flat_map(|metric| QUANTILES.map(|(_, name)| format!("{metric}_{name}_ms")));
         let names = latencies.chain(OTHERS.map(|(name, _)| name.to_owned()));

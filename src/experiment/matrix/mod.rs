@@ -1,40 +1,28 @@
 //! A table of experiments: rows with a question and a hypothesis each, variants of a server, a contract, and what came of
 //! them.
 
-mod accept;
-mod axes;
 mod cell;
-mod claim;
 mod contract;
 mod decision;
+mod ended;
 mod experiment;
-mod file;
-mod hypotheses;
-mod kept;
 mod measured;
 mod result;
-mod row;
-mod settings;
-mod spec;
+mod table;
 mod tested;
 #[cfg(test)]
 mod tests;
-mod variable;
-mod variant;
 
-pub use super::driver::{FailedBy, Failure};
-pub use accept::{Accept, StopWhen};
-pub use cell::{Cell, CellRun, CellRuns, RowRun, Trust};
-pub use claim::{Claim, ClaimError, ClaimKind, Reference};
-pub use contract::{Contract, Demand};
-pub use decision::{Decision, Stopped, VariantDecision, VariantStanding};
+pub use super::driver::{FailedBy, RunFailure};
+pub use cell::{CellRun, CellRuns, MatrixCell, RowRun, Trust};
+pub use contract::{ContractDemand, ContractResult};
+pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
+pub use ended::Ended;
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use file::{Experiments, Slot};
-pub use kept::Ended;
-pub use measured::{Measured, RowFigures};
+pub use measured::{RowFigure, RowFigures};
 pub use result::{Matrix, Unstopped};
-pub use row::Row;
-pub use settings::{PrefixReuse, Settings, Spacing};
-pub use tested::{Standing, Tested};
-pub use variable::Variable;
-pub use variant::{ServerSettings, Variant};
+pub use table::{
+    Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
+    Reference, ServerSettings, Settings, Spacing, StopWhen, Variant,
+};
+pub use tested::{ClaimStanding, Tested};

@@ -1,14 +1,11 @@
-//! The table when it has been flown: `matrix.json`.
+//! The table with its results: `matrix.json`.
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{Cell, CellRuns, Flown, Trust};
-use super::claim::Claim;
-use super::decision::{Decision, Stopped};
-use super::file::{Experiments, Slot};
-use super::tested::{Believed, Standing, Tested};
-use super::variable::Variable;
-use super::variant::Variant;
+use super::cell::{CellContext, CellRuns, MatrixCell, Trust};
+use super::decision::{Decision, MatrixStopped};
+use super::table::{Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
+use super::tested::{Believed, ClaimStanding, Tested};
 
 /// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -24,12 +21,12 @@ pub struct Matrix {
     pub description: String,
     /// The servers, with their flags and commands.
     pub variants: Vec<Variant>,
-    /// Rows and variants, in the order in which they were flown: variant by variant, so that each is started once.
-    pub cells: Vec<Cell>,
+    /// Rows and variants, in the order in which they ran: variant by variant, so that each is started once.
+    pub cells: Vec<MatrixCell>,
     /// What was decided; absent where there is no contract.
     pub decision: Option<Decision>,
-    /// Why no more was flown.
-    pub stopped: Stopped,
+    /// Why no more runs were started.
+    pub stopped: MatrixStopped,
     /// Servers that could not be ended after their rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unstopped: Vec<Unstopped>,
@@ -49,11 +46,16 @@ impl Matrix {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds what was flown of `experiments` against what was expected of it. What was not flown is not there.
+    /// Compares what ran of `experiments` with what was expected. What did not run is not in it.
     #[must_use]
-    pub fn of(experiments: &Experiments, flown: &[CellRuns], stopped: Stopped, trust: Trust) -> Self {
-        let of = |cell| flown_of(experiments, cell);
-        let cells: Vec<Cell> = flown
+    pub fn of(
+        experiments: &Experiments,
+        cells_run: &[CellRuns],
+        stopped: MatrixStopped,
+        trust: Trust,
+    ) -> Self {
+        let of = |cell| context_of(experiments, cell);
+        let cells: Vec<MatrixCell> = cells_run
             .iter()
             .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
             .map(|cell| {
@@ -61,16 +63,16 @@ impl Matrix {
                 let believed = here.believed(trust);
                 let test = |claim: &Claim| {
                     let other = claim.other().and_then(|other| experiments.meant(cell.slot, other));
-                    let runs = other.map(|other| believed_at(experiments, flown, other, trust));
+                    let runs = other.map(|other| believed_at(experiments, cells_run, other, trust));
                     let differing = other.map(|other| differing(experiments, cell.slot, other));
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
                 };
-                // Nothing is claimed of a row beside itself, nor beside one that is not flown.
+                // Nothing is claimed of a row beside itself, nor beside one that does not run.
                 let is_made = |claim: &&Claim| {
                     let other = claim.other().map(|other| experiments.meant(cell.slot, other));
                     other.is_none_or(|other| {
-                        other.is_some_and(|other| other != cell.slot && experiments.flies(other))
+                        other.is_some_and(|other| other != cell.slot && experiments.includes(other))
                     })
                 };
                 let claims = here.row.expect.iter().filter(is_made);
@@ -98,7 +100,7 @@ impl Matrix {
         self.cells.iter().any(|cell| cell.valid == Some(false) && !cell.saturated)
     }
 
-    /// Whether a row could not be flown.
+    /// Whether a row could not run.
     #[must_use]
     pub fn has_failed_rows(&self) -> bool {
         self.cells.iter().any(|cell| cell.failed.is_some())
@@ -111,7 +113,7 @@ impl Matrix {
             .cells
             .iter()
             .filter_map(|cell| cell.standing)
-            .all(|standing| standing == Standing::Confirmed);
+            .all(|standing| standing == ClaimStanding::Confirmed);
         confirmed && self.decision.as_ref().is_none_or(|decision| decision.accepted().is_some())
     }
 }
@@ -119,27 +121,27 @@ impl Matrix {
 /// What is known of it.
 fn believed_at<'a>(
     experiments: &'a Experiments,
-    flown: &'a [CellRuns],
-    slot: Slot,
+    cells_run: &'a [CellRuns],
+    slot: MatrixSlot,
     trust: Trust,
 ) -> Believed<'a> {
     let name = &experiments.rows[slot.row].name;
-    let cell = flown.iter().find(|cell| cell.slot == slot);
-    let nothing = || Believed::No(format!("row {name} was not flown"));
-    cell.map_or_else(nothing, |cell| flown_of(experiments, cell).believed(trust))
+    let cell = cells_run.iter().find(|cell| cell.slot == slot);
+    let nothing = || Believed::No(format!("row {name} did not run"));
+    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(trust))
 }
 
 /// The variables in which two rows under their variants differ.
-fn differing(experiments: &Experiments, one: Slot, other: Slot) -> Vec<Variable> {
-    let settings = |slot: Slot| &experiments.rows[slot.row].settings;
+fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> Vec<MatrixVariable> {
+    let settings = |slot: MatrixSlot| &experiments.rows[slot.row].settings;
     let mut variables = settings(one).differences(settings(other));
     if one.variant != other.variant {
-        variables.push(Variable::Variant);
+        variables.push(MatrixVariable::Variant);
     }
     variables
 }
 
-fn flown_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> Flown<'a> {
-    let Slot { row, variant } = cell.slot;
-    Flown { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
+fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
+    let MatrixSlot { row, variant } = cell.slot;
+    CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
 }

@@ -1,6 +1,6 @@
 //! Holds rows against what was claimed of them.
 //!
-//! A ratio of two rows that were flown in several runs is that of their geometric means: the runs of one number have the
+//! A ratio of two rows with several runs each is that of their geometric means: the runs of one number have the
 //! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
 //! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs, and of
 //! rows with unlike numbers of runs, which make no pairs, it is the ratio of the two figures, and lies between those of the
@@ -8,19 +8,18 @@
 
 use serde::Serialize;
 
-use super::claim::{Claim, ClaimKind};
-use super::measured::Measured;
-use super::variable::Variable;
+use super::measured::RowFigure;
+use super::table::{Claim, ClaimKind, MatrixVariable};
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
 use crate::analysis::{FigureKey, Mark, Objective, Status, Summary};
-use crate::experiment::AcrossJudgement;
+use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Standing {
+pub enum ClaimStanding {
     /// The whole interval is as claimed.
     Confirmed,
     /// The runs cannot tell: some of the interval is as claimed, or there is none.
@@ -29,7 +28,7 @@ pub enum Standing {
     Refuted,
 }
 
-impl Standing {
+impl ClaimStanding {
     /// The standing as a person reads it.
     #[must_use]
     pub const fn word(self) -> &'static str {
@@ -66,7 +65,7 @@ pub struct Tested {
     /// As it was typed.
     pub claim: String,
     /// What became of it.
-    pub standing: Standing,
+    pub standing: ClaimStanding,
     /// The ratio to the other row, where the claim is about one and it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
@@ -78,7 +77,7 @@ pub struct Tested {
     pub ratio_high: Option<f64>,
     /// What the two rows differ in, where the claim is about another: one variable, if the figures are to tell what did it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub differing: Vec<Variable>,
+    pub differing: Vec<MatrixVariable>,
     /// The standing with its reason, as a person reads it.
     pub line: String,
 }
@@ -105,32 +104,34 @@ impl Claim {
             (Ok((runs, _)), ClaimKind::Bound(objective)) => self.of_bound(objective, runs),
             (Ok((runs, Some(other))), ClaimKind::Ratio { subject, comparison, factor, .. }) => {
                 let holds = |ratio| comparison.holds(ratio, *factor);
-                self.of_ratio(*subject, runs, other, |low, high| Standing::of_ends(holds(low), holds(high)))
+                self.of_ratio(*subject, runs, other, |low, high| {
+                    ClaimStanding::of_ends(holds(low), holds(high))
+                })
             }
             (Ok((runs, Some(other))), ClaimKind::Within { subject, share, .. }) => {
                 let (least, most) = (1.0 - share, 1.0 + share);
                 self.of_ratio(*subject, runs, other, |low, high| {
                     if low >= least && high <= most {
-                        Standing::Confirmed
+                        ClaimStanding::Confirmed
                     } else if high < least || low > most {
-                        Standing::Refuted
+                        ClaimStanding::Refuted
                     } else {
-                        Standing::CannotTell
+                        ClaimStanding::CannotTell
                     }
                 })
             }
             (Ok((_, None)), ClaimKind::Ratio { .. } | ClaimKind::Within { .. }) => {
-                self.open("the other row was not flown")
+                self.open("the other row did not run")
             }
         }
     }
 
     /// Nothing can be said.
     fn open(&self, reason: &str) -> Tested {
-        self.tested(Standing::CannotTell, None, reason)
+        self.tested(ClaimStanding::CannotTell, None, reason)
     }
 
-    fn tested(&self, standing: Standing, ratio: Option<Ratio>, reason: &str) -> Tested {
+    fn tested(&self, standing: ClaimStanding, ratio: Option<Ratio>, reason: &str) -> Tested {
         Tested {
             claim: self.text.clone(),
             standing,
@@ -159,10 +160,10 @@ impl Claim {
         };
         let few = runs.iter().any(|run| matches!(objective.mark(run), Some((Mark::TooFewSamples, _))));
         let standing = match status {
-            _ if few || inside => Standing::CannotTell,
-            Status::Met => Standing::Confirmed,
-            Status::Missed => Standing::Refuted,
-            Status::Unresolvable => Standing::CannotTell,
+            _ if few || inside => ClaimStanding::CannotTell,
+            Status::Met => ClaimStanding::Confirmed,
+            Status::Missed => ClaimStanding::Refuted,
+            Status::Unresolvable => ClaimStanding::CannotTell,
         };
         // What was found stands in parentheses behind the objective, before what it means for an objective.
         let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
@@ -180,9 +181,9 @@ impl Claim {
         subject: FigureKey,
         runs: &[&Summary],
         other: &[&Summary],
-        judge: impl Fn(f64, f64) -> Standing,
+        judge: impl Fn(f64, f64) -> ClaimStanding,
     ) -> Tested {
-        let (Some(one), Some(two)) = (Measured::of(subject, runs), Measured::of(subject, other)) else {
+        let (Some(one), Some(two)) = (RowFigure::of(subject, runs), RowFigure::of(subject, other)) else {
             return self.open("one of the rows has no such figure");
         };
         let (Some(here), Some(there)) = (one.value, two.value) else {
@@ -197,11 +198,11 @@ impl Claim {
         let few = [&one, &two].iter().any(|figure| figure.mark == Some(Mark::TooFewSamples));
         match ratio.interval {
             None => {
-                let reason = format!("{found}, by runs without an interval; fly as many repeats of both");
-                self.tested(Standing::CannotTell, Some(ratio), &reason)
+                let reason = format!("{found}, by runs without an interval; run as many repeats of both");
+                self.tested(ClaimStanding::CannotTell, Some(ratio), &reason)
             }
             Some((low, high)) => {
-                let standing = if few { Standing::CannotTell } else { judge(low, high) };
+                let standing = if few { ClaimStanding::CannotTell } else { judge(low, high) };
                 let doubt = if few { FEW } else { "" };
                 let over = match (one.runs.len(), two.runs.len()) {
                     (1, 1) => String::new(),
@@ -225,7 +226,7 @@ struct Ratio {
 
 impl Ratio {
     /// `None` where one of the two is nothing.
-    fn of(one: &Measured, two: &Measured) -> Option<Self> {
+    fn of(one: &RowFigure, two: &RowFigure) -> Option<Self> {
         let (here, there) = one.value.zip(two.value).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
         let pairs: Vec<(f64, f64)> =
             one.runs.iter().zip(&two.runs).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;

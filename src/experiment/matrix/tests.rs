@@ -18,7 +18,7 @@ fn mistakes(text: &str) -> String {
 }
 
 /// Run number `number` of `of`, with a first token after so many milliseconds and a token each 10 ms then.
-fn flown(number: u64, of: u64, ttft: u64) -> Summary {
+fn completed(number: u64, of: u64, ttft: u64) -> Summary {
     let records = (0..40).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(i * 100 + ttft, 10, 11));
     let mut log = run(4_000, records.map(RecordBuilder::build).collect());
     log.header.repeat = (of > 1).then_some(Repeat { number, of, first_seed: 7 });
@@ -27,12 +27,12 @@ fn flown(number: u64, of: u64, ttft: u64) -> Summary {
 
 fn runs(ttfts: &[u64]) -> Vec<Summary> {
     let of = ttfts.len() as u64;
-    ttfts.iter().zip(1..).map(|(ttft, number)| flown(number, of, *ttft)).collect()
+    ttfts.iter().zip(1..).map(|(ttft, number)| completed(number, of, *ttft)).collect()
 }
 
 fn cell(row: usize, variant: usize, ttfts: &[u64]) -> CellRuns {
     let runs = runs(ttfts).into_iter().map(|summary| RowRun { folder: "row".to_owned(), summary });
-    CellRuns { slot: Slot { row, variant }, runs: runs.collect(), failed: None }
+    CellRuns { slot: MatrixSlot { row, variant }, runs: runs.collect(), failed: None }
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn the_example_is_sound_and_asks_what_its_table_says() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line() {
+fn every_mistake_is_reported_with_its_line() {
     insta::assert_snapshot!(mistakes(
         r#"
 name = "t"
@@ -95,7 +95,7 @@ stop_when = "bored"
 }
 
 #[test]
-fn names_that_stand_for_nothing_are_told() {
+fn names_that_stand_for_nothing_are_reported() {
     insta::assert_snapshot!(mistakes(
         r#"
 name = "t"
@@ -113,7 +113,7 @@ objectives = ["mlperf:llama-3.1-8b:interactive"]
 max_cost_per_million_output_tokens = 3
 "#
     ));
-    assert!(mistakes("name = \"t\"").contains("has nothing to fly"));
+    assert!(mistakes("name = \"t\"").contains("has nothing to run"));
     let both = mistakes("name = \"t\"\n[grid]\nusers = [1]\n[one_at_a_time]\nusers = [1]");
     assert!(both.contains("rows of several kinds"), "{both}");
 }
@@ -133,9 +133,9 @@ fn axes_make_rows() {
     assert_eq!(names, ["baseline", "in2048", "users8"]);
     let changed: Vec<_> =
         one.rows.iter().map(|row| row.settings.differences(&one.rows[0].settings)).collect();
-    assert_eq!(changed, [vec![], vec![Variable::InputTokens], vec![Variable::Load]]);
+    assert_eq!(changed, [vec![], vec![MatrixVariable::InputTokens], vec![MatrixVariable::Load]]);
     assert_eq!((one.rows[2].settings.rate_per_s, one.rows[2].settings.users), (None, Some(8)));
-    // The variant is a variable too: the baseline is flown under both, the others under the first.
+    // The variant is a variable too: the baseline is run under both, the others under the first.
     let order: Vec<_> = one.order().iter().map(|slot| (slot.variant, slot.row)).collect();
     assert_eq!(order, [(0, 0), (0, 1), (0, 2), (1, 0)]);
 }
@@ -173,18 +173,18 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
     assert!(close(twice.ratio_low, 1.698_602_594_941_545_3), "{twice:?}");
     assert!(close(twice.ratio_high, 2.331_435_442_688_419_6), "{twice:?}");
     for (claim, standing) in [
-        ("p50 ttft > 1.5 x B", Standing::Confirmed),
-        ("p50 ttft > 150% of B", Standing::Confirmed),
-        ("p50 ttft > 2 x B", Standing::CannotTell),
-        ("p50 ttft < B", Standing::Refuted),
-        ("p50 ttft > 3 × B", Standing::Refuted),
-        ("p50 tpot within 1% of B", Standing::Confirmed),
-        ("p50 ttft within 10% of B", Standing::Refuted),
-        ("p50 ttft < 200ms", Standing::Confirmed),
-        ("p50 ttft < 100ms", Standing::CannotTell),
-        ("p50 ttft < 50ms", Standing::Refuted),
-        ("p99 ttft < 200ms", Standing::CannotTell),
-        ("error_rate < 2 x B", Standing::CannotTell),
+        ("p50 ttft > 1.5 x B", ClaimStanding::Confirmed),
+        ("p50 ttft > 150% of B", ClaimStanding::Confirmed),
+        ("p50 ttft > 2 x B", ClaimStanding::CannotTell),
+        ("p50 ttft < B", ClaimStanding::Refuted),
+        ("p50 ttft > 3 × B", ClaimStanding::Refuted),
+        ("p50 tpot within 1% of B", ClaimStanding::Confirmed),
+        ("p50 ttft within 10% of B", ClaimStanding::Refuted),
+        ("p50 ttft < 200ms", ClaimStanding::Confirmed),
+        ("p50 ttft < 100ms", ClaimStanding::CannotTell),
+        ("p50 ttft < 50ms", ClaimStanding::Refuted),
+        ("p99 ttft < 200ms", ClaimStanding::CannotTell),
+        ("error_rate < 2 x B", ClaimStanding::CannotTell),
     ] {
         let tested = test(claim);
         assert_eq!(tested.standing, standing, "{}", tested.line);
@@ -207,8 +207,8 @@ fn single_runs_without_an_interval_do_not_tell() {
     let claim: Claim = "mean ttft > B".parse().unwrap();
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
-    assert_eq!((tested.standing, tested.ratio), (Standing::CannotTell, Some(2.0)), "{}", tested.line);
-    assert!(tested.line.contains("fly as many repeats of both"), "{}", tested.line);
+    assert_eq!((tested.standing, tested.ratio), (ClaimStanding::CannotTell, Some(2.0)), "{}", tested.line);
+    assert!(tested.line.contains("run as many repeats of both"), "{}", tested.line);
 }
 
 const TWO_VARIANTS: &str = r#"
@@ -244,8 +244,8 @@ max_cost_per_million_output_tokens = 50
 #[test]
 fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let experiments = read(TWO_VARIANTS);
-    let flown = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+    let cells = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
@@ -258,11 +258,11 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let cost = matrix.cells[1].cost_per_million_output_tokens.unwrap();
     assert!((cost - 7.2 / 390_600.0 * 1e6).abs() < 1e-9, "{cost}");
     let row = &matrix.cells[2];
-    assert_eq!(row.tests[0].standing, Standing::Confirmed);
-    assert_eq!(row.tests[0].differing, [Variable::InputTokens, Variable::OutputTokens]);
-    // The row was not flown under `base`.
-    assert_eq!(row.tests[1].standing, Standing::CannotTell);
-    assert_eq!(row.standing, Some(Standing::CannotTell));
+    assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
+    assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);
+    // The row was not run under `base`.
+    assert_eq!(row.tests[1].standing, ClaimStanding::CannotTell);
+    assert_eq!(row.standing, Some(ClaimStanding::CannotTell));
     assert!(!matrix.is_as_hoped());
     assert_eq!(serde_json::to_value(&matrix).unwrap()["schema"], 1);
 }
@@ -273,8 +273,8 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let mut partial = cell(0, 0, &[50, 51, 52]);
     partial.runs.pop();
     let mut failed = cell(0, 1, &[]);
-    failed.failed = Some(Failure { why: "out of memory".to_owned(), by: FailedBy::Server });
-    let matrix = Matrix::of(&experiments, &[partial, failed], Stopped::Interrupted, Trust::All);
+    failed.failed = Some(RunFailure { why: "out of memory".to_owned(), by: FailedBy::Server });
+    let matrix = Matrix::of(&experiments, &[partial, failed], MatrixStopped::Interrupted, Trust::All);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
         variants.map(|variant| (variant.standing, variant.reasons[0].clone())).collect::<Vec<_>>()
@@ -282,18 +282,18 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert_eq!(
         decided(&matrix),
         [
-            (VariantStanding::Undecided, "row A: 2 of 3 runs were flown".to_owned()),
-            (VariantStanding::Rejected, "row A could not be flown: out of memory".to_owned()),
+            (VariantStanding::Undecided, "row A: 2 of 3 runs were run".to_owned()),
+            (VariantStanding::Rejected, "row A could not be run: out of memory".to_owned()),
         ]
     );
     assert!(matrix.has_failed_rows());
     // What this side failed in says nothing of the variant.
     let mut refused = cell(0, 1, &[]);
-    refused.failed = Some(Failure { why: "something answers already".to_owned(), by: FailedBy::Client });
-    let matrix = Matrix::of(&experiments, &[refused], Stopped::AllFlown, Trust::All);
+    refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
+    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, Trust::All);
     assert_eq!(
         decided(&matrix)[1],
-        (VariantStanding::Undecided, "row A could not be flown: something answers already".to_owned())
+        (VariantStanding::Undecided, "row A could not be run: something answers already".to_owned())
     );
     assert!(matrix.has_failed_rows());
 
@@ -303,10 +303,10 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
         let reason = Reason { rule: Rule::ClientStarved, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[invalid.clone()], Stopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, Trust::ValidOnly);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
-    let trusted = Matrix::of(&experiments, &[invalid], Stopped::AllFlown, Trust::All);
+    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, Trust::All);
     assert!(trusted.decision.unwrap().accepted().is_some());
 }
 
@@ -319,7 +319,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
         let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[saturated], Stopped::AllFlown, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, Trust::ValidOnly);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
@@ -329,10 +329,10 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 #[test]
 fn a_row_is_not_held_against_itself() {
     let experiments = read(TWO_VARIANTS);
-    let flown = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+    let cells = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
-    assert_eq!(matrix.cells[1].tests[1].standing, Standing::Confirmed);
-    assert_eq!(matrix.cells[1].tests[1].differing, [Variable::Variant]);
+    assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);
+    assert_eq!(matrix.cells[1].tests[1].differing, [MatrixVariable::Variant]);
 }

@@ -8,7 +8,7 @@ use crate::analysis::{Figure, FigureKey, Mark, Objective, Summary};
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
 
-/// More repeats than this are nothing that anybody would fly.
+/// More repeats than this are not worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
 
 /// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
@@ -64,15 +64,15 @@ pub enum Unresolvable {
 impl AcrossRuns {
     /// The figure `subject` of each of the `runs`; `None` where no run has it.
     pub(super) fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
-        Self::told_by(subject, runs, |run| subject.read(run), |run| subject.mark(run))
+        Self::from_readings(subject, runs, |run| subject.read(run), |run| subject.mark(run))
     }
 
     /// The figure that `objective` is about, likewise.
     pub(super) fn demanded(objective: &Objective, runs: &[&Summary]) -> Option<Self> {
-        Self::told_by(objective.subject, runs, |run| objective.read(run), |run| objective.mark(run))
+        Self::from_readings(objective.subject, runs, |run| objective.read(run), |run| objective.mark(run))
     }
 
-    fn told_by(
+    fn from_readings(
         subject: FigureKey,
         runs: &[&Summary],
         read: impl Fn(&Summary) -> Option<Figure>,

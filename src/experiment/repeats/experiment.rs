@@ -4,7 +4,7 @@ use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
 use crate::experiment::driver::{
-    CompletedRun, Experiment, RunOutcome, RunRequest, RunSource, RunsLeft, Step,
+    CompletedRun, Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 
 /// Several runs of one workload, judged together against objectives.
@@ -59,12 +59,12 @@ impl Experiment for RepeatsExperiment {
     type Part = RepeatRun;
     type Result = Result<Repeats, NotRepeats>;
 
-    fn next(&self) -> Step<RepeatRun> {
+    fn next(&self) -> NextStep<RepeatRun> {
         if self.left() == 0 {
-            return Step::Done;
+            return NextStep::Done;
         }
         let number = self.summaries.len() as u64 + 1;
-        Step::Run(RunRequest {
+        NextStep::Run(RunRequest {
             name: Self::folder(number),
             number,
             part: RepeatRun { number, of: self.runs },

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::AcrossRuns;
+use super::across_runs::AcrossRuns;
 use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic, Summary};
 
 /// What is asked of each latency.

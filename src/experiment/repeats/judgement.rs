@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{AcrossRuns, Unresolvable, repeats_for};
+use super::across_runs::{AcrossRuns, Unresolvable, repeats_for};
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Figure, Objective, Status, Summary};
 

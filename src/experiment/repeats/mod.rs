@@ -20,4 +20,4 @@ pub use experiment::{RepeatRun, RepeatsExperiment};
 pub use figures::Figures;
 pub use judgement::AcrossJudgement;
 pub use seeds::{repeats_of, seed_of_run};
-pub use summary::{JointReason, JointVerdict, NotRepeats, RepeatedRun, Repeats};
+pub use summary::{NotRepeats, RepeatedRun, Repeats, RepeatsReason, RepeatsVerdict};

@@ -2,13 +2,14 @@
 
 use serde::Serialize;
 
-use super::{AcrossJudgement, Figures};
+use super::figures::Figures;
+use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
     Check, CheckOutcome, Figure, FigureKey, Flow, Metric, Objective, Quantile, Rule, Statistic, Summary,
     counts_over_runs,
 };
-use crate::experiment::{Diagnosis, JointDiagnosis};
+use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 
 /// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
@@ -18,7 +19,7 @@ pub struct Repeats {
     /// Version of this format: [`Repeats::SCHEMA`].
     pub schema: u32,
     /// Whether the figures can be trusted.
-    pub verdict: JointVerdict,
+    pub verdict: RepeatsVerdict,
     /// Name of the workload.
     pub workload: String,
     /// Who answered, as the first run found it.
@@ -41,17 +42,17 @@ pub struct Repeats {
     pub objectives: Vec<AcrossJudgement>,
     /// The regimes in which the counted runs found the server; absent where nobody looked.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnosis: Option<JointDiagnosis>,
+    pub diagnosis: Option<RepeatsDiagnosis>,
 }
 
 /// Whether the figures over several runs can be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct JointVerdict {
+pub struct RepeatsVerdict {
     /// Whether every counted run is valid, there is one, and all of them together stood every test.
     pub valid: bool,
     /// Why not: what single runs have against them, the same of several once, and what all together have.
-    pub reasons: Vec<JointReason>,
+    pub reasons: Vec<RepeatsReason>,
     /// The tests that only several runs can be put to.
     pub checks: Vec<Check>,
 }
@@ -59,7 +60,7 @@ pub struct JointVerdict {
 /// Why the figures over several runs cannot be trusted.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct JointReason {
+pub struct RepeatsReason {
     /// The rule that was broken.
     pub rule: Rule,
     /// The runs that broke it, by their numbers; none where all of them together did.
@@ -70,7 +71,7 @@ pub struct JointReason {
     pub cure: String,
 }
 
-impl JointReason {
+impl RepeatsReason {
     /// Who broke the rule, and how, as a person reads it.
     #[must_use]
     pub fn in_words(&self) -> String {
@@ -120,8 +121,8 @@ pub enum NotRepeats {
     /// There is none.
     #[error("there is no run")]
     Nothing,
-    /// One was flown by itself.
-    #[error("the run with seed {seed} is no repeat: it was flown by itself")]
+    /// One is a single run.
+    #[error("the run with seed {seed} is not a repeat: it is a single run")]
     Alone {
         /// Its seed.
         seed: u64,
@@ -199,7 +200,7 @@ impl Repeats {
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
         found.sort_by_key(|(number, _)| *number);
-        Self { diagnosis: Some(JointDiagnosis::of(&found)), ..self }
+        Self { diagnosis: Some(RepeatsDiagnosis::of(&found)), ..self }
     }
 }
 
@@ -231,11 +232,11 @@ fn counts(run: &Summary) -> bool {
     matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !run.window.cut_short
 }
 
-fn verdict(placed: &[(Repeat, &Summary)]) -> JointVerdict {
+fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
     let counted = || placed.iter().filter(|(_, run)| counts(run));
     let mut reasons = reasons_of_runs(counted());
     if counted().next().is_none() {
-        reasons.push(JointReason {
+        reasons.push(RepeatsReason {
             rule: Rule::WholeWindow,
             runs: Vec::new(),
             sentence: format!("none of {} came to its end", in_words(placed.len() as u64, "run")),
@@ -245,18 +246,18 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> JointVerdict {
     let arrivals: Vec<_> = counted().filter_map(|(_, run)| run.arrivals.delivered.as_ref()).collect();
     let checks = vec![counts_over_runs(&arrivals)];
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
-    reasons.extend(failed.map(|check| JointReason {
+    reasons.extend(failed.map(|check| RepeatsReason {
         rule: check.rule,
         runs: Vec::new(),
         sentence: check.sentence.clone(),
         cure: check.cure.clone(),
     }));
-    JointVerdict { valid: reasons.is_empty(), reasons, checks }
+    RepeatsVerdict { valid: reasons.is_empty(), reasons, checks }
 }
 
 /// What single runs have against them. What has the same cure by the same rule is said once, for all runs that have it.
-fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) -> Vec<JointReason> {
-    let mut reasons: Vec<JointReason> = Vec::new();
+fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) -> Vec<RepeatsReason> {
+    let mut reasons: Vec<RepeatsReason> = Vec::new();
     for (number, reason) in
         runs.flat_map(|(repeat, run)| run.verdict.reasons.iter().map(|reason| (repeat.number, reason)))
     {
@@ -264,7 +265,7 @@ fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) ->
         match same {
             Some(known) if known.runs.last() == Some(&number) => {}
             Some(known) => known.runs.push(number),
-            None => reasons.push(JointReason {
+            None => reasons.push(RepeatsReason {
                 rule: reason.rule,
                 runs: vec![number],
                 sentence: reason.sentence.clone(),

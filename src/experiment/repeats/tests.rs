@@ -148,7 +148,7 @@ fn the_first_run_keeps_the_seed_and_no_two_share_one() {
         (40..50).flat_map(|first| (1..=100).map(move |run| seed_of_run(first, run))).collect();
     assert_eq!(seeds.len(), 1_000);
     assert!(seeds.iter().all(|&seed| seed < 1 << 53));
-    // For ever the same: a run can be flown again by itself.
+    // For ever the same: a run can be run again by itself.
     assert_eq!((seed_of_run(42, 2), seed_of_run(42, 3)), (6_753_362_113_266_264, 5_450_454_410_565_761));
     let spec = repeat(1, 100).header.workload;
     assert_eq!(repeats_of(&spec, 1), vec![(None, spec.clone())]);
@@ -237,7 +237,7 @@ fn a_hidden_figure_in_one_run_hides_the_mean() {
 }
 
 #[test]
-fn a_run_that_was_broken_off_is_told_and_not_counted() {
+fn a_run_that_was_broken_off_is_reported_and_not_counted() {
     let mut log = repeat(3, 900);
     log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
     let mut runs = summaries(&[100, 120]);
@@ -247,7 +247,7 @@ fn a_run_that_was_broken_off_is_told_and_not_counted() {
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
     assert!(near(repeats.figures.figure(P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
-    let said: Vec<_> = nothing.verdict.reasons.iter().map(JointReason::in_words).collect();
+    let said: Vec<_> = nothing.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(said, ["all runs: none of 1 run came to its end"]);
 }
 
@@ -262,7 +262,7 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
     };
     let runs = vec![failed(1, 1), failed(2, 0), failed(3, 2), failed(4, 4)];
     let reasons = Repeats::of(&runs, &[]).unwrap().verdict.reasons;
-    let said: Vec<_> = reasons.iter().map(JointReason::in_words).collect();
+    let said: Vec<_> = reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(
         said[0],
         "runs 1, 3: 25.0 % of the requests failed (1 of 4); the bar is 1.00 % (the figures of run 1)"

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Judged, Load, Trial};
+use super::plan::Load;
+use super::trial::{JudgedObjective, Trial};
 use crate::analysis::Status;
 use crate::analysis::wording::seconds;
 
@@ -48,11 +49,11 @@ pub struct Sustained {
     pub run: String,
     /// Whether every objective was met and the server kept up; no where that is not known.
     pub held: bool,
-    /// Why it is not known whether it held: the run was not flown, or cannot be trusted; absent where it is known.
+    /// Why it is not known whether it held: it did not run, or cannot be trusted; absent where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// How it stands to each objective.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedObjective>,
     /// The same for a person.
     pub sentence: String,
 }
@@ -76,7 +77,7 @@ pub enum StopReason {
     Endless,
     /// No run has a figure for one of the objectives.
     NoFigure,
-    /// No run of a load can be trusted, however often it was flown.
+    /// No run of a load can be trusted, however often it was repeated.
     Untrusted,
     /// The server took no more connections, or answered nothing more: what it can do is not known.
     ServerGone,

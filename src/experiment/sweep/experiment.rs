@@ -2,14 +2,16 @@
 //! longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
-use super::highest::Found;
-use super::load::Load;
-use super::paired::PairedLoad;
+use super::highest::FoundLoads;
+use super::plan::Load;
+use super::point::PairedLoad;
 use super::search::{Search, SearchStep};
-use super::trial::{Trial, Wanted};
+use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunSource, RunsLeft, Step};
+use crate::experiment::driver::{
+    Experiment, FailedBy, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
+};
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
 use crate::workload::WorkloadSpec;
@@ -42,13 +44,13 @@ pub struct SweepExperiment {
 #[derive(Clone, Debug, PartialEq)]
 pub enum SweepRun {
     /// A run that the search asks for.
-    Load(Wanted),
+    Load(TrialRequest),
     /// The highest load that passed, held for longer.
-    Sustained(Wanted),
+    Sustained(TrialRequest),
     /// The open run beside a closed one.
     PairedOpen {
         /// The closed run.
-        closed: Wanted,
+        closed: TrialRequest,
         /// What the open run sends.
         workload: Box<WorkloadSpec>,
     },
@@ -62,7 +64,7 @@ enum Pairs {
 
 #[derive(Clone, Debug)]
 struct Unpaired {
-    closed: Wanted,
+    closed: TrialRequest,
     found: Box<Summary>,
     workload: Box<WorkloadSpec>,
 }
@@ -118,11 +120,11 @@ impl SweepExperiment {
     /// The highest load, as far as it is known.
     #[must_use]
     pub fn answer(&self) -> Option<HighestLoad> {
-        Found::of(&self.search).answer
+        FoundLoads::of(&self.search).answer
     }
 
     /// The next run of the search, or what ended it.
-    fn next_load(&self) -> Result<Wanted, End> {
+    fn next_load(&self) -> Result<TrialRequest, End> {
         match (&self.ended, self.search.next()) {
             (Some(end), _) => Err(end.clone()),
             (None, SearchStep::Measure(wanted)) => Ok(wanted),
@@ -131,13 +133,13 @@ impl SweepExperiment {
     }
 
     /// The run that holds the answer, if it is asked for, possible and not there yet.
-    fn holding(&self, end: &End) -> Option<Wanted> {
+    fn holding(&self, end: &End) -> Option<TrialRequest> {
         let cut_short = matches!(end.stopped, StopReason::Interrupted | StopReason::ServerGone);
         let window_s = self.sustain_s.filter(|_| !cut_short && self.sustained.is_none())?;
         let load = self.answer()?.passed?;
         let number = self.search.trials().len() as u64 + 1;
         let seed = seed_of_run(self.search.plan().first_seed, number);
-        Some(Wanted { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
+        Some(TrialRequest { number, load, repeat: 1, seed, window_s, run: SUSTAINED.to_owned() })
     }
 
     /// What came of the sweep's run, or how it ended the sweep.
@@ -157,12 +159,12 @@ impl SweepExperiment {
         }
     }
 
-    fn add(&mut self, wanted: &Wanted, found: Box<Summary>) {
+    fn add(&mut self, wanted: &TrialRequest, found: Box<Summary>) {
         if self.search.trials().is_empty() {
             self.swept.started_at = found.run.started_at;
             self.swept.engine = found.run.engine.clone();
         }
-        self.search.tell(Trial::of(wanted, &found));
+        self.search.record(Trial::of(wanted, &found));
         let Load::Users(users) = wanted.load else { return };
         let is_paired = self.paired.iter().any(|paired| paired.users == users && paired.pair.both_valid);
         if self.pairs == Pairs::None || is_paired {
@@ -174,7 +176,7 @@ impl SweepExperiment {
             open.map(|workload| Unpaired { closed: wanted.clone(), found, workload: Box::new(workload) });
     }
 
-    fn pair(&mut self, closed: &Wanted, outcome: RunOutcome) {
+    fn pair(&mut self, closed: &TrialRequest, outcome: RunOutcome) {
         let Some(unpaired) = self.unpaired.take() else { return };
         let RunOutcome::Completed(open) = outcome else { return };
         let gone = Trial::server_gone(&open.summary).is_some();
@@ -185,12 +187,12 @@ impl SweepExperiment {
         }
     }
 
-    fn hold(&mut self, wanted: &Wanted, outcome: RunOutcome) {
+    fn hold(&mut self, wanted: &TrialRequest, outcome: RunOutcome) {
         match Self::completed(outcome) {
             Ok(found) => self.sustained = Some(Sustained::of(&Trial::of(wanted, &found))),
             // The search is over all the same: only how its answer holds is not known.
             Err(End { stopped: StopReason::Generator, sentence }) => {
-                let reason = format!("it was not flown, for {}", sentence.unwrap_or_default());
+                let reason = format!("it was not run: {}", sentence.unwrap_or_default());
                 self.sustained = Some(Sustained::unknown(wanted.load, wanted.window_s, &wanted.run, &reason));
             }
             Err(end) => self.ended = Some(end),
@@ -202,15 +204,15 @@ fn gone(reason: &str) -> String {
     format!("the server is gone, or answers nothing more: {reason}")
 }
 
-fn request(name: String, number: u64, part: SweepRun) -> Step<SweepRun> {
-    Step::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
+fn request(name: String, number: u64, part: SweepRun) -> NextStep<SweepRun> {
+    NextStep::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
 }
 
 impl Experiment for SweepExperiment {
     type Part = SweepRun;
     type Result = Sweep;
 
-    fn next(&self) -> Step<SweepRun> {
+    fn next(&self) -> NextStep<SweepRun> {
         if let Some(Unpaired { closed, workload, .. }) = &self.unpaired {
             let part = SweepRun::PairedOpen { closed: closed.clone(), workload: workload.clone() };
             return request(format!("{}/{OPEN}", closed.run), closed.number + OPEN_NUMBERS, part);
@@ -221,7 +223,7 @@ impl Experiment for SweepExperiment {
         };
         match holding {
             Some(wanted) => request(wanted.run.clone(), wanted.number, SweepRun::Sustained(wanted)),
-            None => Step::Done,
+            None => NextStep::Done,
         }
     }
 

@@ -1,7 +1,39 @@
 //! The loads that no other beats.
 
-use super::{Frontier, FrontierPoint, LoadClass, PointFigures, SweepPoint};
-use crate::experiment::AcrossRuns;
+use serde::{Deserialize, Serialize};
+
+use super::plan::Load;
+use super::point::{LoadClass, SweepPoint};
+use super::readings::PointFigures;
+use crate::experiment::repeats::AcrossRuns;
+
+/// The points that no other beats in one figure without being worse in another (Pareto).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Frontier {
+    /// What more of is better, as a key of the figures, such as `output_tokens_per_s`.
+    pub gain: String,
+    /// What it is paid with, such as `ttft_p99_ms`.
+    pub price: String,
+    /// Whether less of the price is better, as of a latency; else more of it.
+    pub cheaper_is_less: bool,
+    /// Its points, by ascending load.
+    pub points: Vec<FrontierPoint>,
+}
+
+/// One point of a frontier.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FrontierPoint {
+    /// The load.
+    pub load: Load,
+    /// Its gain.
+    pub gain: f64,
+    /// Its price.
+    pub price: f64,
+}
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 

@@ -1,19 +1,19 @@
 //! Finds the highest load that meets the objectives in what was measured.
 
-use super::curve::{BAND, Unsure};
-use super::demand::Demand;
-use super::loads::{Tally, Tightest, tightest};
-use super::{HighestLoad, Load, LoadAxis, LoadClass, Search};
+use super::answer::HighestLoad;
+use super::plan::{Load, LoadAxis};
+use super::point::LoadClass;
+use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
 
 /// The tallies of a search with their classes, and the answer where something was demanded.
-pub(super) struct Found<'a> {
-    pub(super) loads: Vec<(Tally<'a>, LoadClass)>,
+pub(super) struct FoundLoads<'a> {
+    pub(super) loads: Vec<(LoadTally<'a>, LoadClass)>,
     pub(super) answer: Option<HighestLoad>,
 }
 
-impl<'a> Found<'a> {
+impl<'a> FoundLoads<'a> {
     pub(super) fn of(search: &'a Search) -> Self {
         let demands = search.demands();
         // The last is that the server keeps up.
@@ -66,7 +66,7 @@ impl LoadClass {
 }
 
 /// What `tally` misses, or is closest to missing.
-pub(super) fn closest(tally: &Tally<'_>, demands: &[Demand]) -> Option<String> {
+pub(super) fn closest(tally: &LoadTally<'_>, demands: &[SearchDemand]) -> Option<String> {
     let known =
         demands.iter().zip(&tally.ratios).map(|(demand, ratio)| (demand, ratio.unwrap_or(f64::INFINITY)));
     let worst = known.max_by(|a, b| a.1.total_cmp(&b.1));
@@ -75,7 +75,7 @@ pub(super) fn closest(tally: &Tally<'_>, demands: &[Demand]) -> Option<String> {
 
 fn sentence(
     answer: &HighestLoad,
-    loads: &[(Tally<'_>, LoadClass)],
+    loads: &[(LoadTally<'_>, LoadClass)],
     search: &Search,
     unsure: Option<Unsure>,
 ) -> String {

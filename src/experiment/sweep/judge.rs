@@ -1,15 +1,14 @@
 //! Decides whether the figures of a sweep can be trusted, and says what to know besides.
 
-use super::demand::Demand;
-use super::loads::Tally;
-use super::search::MOST_REQUESTS;
-use super::{HighestLoad, LoadClass, Search, StopReason};
+use super::answer::{HighestLoad, StopReason};
+use super::point::LoadClass;
+use super::search::{LoadTally, MOST_REQUESTS, Search, SearchDemand};
 use crate::analysis::Mark;
 use crate::analysis::wording::{counted, percent};
 use crate::units::count;
 
 /// Whether the figures of a sweep can be trusted.
-pub(super) struct Judged {
+pub(super) struct SweepValidity {
     pub(super) valid: bool,
     pub(super) reasons: Vec<String>,
     pub(super) notes: Vec<String>,
@@ -18,9 +17,9 @@ pub(super) struct Judged {
 /// A sweep is invalid where most of its runs are: single runs that cannot be trusted are left out, and said.
 pub(super) fn judge(
     search: &Search,
-    loads: &[(Tally<'_>, LoadClass)],
+    loads: &[(LoadTally<'_>, LoadClass)],
     answer: Option<&HighestLoad>,
-) -> Judged {
+) -> SweepValidity {
     let trials = search.trials();
     let invalid: Vec<_> = trials.iter().filter(|trial| !trial.is_valid()).collect();
     let mut reasons: Vec<String> = invalid
@@ -65,7 +64,7 @@ pub(super) fn judge(
     }
     let valid =
         !trials.is_empty() && 2 * invalid.len() < trials.len().max(1) + usize::from(invalid.is_empty());
-    Judged { valid, reasons, notes }
+    SweepValidity { valid, reasons, notes }
 }
 
 impl StopReason {
@@ -93,7 +92,7 @@ impl StopReason {
                 )
             }
             Self::NoFigure => {
-                let text = search.without_figure().map_or("an objective", Demand::text);
+                let text = search.without_figure().map_or("an objective", SearchDemand::text);
                 format!(
                     "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin where more \
                      requests come"

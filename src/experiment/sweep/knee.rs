@@ -1,9 +1,29 @@
 //! Where a rate–latency curve bends most.
 
-use super::{Knee, LoadClass, SweepPoint};
+use serde::{Deserialize, Serialize};
+
+use super::plan::Load;
+use super::point::{LoadClass, SweepPoint};
 use crate::analysis::statistics::{mean, non_decreasing};
 use crate::analysis::wording::percent;
 use crate::units::three_digits;
+
+/// Where the curve bends most.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Knee {
+    /// The load at it: one that was measured.
+    pub load: Load,
+    /// The latency there, milliseconds.
+    pub latency_ms: f64,
+    /// Which latency it is, such as `p99 ttft`.
+    pub latency: String,
+    /// How far the normalised curve hangs below its chord there, 0 to 1.
+    pub prominence: f64,
+    /// The same for a person.
+    pub sentence: String,
+}
 
 /// Fewer points show no bend.
 const FEWEST: usize = 5;

@@ -1,42 +1,30 @@
 //! Loads from low to high, and the highest that meets the objectives.
 //!
-//! A [`Search`] says which run it wants next ([`SearchStep`]), is told what it said ([`Trial`]), and ends with a [`Sweep`]. It
-//! has no clock and no files: the same runs, told in the same order, lead to the same end, whether they are flown now
-//! against a server, in virtual time, or were kept by a sweep that was interrupted.
+//! A [`Search`] says which run it wants next ([`SearchStep`]), records what the run found ([`Trial`]), and ends with a
+//! [`Sweep`]. It has no clock and no files: the same runs in the same order lead to the same end, whether they are new, run
+//! in virtual time, or were stored by an interrupted sweep.
 
 mod answer;
-mod bracket;
-mod curve;
-mod demand;
 mod experiment;
 mod frontier;
 mod highest;
 mod judge;
 mod knee;
-mod load;
-mod loads;
-mod paired;
 mod plan;
 mod point;
-mod read;
 mod readings;
-mod refine;
 mod search;
-mod shape;
 mod trial;
 mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
-pub use demand::Unsearchable;
 pub use experiment::{SweepExperiment, SweepRun};
-pub use load::Load;
-pub use paired::PairedLoad;
-pub use plan::{LoadAxis, SweepPlan};
-pub use point::{LoadClass, SweepPoint};
-pub use read::UnreadableSweep;
+pub use frontier::{Frontier, FrontierPoint};
+pub use knee::Knee;
+pub use plan::{Load, LoadAxis, SweepPlan};
+pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use readings::PointFigures;
-pub use search::{Search, SearchStep};
-pub use shape::{Frontier, FrontierPoint, Knee};
+pub use search::{Search, SearchStep, Unsearchable};
 pub(super) use trial::OF_SERVERS;
-pub use trial::{Judged, Trial, Wanted};
-pub use whole::{Sweep, Swept};
+pub use trial::{JudgedObjective, Trial, TrialRequest};
+pub use whole::{Sweep, Swept, UnreadableSweep};

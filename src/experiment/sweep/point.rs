@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::plan::Load;
 use super::readings::PointFigures;
-use super::{Load, Trial};
+use super::trial::Trial;
+use crate::experiment::paired_open::PairedOpen;
 
 /// One load of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,8 +38,21 @@ pub enum LoadClass {
     Saturated,
     /// Its runs differ too much to tell.
     Undecided,
-    /// Nothing can be told: no run can be trusted, or none has the figure.
+    /// Nothing is known: no run can be trusted, or none has the figure.
     Unknown,
     /// Nothing was demanded, and the server kept up.
     Measured,
+}
+
+/// What so many users hide.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PairedLoad {
+    /// How many they are.
+    pub users: u64,
+    /// Name of the closed run's folder in the sweep's.
+    pub run: String,
+    /// Both runs.
+    pub pair: PairedOpen,
 }

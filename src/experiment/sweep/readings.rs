@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
-use crate::experiment::AcrossRuns;
+use crate::experiment::repeats::AcrossRuns;
 
 /// A figure of one run, with its reservation.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Reading {
+struct MarkedFigure {
     figure: Figure,
     mark: Option<Mark>,
 }
 
-impl Reading {
+impl MarkedFigure {
     fn of(subject: FigureKey, run: &Summary) -> Option<Self> {
         Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
     }
@@ -24,24 +24,24 @@ impl Reading {
 
 /// The figures of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Readings {
-    ttft_p50: Option<Reading>,
-    ttft_p95: Option<Reading>,
-    ttft_p99: Option<Reading>,
-    tpot_p50: Option<Reading>,
-    tpot_p95: Option<Reading>,
-    tpot_p99: Option<Reading>,
-    e2e_p50: Option<Reading>,
-    e2e_p95: Option<Reading>,
-    e2e_p99: Option<Reading>,
-    goodput: Option<Reading>,
-    attainment: Option<Reading>,
-    errors: Option<Reading>,
-    completed: Option<Reading>,
-    input_tokens: Option<Reading>,
-    output_tokens: Option<Reading>,
+pub(super) struct RunFigures {
+    ttft_p50: Option<MarkedFigure>,
+    ttft_p95: Option<MarkedFigure>,
+    ttft_p99: Option<MarkedFigure>,
+    tpot_p50: Option<MarkedFigure>,
+    tpot_p95: Option<MarkedFigure>,
+    tpot_p99: Option<MarkedFigure>,
+    e2e_p50: Option<MarkedFigure>,
+    e2e_p95: Option<MarkedFigure>,
+    e2e_p99: Option<MarkedFigure>,
+    goodput: Option<MarkedFigure>,
+    attainment: Option<MarkedFigure>,
+    errors: Option<MarkedFigure>,
+    completed: Option<MarkedFigure>,
+    input_tokens: Option<MarkedFigure>,
+    output_tokens: Option<MarkedFigure>,
     gpus: Option<f64>,
-    in_flight: Option<Reading>,
+    in_flight: Option<MarkedFigure>,
 }
 
 /// The figures of a load over its runs, each with its interval; absent where no run has it.
@@ -87,12 +87,13 @@ pub struct PointFigures {
     pub in_flight: Option<AcrossRuns>,
 }
 
-impl Readings {
+impl RunFigures {
     pub(super) fn of(run: &Summary) -> Self {
-        let percentile =
-            |metric, quantile| Reading::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run);
-        let rate = |flow| Reading::of(FigureKey::Rate(flow), run);
-        let share = |share| Reading::of(FigureKey::Share(share), run);
+        let percentile = |metric, quantile| {
+            MarkedFigure::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run)
+        };
+        let rate = |flow| MarkedFigure::of(FigureKey::Rate(flow), run);
+        let share = |share| MarkedFigure::of(FigureKey::Share(share), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
@@ -111,26 +112,26 @@ impl Readings {
             input_tokens: rate(Flow::InputTokens),
             output_tokens: rate(Flow::OutputTokens),
             gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
-            in_flight: run.in_flight.map(|level| Reading::exact(level.mean)),
+            in_flight: run.in_flight.map(|level| MarkedFigure::exact(level.mean)),
         }
     }
 
     /// Answer tokens per second and accelerator.
-    fn per_gpu(&self) -> Option<Reading> {
-        Some(Reading::exact(self.output_tokens?.figure.exact()? / self.gpus?))
+    fn per_gpu(&self) -> Option<MarkedFigure> {
+        Some(MarkedFigure::exact(self.output_tokens?.figure.exact()? / self.gpus?))
     }
 
     /// Answer tokens per second of a user.
-    fn per_user(&self) -> Option<Reading> {
+    fn per_user(&self) -> Option<MarkedFigure> {
         let tpot_ms = self.tpot_p50?.figure.exact().filter(|&ms| ms > 0.0)?;
-        Some(Reading::exact(1e3 / tpot_ms))
+        Some(MarkedFigure::exact(1e3 / tpot_ms))
     }
 }
 
 impl PointFigures {
     /// Of these runs, of which there is one at least.
-    pub(super) fn of(runs: &[&Readings]) -> Self {
-        let across = |read: fn(&Readings) -> Option<Reading>, most: f64| {
+    pub(super) fn of(runs: &[&RunFigures]) -> Self {
+        let across = |read: fn(&RunFigures) -> Option<MarkedFigure>, most: f64| {
             let read: Vec<_> = runs.iter().map(|run| read(run)).collect();
             let figures: Vec<_> = read.iter().map(|reading| reading.map(|reading| reading.figure)).collect();
             let any = figures.iter().any(Option::is_some);
@@ -154,8 +155,8 @@ impl PointFigures {
             completed_requests_per_s: across(|run| run.completed, any),
             input_tokens_per_s: across(|run| run.input_tokens, any),
             output_tokens_per_s: across(|run| run.output_tokens, any),
-            output_tokens_per_s_per_gpu: across(Readings::per_gpu, any),
-            tokens_per_s_per_user: across(Readings::per_user, any),
+            output_tokens_per_s_per_gpu: across(RunFigures::per_gpu, any),
+            tokens_per_s_per_user: across(RunFigures::per_user, any),
             in_flight: across(|run| run.in_flight, any),
         }
     }

@@ -1,17 +1,30 @@
 //! Decides which run of a sweep comes next.
 
-use super::bracket::{self, Next};
-use super::demand::{Demand, Unsearchable};
-use super::loads::{Tally, tallies};
-use super::refine::Refinement;
-use super::{Load, LoadAxis, StopReason, SweepPlan, Trial, Wanted};
+mod bracket;
+mod curve;
+mod demand;
+mod refine;
+mod tally;
+
+pub use self::demand::Unsearchable;
+
+pub(super) use self::curve::{BAND, Unsure};
+pub(super) use self::demand::SearchDemand;
+pub(super) use self::tally::{LoadTally, Tightest, tightest};
+
+use self::bracket::Next;
+use self::refine::Refinement;
+use self::tally::tallies;
+use super::answer::StopReason;
+use super::plan::{Load, LoadAxis, SweepPlan};
+use super::trial::{Trial, TrialRequest};
 use crate::analysis::Objective;
 use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
 
 /// The shortest window, seconds: under it a server hardly settles.
 const SHORTEST_S: f64 = 10.0;
-/// A search ends before a run of more than these has to be flown for it: no server that one asks about answers so many.
+/// The search ends before it needs a run of more requests than this.
 pub(super) const MOST_REQUESTS: f64 = 1e6;
 /// More users are worth measuring while they raise the rate by this share.
 const GAIN: f64 = 0.02;
@@ -19,8 +32,8 @@ const GAIN: f64 = 0.02;
 /// What the search wants.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SearchStep {
-    /// This run, and to be told of it.
-    Measure(Wanted),
+    /// Carry out this run, and record what it found.
+    Measure(TrialRequest),
     /// Nothing any more.
     Done(StopReason),
 }
@@ -35,7 +48,7 @@ pub enum SearchStep {
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
-    demands: Vec<Demand>,
+    demands: Vec<SearchDemand>,
     trials: Vec<Trial>,
     /// Runs that there were when the refinement began.
     refined_from: Option<usize>,
@@ -48,8 +61,8 @@ impl Search {
     ///
     /// When an objective is of a kind that does not get worse with the load.
     pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
-        let mut demands = objectives.iter().map(Demand::of).collect::<Result<Vec<_>, _>>()?;
-        demands.push(Demand::keeping_up());
+        let mut demands = objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
+        demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
 
@@ -59,19 +72,19 @@ impl Search {
         &self.plan
     }
 
-    /// What it was told, in that order.
+    /// The trials recorded so far, in order.
     #[must_use]
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
 
     /// The objectives, and at last that the server keeps up.
-    pub(super) fn demands(&self) -> &[Demand] {
+    pub(super) fn demands(&self) -> &[SearchDemand] {
         &self.demands
     }
 
-    /// Takes in what a run said.
-    pub fn tell(&mut self, trial: Trial) {
+    /// Takes in what a run found.
+    pub fn record(&mut self, trial: Trial) {
         self.trials.push(trial);
         if self.refined_from.is_none() && self.bracketing() == Next::Refine {
             self.refined_from = Some(self.trials.len());
@@ -88,7 +101,7 @@ impl Search {
     }
 
     fn next_of_search(&self) -> SearchStep {
-        // A load whose runs cannot be trusted says nothing of the server: it is flown again, and nothing is built on it.
+        // A load whose runs cannot be trusted says nothing of the server: it is repeated, and nothing is built on it.
         let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
         match lost {
             Some(tally) if tally.trials.len() as u64 > RETRIES => {
@@ -101,7 +114,9 @@ impl Search {
             return SearchStep::Done(StopReason::NoFigure);
         }
         let next = match self.refined_from {
-            Some(from) => Refinement { search: self, from }.next(),
+            Some(from) => {
+                Refinement { plan: &self.plan, demands: &self.demands, trials: &self.trials, from }.next()
+            }
             None => self.bracketing(),
         };
         match next {
@@ -128,10 +143,10 @@ impl Search {
     }
 
     /// The first demand of which no run has a figure though the server kept up: no load can tell whether it is met.
-    pub(super) fn without_figure(&self) -> Option<&Demand> {
+    pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
         let kept_up: Vec<_> =
             self.trials.iter().filter(|trial| trial.is_valid() && trial.saturated.is_none()).collect();
-        let unread = |(place, demand): &(usize, &Demand)| {
+        let unread = |(place, demand): &(usize, &SearchDemand)| {
             self.trials.iter().all(|trial| demand.read(trial, *place).is_none())
         };
         if kept_up.is_empty() {
@@ -140,7 +155,7 @@ impl Search {
         self.demands.iter().enumerate().find(unread).map(|(_, demand)| demand)
     }
 
-    pub(super) fn tallies(&self) -> Vec<Tally<'_>> {
+    pub(super) fn tallies(&self) -> Vec<LoadTally<'_>> {
         tallies(&self.trials, &self.demands)
     }
 
@@ -156,8 +171,8 @@ impl Search {
             let Some(tally) = tallies.iter().find(|tally| tally.load == load) else {
                 return self.measure(load);
             };
-            let flown = tally.trials.len() as u64;
-            if tally.trusted < self.plan.repeats && flown < self.plan.repeats + RETRIES {
+            let runs = tally.trials.len() as u64;
+            if tally.trusted < self.plan.repeats && runs < self.plan.repeats + RETRIES {
                 return self.measure(load);
             }
             let per_s = tally.completed_per_s().unwrap_or(0.0);
@@ -198,7 +213,7 @@ impl Search {
     fn measure(&self, load: Load) -> SearchStep {
         let number = self.trials.len() as u64 + 1;
         let repeat = self.trials.iter().filter(|trial| trial.load == load).count() as u64 + 1;
-        SearchStep::Measure(Wanted {
+        SearchStep::Measure(TrialRequest {
             number,
             load,
             repeat,
@@ -278,7 +293,7 @@ mod tests {
             match search.next() {
                 SearchStep::Measure(wanted) => {
                     highest = wanted.load.amount();
-                    search.tell(Trial::kept_up(&wanted));
+                    search.record(Trial::kept_up(&wanted));
                 }
                 SearchStep::Done(reason) => break reason,
             }

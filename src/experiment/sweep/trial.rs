@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Load;
-use super::readings::Readings;
+use super::plan::Load;
+use super::readings::RunFigures;
 use crate::analysis::wording::percent;
 use crate::analysis::{Judgement, Mark, Rule, Status, Summary};
 use crate::record::FailureKind;
@@ -21,7 +21,7 @@ pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
 
 /// A run that the search wants next.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Wanted {
+pub struct TrialRequest {
     /// Its place among all runs of the sweep, from 1: runs of different numbers say different texts.
     pub number: u64,
     /// The load.
@@ -66,17 +66,17 @@ pub struct Trial {
     /// Why its server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
     /// How it stands to each objective, in their order.
-    pub judged: Vec<Judged>,
+    pub judged: Vec<JudgedObjective>,
     /// Its figures, until they are joined with those of the load's other runs.
     #[serde(skip)]
-    pub(super) readings: Readings,
+    pub(super) readings: RunFigures,
 }
 
 /// How a run stands to an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Judged {
+pub struct JudgedObjective {
     /// The objective as typed.
     pub objective: String,
     /// Whether it was met.
@@ -92,7 +92,7 @@ pub struct Judged {
     pub mark: Option<Mark>,
 }
 
-impl Wanted {
+impl TrialRequest {
     /// The workload of this run: `spec` under its load and seed, with its window after the warm-up of `spec`.
     ///
     /// # Errors
@@ -119,7 +119,7 @@ impl Wanted {
 impl Trial {
     /// What `run`, summarised with the objectives of the sweep, says as the run that was wanted.
     #[must_use]
-    pub fn of(wanted: &Wanted, run: &Summary) -> Self {
+    pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
         let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
         let gone = Self::server_gone(run);
         Self {
@@ -135,8 +135,8 @@ impl Trial {
             completed_per_s: run.rates.completed_requests_per_s,
             invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
             saturated: if gone.is_some() { None } else { saturated(run) },
-            judged: run.objectives.iter().map(Judged::of).collect(),
-            readings: Readings::of(run),
+            judged: run.objectives.iter().map(JudgedObjective::of).collect(),
+            readings: RunFigures::of(run),
         }
     }
 
@@ -158,7 +158,7 @@ impl Trial {
 
     /// A run whose server kept up, of which nothing else is known.
     #[cfg(test)]
-    pub(super) fn kept_up(wanted: &Wanted) -> Self {
+    pub(super) fn kept_up(wanted: &TrialRequest) -> Self {
         Self {
             number: wanted.number,
             load: wanted.load,
@@ -173,7 +173,7 @@ impl Trial {
             invalid: Vec::new(),
             saturated: None,
             judged: Vec::new(),
-            readings: Readings::default(),
+            readings: RunFigures::default(),
         }
     }
 
@@ -199,7 +199,7 @@ fn saturated(run: &Summary) -> Option<String> {
     })
 }
 
-impl Judged {
+impl JudgedObjective {
     fn of(judgement: &Judgement) -> Self {
         Self {
             objective: judgement.objective.clone(),

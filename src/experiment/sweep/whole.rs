@@ -1,16 +1,19 @@
-//! A whole sweep as it is kept and shown.
+//! A whole sweep as it is stored, read again and shown.
+
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::frontier::frontiers;
-use super::highest::{Found, closest};
-use super::judge::{Judged, judge};
-use super::knee::knee;
-use super::loads::Tally;
-use super::{
-    Frontier, HighestLoad, Knee, LoadClass, PairedLoad, PointFigures, Search, StopReason, Sustained,
-    SweepPlan, SweepPoint, Trial,
-};
+use super::answer::{HighestLoad, StopReason, Sustained};
+use super::frontier::{Frontier, frontiers};
+use super::highest::{FoundLoads, closest};
+use super::judge::{SweepValidity, judge};
+use super::knee::{Knee, knee};
+use super::plan::SweepPlan;
+use super::point::{LoadClass, PairedLoad, SweepPoint};
+use super::readings::PointFigures;
+use super::search::{LoadTally, Search};
+use super::trial::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
 
@@ -27,7 +30,7 @@ pub struct Sweep {
     pub started_at: jiff::Timestamp,
     /// What was asked.
     pub plan: SweepPlan,
-    /// What was flown, but for the load, length and seed of each run.
+    /// The workload, apart from the load, length and seed of each run.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub workload: WorkloadSpec,
     /// Who answered, as the first run found it.
@@ -46,7 +49,7 @@ pub struct Sweep {
     /// That load held for longer; absent where nobody asked.
     pub sustained: Option<Sustained>,
     /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
-    /// flown.
+    /// run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedLoad>,
     /// What ended it.
@@ -73,7 +76,7 @@ impl Sweep {
 pub struct Swept {
     /// Wall-clock time of the first run's zero.
     pub started_at: jiff::Timestamp,
-    /// What was flown, but for the load, length and seed of each run.
+    /// The workload, apart from the load, length and seed of each run.
     pub workload: WorkloadSpec,
     /// Who answered.
     pub engine: EngineFacts,
@@ -86,9 +89,9 @@ impl Sweep {
     #[must_use]
     pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
-        let Found { loads, answer } = Found::of(search);
+        let FoundLoads { loads, answer } = FoundLoads::of(search);
         let points: Vec<_> = loads.iter().map(|(tally, class)| point(tally, *class, search)).collect();
-        let Judged { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
+        let SweepValidity { valid, reasons, notes } = judge(search, &loads, answer.as_ref());
         Self {
             schema: Self::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -120,7 +123,7 @@ impl Sweep {
     }
 }
 
-fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
+fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // Of a load whose runs cannot be trusted, what they say is shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
     let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();
@@ -131,5 +134,88 @@ fn point(tally: &Tally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
         tightest: if demanded { closest(tally, search.demands()) } else { None },
         figures: PointFigures::of(&readings),
         trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
+    }
+}
+
+/// A sweep that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum UnreadableSweep {
+    /// There is no such file, or it may not be read.
+    #[error("cannot read {}: {error}\nhint: name the folder of a sweep, or its sweep.json", path.display())]
+    NoFile {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// A later Skyline wrote it.
+    #[error("{} has schema {schema}, and this Skyline reads up to {}\nhint: read it with a newer one", path.display(), Sweep::SCHEMA)]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version of the format.
+        schema: u32,
+    },
+    /// It is no sweep.
+    #[error("{} holds no sweep: {error}", path.display())]
+    NoSweep {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        error: serde_json::Error,
+    },
+}
+
+#[derive(Deserialize)]
+struct Versioned {
+    schema: u32,
+}
+
+impl Sweep {
+    /// The sweep whose folder or file this is.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or this program cannot read it.
+    pub fn read(path: &Path) -> Result<Self, UnreadableSweep> {
+        let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_path_buf() };
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) => return Err(UnreadableSweep::NoFile { path, error }),
+        };
+        match serde_json::from_str::<Versioned>(&text) {
+            Ok(Versioned { schema }) if schema > Self::SCHEMA => Err(UnreadableSweep::Newer { path, schema }),
+            Ok(_) => serde_json::from_str(&text).map_err(|error| UnreadableSweep::NoSweep { path, error }),
+            Err(error) => Err(UnreadableSweep::NoSweep { path, error }),
+        }
+    }
+
+    /// Whether a sweep is kept here: in this folder, or in this file by its name.
+    #[must_use]
+    pub fn is_kept_in(path: &Path) -> bool {
+        path.join(Self::FILE_NAME).is_file() || (path.is_file() && path.ends_with(Self::FILE_NAME))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_sweep_is_refused_with_its_reason() {
+        let folder = tempfile::tempdir().unwrap();
+        let refusal = |text: Option<&str>| {
+            let file = folder.path().join(Sweep::FILE_NAME);
+            if let Some(text) = text {
+                std::fs::write(&file, text).unwrap();
+            }
+            (Sweep::is_kept_in(folder.path()), Sweep::read(folder.path()).unwrap_err().to_string())
+        };
+        let (kept, nothing) = refusal(None);
+        assert!(!kept && nothing.contains("hint: name the folder of a sweep"), "{nothing}");
+        let (kept, newer) = refusal(Some("{\"schema\": 9, \"what\": 1}"));
+        assert!(kept && newer.contains("has schema 9, and this Skyline reads up to 1"), "{newer}");
+        let (_, other) = refusal(Some("{\"schema\": 1}"));
+        assert!(other.contains("holds no sweep: missing field"), "{other}");
     }
 }

@@ -17,6 +17,7 @@ pub(super) mod counter;
 mod draft;
 pub(super) mod error;
 mod estimate;
+mod hub;
 mod lead;
 pub(super) mod shared;
 mod shared_blocks;

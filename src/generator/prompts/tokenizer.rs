@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use tokenizers::Tokenizer;
 
 use super::error::PromptError;
+use super::hub::Hub;
 
 /// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or else a Hugging Face model
 /// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` as
@@ -34,21 +35,9 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
     if !looks_like_hub_id(source) {
         return Err(PromptError::NoSuchTokenizer { given: source.to_owned() });
     }
-    let cache = hf_hub::Cache::from_env();
-    if let Some(file) = cache.model(source.to_owned()).get("tokenizer.json") {
-        return Ok(file);
-    }
-    let unavailable = |cause: hf_hub::api::sync::ApiError| PromptError::HubUnavailable {
-        id: source.to_owned(),
-        cause: cause.to_string(),
-    };
-    let mut hub = hf_hub::api::sync::ApiBuilder::from_env().with_progress(false);
-    // The client reads the token that `hf auth login` stored, but not the variable that other clients prefer.
-    if let Ok(token) = std::env::var("HF_TOKEN") {
-        hub = hub.with_token(Some(token));
-    }
-    let api = hub.build().map_err(unavailable)?;
-    api.model(source.to_owned()).get("tokenizer.json").map_err(unavailable)
+    Hub::from_env()
+        .and_then(|hub| hub.tokenizer(source))
+        .map_err(|cause| PromptError::HubUnavailable { id: source.to_owned(), cause })
 }
 
 /// `owner/name` or `name`, of the letters that the hub allows.

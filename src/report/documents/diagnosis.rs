@@ -1,6 +1,6 @@
 //! A diagnosis: each symptom with its likely cause, what would confirm it, and what to try first.
 
-use crate::experiment::{Diagnosis, JointDiagnosis, Symptom};
+use crate::experiment::{Diagnosis, RepeatsDiagnosis, Symptom};
 use crate::report::document::{Note, Section};
 
 /// Said where every SLO was met.
@@ -20,7 +20,7 @@ pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
 }
 
 /// The same of runs that repeat one another.
-pub(crate) fn joint_section(diagnosis: &JointDiagnosis) -> Section {
+pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
     let mut section = Section::detail("Diagnosis");
     if !diagnosis.symptoms.is_empty() {
         let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.promises_kept());

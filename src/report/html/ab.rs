@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
 use crate::analysis::wording::{counted, percent};
-use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, Scale};
+use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, DifferenceScale};
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Rule, Series, Zone, ZoneKind};
 use crate::report::compare::p_value;
@@ -90,7 +90,7 @@ fn differences(test: &AbTest, metrics: &[AbMetric], caption: &str) -> Markup {
 fn forest(test: &AbTest, metrics: &[AbMetric]) -> Markup {
     let mut rows = Vec::new();
     let mut series = Vec::new();
-    for metric in metrics.iter().filter(|metric| metric.scale == Scale::Ratio) {
+    for metric in metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio) {
         let [value, low, high] = change(metric).unwrap_or([None, None, None]);
         let palette = match metric.verdict {
             Some(AbVerdict::Better | AbVerdict::Equivalent) => Palette::Third,
@@ -222,7 +222,7 @@ fn rounds(test: &AbTest) -> Table {
     for round in &test.rounds {
         let [first, second] = round.order;
         let completed =
-            |side: &crate::experiment::FlownSide| format!("{} of {}", side.completed, side.planned);
+            |side: &crate::experiment::CompletedSide| format!("{} of {}", side.completed, side.planned);
         table.row([
             round.number.to_string(),
             format!("{first} {second}"),
@@ -257,7 +257,7 @@ mod tests {
             metric: "goodput".to_owned(),
             unit: AbUnit::PerS,
             less_is_better: false,
-            scale: Scale::Difference,
+            scale: DifferenceScale::Difference,
             rounds: 8,
             figures: Vec::new(),
             a: Some(4.0),

@@ -8,7 +8,7 @@ use super::told::told;
 use super::{shell, sweep};
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
-use crate::experiment::capacity::{Basis, Capacity, Offer};
+use crate::experiment::capacity::{Basis, CapacityPlan, Offer};
 use crate::report::capacity::{grid, sentences};
 use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Rule, Series};
 use crate::report::grid::cell;
@@ -20,7 +20,7 @@ const MOST_STEPS: u64 = 300;
 
 /// What is asked of a deployment and what `sweeps` offer for it, each the sweep of the offer in its place.
 #[must_use]
-pub fn capacity_page(capacity: &Capacity, sweeps: &[Sweep]) -> String {
+pub fn capacity_page(capacity: &CapacityPlan, sweeps: &[Sweep]) -> String {
     let title = format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s));
     let class = if capacity.is_kept() { "good" } else { "bad" };
     let named = named(capacity);
@@ -45,7 +45,7 @@ pub fn capacity_page(capacity: &Capacity, sweeps: &[Sweep]) -> String {
 }
 
 /// The offer that the answer is about: the cheapest, or the one that there is.
-fn named(capacity: &Capacity) -> Option<&Offer> {
+fn named(capacity: &CapacityPlan) -> Option<&Offer> {
     match (capacity.cheapest, capacity.offers.as_slice()) {
         (Some(place), offers) => offers.get(place),
         (None, [only]) => Some(only),
@@ -77,7 +77,7 @@ fn key_figures(offer: &Offer) -> Vec<Card> {
     shares.into_iter().flatten().collect()
 }
 
-fn asked(capacity: &Capacity) -> Markup {
+fn asked(capacity: &CapacityPlan) -> Markup {
     let contract = &capacity.contract;
     let mut said = vec![
         ("asked", format!("{} requests/s of all instances together", three_digits(contract.target_per_s))),
@@ -105,7 +105,7 @@ fn asked(capacity: &Capacity) -> Markup {
 }
 
 /// An offer: where its figures come from, and the curve of its sweep with what is asked of an instance.
-fn one(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Markup {
+fn one(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Markup {
     let marked = marked(capacity, offer, sweep);
     let hint = "dashed: the objectives, the highest rate of an instance, and what each is asked; shaded: the bracket";
     html! {
@@ -121,7 +121,7 @@ fn one(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Markup {
 }
 
 /// What one instance carries, and what is asked of each: loads of the sweep, whose rates are those of arrivals.
-fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String)> {
+fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String)> {
     let turns = sweep.workload.mean_turns();
     let highest = offer.per_instance.map(Basis::per_s);
     let each = offer.instances.map(|instances| capacity.contract.target_per_s / instances as f64);
@@ -137,7 +137,7 @@ fn marked(capacity: &Capacity, offer: &Offer, sweep: &Sweep) -> Vec<(f64, String
 type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
 
 /// What is compared: the first of these that is known of all offers, with what it is called.
-fn compared(capacity: &Capacity) -> Option<Comparable> {
+fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
     let known: [Comparable; 3] = [
         ("price of an hour", |offer| offer.cost_per_hour),
         ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
@@ -149,7 +149,7 @@ fn compared(capacity: &Capacity) -> Option<Comparable> {
 }
 
 /// The offers by what they are compared by; nothing of a single one.
-fn beside_one_another(capacity: &Capacity) -> Markup {
+fn beside_one_another(capacity: &CapacityPlan) -> Markup {
     let Some((what, read)) = compared(capacity).filter(|_| capacity.offers.len() > 1) else {
         return html! {};
     };
@@ -172,7 +172,7 @@ fn beside_one_another(capacity: &Capacity) -> Markup {
 }
 
 /// What more and fewer requests would take, by division.
-fn at_other_rates(capacity: &Capacity) -> Markup {
+fn at_other_rates(capacity: &CapacityPlan) -> Markup {
     let Some((what, read)) = compared(capacity) else { return html! {} };
     let target = capacity.contract.target_per_s;
     let mut heights = Vec::new();
@@ -202,7 +202,7 @@ fn at_other_rates(capacity: &Capacity) -> Markup {
 }
 
 /// What rates up to twice the target take of something of which an instance takes `each`, instances carrying `per_s`.
-fn staircase(capacity: &Capacity, per_s: f64, each: f64) -> Vec<(f64, f64)> {
+fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     let contract = &capacity.contract;
     let carried = per_s * (1.0 - contract.headroom);
     let end = 2.0 * contract.target_per_s;
@@ -218,7 +218,7 @@ fn staircase(capacity: &Capacity, per_s: f64, each: f64) -> Vec<(f64, f64)> {
     points
 }
 
-fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
+fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
     let mut said = vec![
         "Every instance is like the one that was measured: its server, model, hardware and settings.".to_owned(),
         "The requests are like those of the sweep: their mix, their lengths, how they come in bursts, how many share a \
@@ -250,7 +250,7 @@ fn assumptions(capacity: &Capacity, named: Option<&Offer>) -> Vec<String> {
 }
 
 /// What the others carry when one instance is lost.
-fn without_one(capacity: &Capacity, offer: &Offer) -> Option<String> {
+fn without_one(capacity: &CapacityPlan, offer: &Offer) -> Option<String> {
     let (instances, highest) =
         (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
     let each = capacity.contract.target_per_s / (instances - 1) as f64;
@@ -269,7 +269,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::experiment::capacity::{Candidate, Contract};
+    use crate::experiment::capacity::{Candidate, CapacityTarget};
     use crate::report::html::tests::{HOSTILE, assert_page};
 
     /// A sweep of one instance whose largest rate that passed is 50 requests/s.
@@ -278,14 +278,15 @@ mod tests {
         Sweep::read(&folder).unwrap()
     }
 
-    fn capacity(names: &[&str], max_gpus: Option<u64>) -> (Capacity, Vec<Sweep>) {
-        let contract = Contract { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
+    fn capacity(names: &[&str], max_gpus: Option<u64>) -> (CapacityPlan, Vec<Sweep>) {
+        let contract =
+            CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
         let sweeps: Vec<Sweep> = names.iter().map(|_| sweep()).collect();
         let offer = |(name, sweep): (&&str, &Sweep)| {
             Offer::of(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()
         };
         let offers = names.iter().zip(&sweeps).map(offer).collect();
-        (Capacity::of(contract, offers), sweeps)
+        (CapacityPlan::of(contract, offers), sweeps)
     }
 
     /// 400/s by instances of which 40 of 50/s may be used: ten of them, of two GPUs each, at 2.5 an hour.

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, held_against, judgement, notes, one_symptom};
 use super::shell;
 use crate::analysis::FigureKey;
-use crate::experiment::compare::{Against, Compared, Level, Row, Standing, Trend, TrendLine};
+use crate::experiment::compare::{
+    AgainstBaseline, ChangeStanding, Compared, ComparedFigure, ComparedRow, RunTrend, TrendLine,
+};
 use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
 use crate::report::compare::{
     DRIFTS, advice, change, change_interval, detectable, label, p_value, pairing_in_words, scaled,
@@ -28,7 +30,7 @@ pub fn compared_page(compared: &Compared) -> String {
     shell::page(&title, &body)
 }
 
-fn one_side(compared: &Compared, against: &Against) -> Markup {
+fn one_side(compared: &Compared, against: &AgainstBaseline) -> Markup {
     let advice = advice(compared, against);
     html! {
         h2 { (crate::report::printable(&against.side)) }
@@ -50,8 +52,8 @@ fn one_side(compared: &Compared, against: &Against) -> Markup {
 }
 
 /// Every figure's change, under one axis.
-fn changes(against: &Against) -> Markup {
-    let relative: Vec<(&Row, f64)> = against
+fn changes(against: &AgainstBaseline) -> Markup {
+    let relative: Vec<(&ComparedRow, f64)> = against
         .rows
         .iter()
         .filter_map(|row| Some((row, row.change.filter(|_| !is_share(row))?.value * 100.0)))
@@ -60,8 +62,8 @@ fn changes(against: &Against) -> Markup {
     let mut series = Vec::new();
     for (place, (row, moved)) in relative.iter().enumerate() {
         let palette = match row.standing {
-            Standing::Better => Palette::Third,
-            Standing::Worse => Palette::Second,
+            ChangeStanding::Better => Palette::Third,
+            ChangeStanding::Worse => Palette::Second,
             _ => Palette::First,
         };
         let end = |read: fn(&crate::experiment::compare::Interval) -> Option<f64>| {
@@ -87,16 +89,16 @@ fn changes(against: &Against) -> Markup {
     Plot::rows(description, axis, rows, series).with_rules([Rule::Place(0.0, "no change".to_owned())]).draw()
 }
 
-const fn is_share(row: &Row) -> bool {
+const fn is_share(row: &ComparedRow) -> bool {
     matches!(row.subject, FigureKey::Share(_))
 }
 
-fn table(against: &Against) -> Table {
+fn table(against: &AgainstBaseline) -> Table {
     let mut table = Table::new(
         &format!("Change of {}", against.side),
         ["", "baseline", "95 %", "here", "95 %", "change", "95 %", "p, Holm", "seen from", "verdict"],
     );
-    let interval = |row: &Row, level: &Level| {
+    let interval = |row: &ComparedRow, level: &ComparedFigure| {
         let ends = level.low.zip(level.high);
         ends.map_or(NOTHING.to_owned(), |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high)))
     };
@@ -117,7 +119,7 @@ fn table(against: &Against) -> Table {
     table
 }
 
-fn over_time(compared: &Compared, trend: &Trend) -> Markup {
+fn over_time(compared: &Compared, trend: &RunTrend) -> Markup {
     let mut table = Table::new("Over time", ["", "course", "first", "last", "each step", "95 %", "verdict"]);
     for line in &trend.lines {
         table.row(trend_cells(line));
@@ -137,7 +139,7 @@ fn over_time(compared: &Compared, trend: &Trend) -> Markup {
 }
 
 /// The figure of every side.
-fn levels(compared: &Compared, trend: &Trend, line: &TrendLine) -> Table {
+fn levels(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Table {
     let mut table = Table::new(&format!("{} by side", line.figure), ["side", "figure", "95 %"]);
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale(line)));
     for (step, level) in line.levels.iter().enumerate() {
@@ -155,7 +157,7 @@ const fn scale(line: &TrendLine) -> f64 {
     if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 }
 }
 
-fn course(compared: &Compared, trend: &Trend, line: &TrendLine) -> Markup {
+fn course(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Markup {
     let scale = scale(line);
     let points: Vec<Point> = line
         .levels

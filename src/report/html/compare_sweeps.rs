@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, held_against, judgement};
 use super::shell;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Level, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, SweepAgainst};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::compare_sweeps::{answer_cells, cells, in_words};
 use crate::report::grid::cell;
@@ -50,7 +50,7 @@ pub fn compared_sweeps_page(compared: &ComparedSweeps) -> String {
 fn curves(
     compared: &ComparedSweeps,
     title: &str,
-    read: fn(&AnswerOfSide) -> &Vec<(Load, Level)>,
+    read: fn(&AnswerOfSide) -> &Vec<(Load, ComparedFigure)>,
 ) -> Option<Markup> {
     let lines = [Line::Solid, Line::Dashed];
     let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));

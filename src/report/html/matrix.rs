@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::parts::{Table, facts, figure, notes};
 use super::shell;
 use crate::analysis::{FigureKey, Flow, Metric, Quantile, Statistic};
-use crate::experiment::matrix::{Cell, Matrix, Standing, VariantStanding};
+use crate::experiment::matrix::{ClaimStanding, Matrix, MatrixCell, VariantStanding};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::compare::label;
 use crate::report::grid::{NOTHING, cell as cell_text};
@@ -69,7 +69,7 @@ fn rows(matrix: &Matrix) -> Table {
             asked(cell),
             format!("{}/{}", cell.runs.len(), cell.planned_runs),
             verdict(cell).to_owned(),
-            cell.standing.map_or(NOTHING, Standing::word).to_owned(),
+            cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned(),
         ];
         let cost = priced.then(|| cell.cost_per_million_output_tokens.map_or(NOTHING.to_owned(), cell_text));
         let figures = DRAWN.map(|subject| shown(cell, subject));
@@ -80,9 +80,9 @@ fn rows(matrix: &Matrix) -> Table {
 
 /// Why rows cannot be believed, or are not there.
 fn doubts(matrix: &Matrix) -> Markup {
-    let of = |cell: &Cell| -> Vec<String> {
+    let of = |cell: &MatrixCell| -> Vec<String> {
         let name = name(matrix, cell);
-        let failed = cell.failed.iter().map(|why| format!("row {name} could not be flown: {why}"));
+        let failed = cell.failed.iter().map(|why| format!("row {name} could not be run: {why}"));
         failed
             .chain(cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell))))
             .collect()
@@ -129,8 +129,8 @@ fn picture(matrix: &Matrix, subject: FigureKey) -> Option<(Plot, String)> {
 
 fn hypotheses(matrix: &Matrix) -> Markup {
     let claims =
-        |cell: &&Cell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
-    let told: Vec<&Cell> = matrix.cells.iter().filter(claims).collect();
+        |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+    let told: Vec<&MatrixCell> = matrix.cells.iter().filter(claims).collect();
     html! {
         @if !told.is_empty() {
             h2 { "Questions and hypotheses" }
@@ -140,9 +140,9 @@ fn hypotheses(matrix: &Matrix) -> Markup {
                 ul.notes {
                     @for test in &cell.tests {
                         @let (class, sign) = match test.standing {
-                            Standing::Confirmed => ("good", "✓ "),
-                            Standing::CannotTell => ("", "? "),
-                            Standing::Refuted => ("bad", "✗ "),
+                            ClaimStanding::Confirmed => ("good", "✓ "),
+                            ClaimStanding::CannotTell => ("", "? "),
+                            ClaimStanding::Refuted => ("bad", "✗ "),
                         };
                         li { span class=(class) { (sign) } (printable(&test.line))
                             @if let Some(note) = confounded(test) { br; span.muted { (note) } } }

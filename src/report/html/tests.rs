@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::compare::{Compared, Condition, GateJudgement, Side};
-use crate::experiment::matrix::{CellRuns, Experiments, FailedBy, Failure, Matrix, RowRun, Stopped, Trust};
+use crate::experiment::compare::{Compared, ComparedSide, Condition, GateJudgement};
+use crate::experiment::matrix::{
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, Trust,
+};
 use crate::experiment::{AbDesign, AbRound, AbTest, InvalidRuns, Regime, Symptom};
 use crate::record::{Repeat, RunLog};
 pub(super) use crate::report::render::html_tests::{HOSTILE, assert_page};
 
-fn side(name: &str, ttft_ms: u64) -> Side {
+fn side(name: &str, ttft_ms: u64) -> ComparedSide {
     let records = (0..40).map(|i| {
         let at = i * 20;
         record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
@@ -20,7 +22,7 @@ fn side(name: &str, ttft_ms: u64) -> Side {
     log.header.engine.server_version = Some(name.to_owned());
     log.header.engine.model = format!("model of {name}");
     let summary = summarise(&log, &[]);
-    Side::of_run(name.to_owned(), log.header, summary)
+    ComparedSide::of_run(name.to_owned(), log.header, summary)
 }
 
 #[test]
@@ -151,10 +153,10 @@ fn table() -> Matrix {
         let mut log = flown(ttft_ms, 1);
         log.header.repeat = None;
         let run = RowRun { folder: format!("run-{place}"), summary: summarise(&log, &objectives) };
-        let failed = (place == 1).then(|| Failure { why: HOSTILE.to_owned(), by: FailedBy::Server });
+        let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), Stopped::AllFlown, Trust::ValidOnly)
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, Trust::ValidOnly)
 }
 
 /// Every row with its figures, pictures of those, what became of each hypothesis, what was accepted and why not.
@@ -165,7 +167,7 @@ fn a_matrix_page_holds_its_rows_its_hypotheses_and_what_was_decided() {
     for part in [
         "✗ rejected</span>: slow",
         "✓ accepted</span>: quick",
-        "could not be flown",
+        "could not be run",
         "p50 ttft &lt; 110ms",
         "Figures, row by row",
         "Questions and hypotheses",

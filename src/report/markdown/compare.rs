@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use super::table::{Table, sign};
 use crate::analysis::{FigureKey, Metric, Quantile, Statistic, Status};
 use crate::experiment::compare::{
-    Against, Compared, ComparedSweeps, Difference, GateJudgement, Pairing, Role, Row, Standing, SweepAgainst,
-    Trend,
+    AgainstBaseline, ChangeStanding, Compared, ComparedRow, ComparedSweeps, Difference, GateJudgement,
+    Pairing, Role, RunTrend, SweepAgainst,
 };
 use crate::report::compare::{
     self, DRIFTS, advice, change, marks, pairing_in_words, side_in_words, standing_in_words, trend_cells,
@@ -81,7 +81,7 @@ fn headline<'a>(
 }
 
 /// How a figure that people ask for first changed.
-fn in_brief(row: &Row) -> Option<String> {
+fn in_brief(row: &ComparedRow) -> Option<String> {
     let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
     let name = match metric {
         Metric::Ttft => "TTFT",
@@ -91,7 +91,7 @@ fn in_brief(row: &Row) -> Option<String> {
     };
     row.change?;
     let standing = match row.standing {
-        Standing::Unknown => String::new(),
+        ChangeStanding::Unknown => String::new(),
         known => format!(" ({})", standing_in_words(known)),
     };
     Some(format!("p95 {name} {}{standing}", change(row)))
@@ -110,7 +110,7 @@ fn differences(out: &mut String, differences: &[Difference]) {
     }
 }
 
-fn one_side(out: &mut String, compared: &Compared, against: &Against) {
+fn one_side(out: &mut String, compared: &Compared, against: &AgainstBaseline) {
     let pairing = pairing_in_words(against.pairing);
     let _ = write!(out, "\n### {} against the baseline\n\n{}.\n", text(&against.side), text(pairing));
     demands(out, &against.gates);
@@ -154,7 +154,7 @@ fn demands(out: &mut String, gates: &[GateJudgement]) {
     }
 }
 
-fn over_time(out: &mut String, trend: &Trend) {
+fn over_time(out: &mut String, trend: &RunTrend) {
     let sides = count(trend.order.len() as u64);
     let _ = write!(out, "\n### Over time: {sides} from the earliest to the latest\n\n");
     let mut table = Table::of_figures(out, &["", "course", "first", "last", "each step", "95 %", ""]);

@@ -3,11 +3,11 @@
 use super::*;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
-use crate::experiment::compare::{Compared, Gate, Side};
+use crate::experiment::compare::{Compared, ComparedSide, Gate};
 use crate::report::sample_runs::HOSTILE;
 
 /// Forty requests of this TTFT or a little more, by a server of this name.
-fn side(name: &str, ttft_ms: u64) -> Side {
+fn side(name: &str, ttft_ms: u64) -> ComparedSide {
     let records = (0..40).map(|i| {
         let at = i * 20;
         record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
@@ -15,7 +15,7 @@ fn side(name: &str, ttft_ms: u64) -> Side {
     let mut log = run(1_000, records.collect());
     log.header.engine.server_version = Some(name.to_owned());
     let summary = summarise(&log, &[]);
-    Side::of_run(name.to_owned(), log.header, summary)
+    ComparedSide::of_run(name.to_owned(), log.header, summary)
 }
 
 fn gates() -> [Gate; 2] {

@@ -10,7 +10,7 @@ pub(super) use self::loads::{columns, word};
 use super::diagnosis;
 use super::page::{Page, Style, Tone};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::experiment::{Begun, Diagnosis, Frontier, LoadAxis, Sweep};
+use crate::experiment::{ArrivalUnit, Diagnosis, Frontier, LoadAxis, Sweep};
 use crate::report::data::json::indented;
 use crate::units::{count, three_digits};
 
@@ -157,7 +157,7 @@ pub(super) fn deployment(sweep: &Sweep) -> String {
 
 /// What its rates count: sessions where those have several requests.
 pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
-    Begun::of(&sweep.workload).name()
+    ArrivalUnit::of(&sweep.workload).name()
 }
 
 /// Which loads were asked for.

@@ -1,6 +1,6 @@
 //! Closed loops of a sweep beside open arrivals at the throughput that their users reached.
 
-use crate::experiment::{Begun, Latency, PairedFigure, PairedLatency, PairedLoad};
+use crate::experiment::{ArrivalUnit, Latency, PairedFigure, PairedLatency, PairedLoad};
 use crate::report::documents::paired_open::known;
 use crate::report::grid::{ALWAYS, Grid, NOTHING, cell};
 use crate::report::page::{Page, Tone};
@@ -9,8 +9,8 @@ use crate::units::{count, three_digits};
 pub(super) fn table(page: &mut Page, pairs: &[PairedLoad]) {
     let Some(first) = pairs.first() else { return };
     let what = match first.pair.begun {
-        Begun::Requests => "requests/s",
-        Begun::Sessions => "sessions/s",
+        ArrivalUnit::Requests => "requests/s",
+        ArrivalUnit::Sessions => "sessions/s",
     };
     page.heading("What the closed loops hide: users, and as many requests whatever the server does; p99, ms");
     let mut grid = Grid::new(&[

@@ -48,7 +48,7 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         spoil(wanted.number, &mut log);
         let trial = Trial::of(&wanted, &summarise(&log, &objectives));
         last = Some(trial.clone());
-        search.tell(trial);
+        search.record(trial);
     }
     let header = minute(4, 200).header;
     let swept = Swept {
@@ -149,7 +149,7 @@ fn what_no_run_has_a_figure_for_is_unknown() {
     let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
     let mut log = minute(4, 200);
     whole(1, &mut log);
-    search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+    search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
     assert_eq!(search.next(), SearchStep::Done(StopReason::NoFigure));
 }
 

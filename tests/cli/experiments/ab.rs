@@ -94,7 +94,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     let ttft = &test["metrics"][0];
     assert_eq!((&ttft["verdict"], &ttft["p"]), (&Value::from("worse"), &Value::from(0.015_625)));
     assert!((3.0..45.0).contains(&ttft["ratio"]["value"].as_f64().unwrap()), "{ttft}");
-    let unlike = serde_json::json!([{ "what": "flags", "a": "not told", "b": "--slow" }]);
+    let unlike = serde_json::json!([{ "what": "flags", "a": "not reported", "b": "--slow" }]);
     assert_eq!(test["sides"]["unlike"], unlike);
 
     let folder = desk.run();

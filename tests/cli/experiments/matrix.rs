@@ -233,7 +233,7 @@ fn a_server_that_cannot_serve_is_told_with_its_last_words_and_the_next_is_flown(
         .assert()
         .code(3)
         .stderr(contains("the server ended by itself: it exited with 4").and(contains("\n  no such model\n")))
-        .stdout(contains("could not be flown").and(contains("accepted: quick")));
+        .stdout(contains("could not be run").and(contains("accepted: quick")));
     // Something that answers where a server is about to be started would be measured in its place.
     let _other = TcpListener::bind(("127.0.0.1", port)).unwrap();
     desk.skyline(&["matrix", "t.toml", "--no-calibration", "--only", "A"])

@@ -1,7 +1,7 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
 use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
-use skyline::experiment::{Flown, Repeats, repeats_of};
+use skyline::experiment::{Repeats, SimulatedRun, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
@@ -40,7 +40,7 @@ fn fleet() -> Fleet {
 }
 
 fn summary(repeat: Option<Repeat>, spec: &WorkloadSpec) -> Summary {
-    let Flown { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
+    let SimulatedRun { records, footer, .. } = fly(spec, &mut *fleet().server().unwrap());
     let header = RunHeader { repeat, ..header(spec) };
     summarise(&RunLog::of_requests(header, records, footer), &[])
 }

@@ -2,7 +2,8 @@
 
 use skyline::analysis::Objective;
 use skyline::experiment::capacity::{
-    Basis, Candidate, Capacity, Compared, Contract, ModelledInstance, NoQueue, Offer, Queueing, Replicas,
+    Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, ModelledInstance, NoQueue, Offer, Queueing,
+    Replicas,
 };
 use skyline::experiment::{HighestLoad, Load, LoadAxis, StopReason, Sustained, Sweep};
 use skyline::workload::WorkloadSpec;
@@ -10,8 +11,8 @@ use skyline::workload::WorkloadSpec;
 use super::highest_load::search;
 use super::queues::Queue;
 
-const CONTRACT: Contract =
-    Contract { target_per_s: 100.0, headroom: 0.2, gpus_per_instance: Some(8), max_gpus: None };
+const CONTRACT: CapacityTarget =
+    CapacityTarget { target_per_s: 100.0, headroom: 0.2, gpus_per_instance: Some(8), max_gpus: None };
 
 /// A sweep of eight places whose answer is set to what is known.
 fn sweep(low: f64) -> Sweep {
@@ -25,7 +26,7 @@ fn sweep(low: f64) -> Sweep {
 }
 
 /// What `sweep` offers where a GPU costs 2.5 an hour.
-fn offer(name: &str, sweep: &Sweep, contract: &Contract) -> Offer {
+fn offer(name: &str, sweep: &Sweep, contract: &CapacityTarget) -> Offer {
     Offer::of(&priced(name, sweep), contract).unwrap()
 }
 
@@ -33,7 +34,7 @@ fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
     Candidate { name, sweep, gpu_hour: Some(2.5) }
 }
 
-fn queueing(sweep: &Sweep, contract: &Contract, asked: Replicas) -> Result<Queueing, NoQueue> {
+fn queueing(sweep: &Sweep, contract: &CapacityTarget, asked: Replicas) -> Result<Queueing, NoQueue> {
     let objectives = [Queue::eight_places().objective.parse::<Objective>().unwrap()];
     let unneeded = || Err("no engine is needed".to_owned());
     Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, &objectives, asked, unneeded)
@@ -57,14 +58,14 @@ fn instances_and_money_are_those_of_the_formulas() {
 fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
     let (slow, fast) = (sweep(5.0), sweep(12.5));
     let nothing = Sweep { answer: None, ..fast.clone() };
-    let contract = Contract { max_gpus: Some(100), ..CONTRACT };
+    let contract = CapacityTarget { max_gpus: Some(100), ..CONTRACT };
     let offers = [("slow", &slow), ("nothing", &nothing), ("fast", &fast)]
         .map(|(name, sweep)| offer(name, sweep, &contract));
-    let capacity = Capacity::of(contract, offers.to_vec());
+    let capacity = CapacityPlan::of(contract, offers.to_vec());
     assert_eq!(capacity.cheapest, Some(2));
     assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and 100 may be taken"));
     assert!(capacity.offers[1].why_not[0].contains("no objective"));
-    let bare = Contract { gpus_per_instance: None, ..CONTRACT };
+    let bare = CapacityTarget { gpus_per_instance: None, ..CONTRACT };
     let unpriced = Offer::of(&priced("fast", &fast), &bare).unwrap_err().to_string();
     assert!(unpriced.contains("--gpus-per-instance N"), "{unpriced}");
 }
@@ -93,7 +94,7 @@ fn replicas_that_do_not_meet_the_objectives_keep_no_contract() {
     assert!(one.sentence.starts_with("1 instance does not meet"), "{}", one.sentence);
     let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, three);
     assert!(!offer.keeps() && offer.why_not[0].contains("3 instances do not meet"), "{:?}", offer.why_not);
-    let capacity = Capacity::of(CONTRACT, vec![offer]);
+    let capacity = CapacityPlan::of(CONTRACT, vec![offer]);
     assert!(
         !capacity.is_kept() && capacity.sentence.starts_with("no offer carries"),
         "{}",
@@ -107,7 +108,7 @@ fn replicas_that_do_not_meet_the_objectives_keep_no_contract() {
 fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
     let sweep = sweep(12.5);
     let sweep = Sweep { workload: WorkloadSpec { warmup_s: 0.0, ..sweep.workload.clone() }, ..sweep };
-    let contract = |target_per_s| Contract { target_per_s, headroom: 0.0, ..CONTRACT };
+    let contract = |target_per_s| CapacityTarget { target_per_s, headroom: 0.0, ..CONTRACT };
     let of =
         |target_per_s, count| queueing(&sweep, &contract(target_per_s), Replicas::Exactly(count)).unwrap();
     let model = of(100.0, 20);
@@ -169,27 +170,27 @@ fn a_pace_that_decides_takes_an_engine_to_be_believed() {
 fn offers_are_compared_by_what_is_known_of_all_of_them() {
     let (slow, fast) = (sweep(5.0), sweep(12.5));
     let free = |name, sweep, gpus_per_instance| {
-        let contract = Contract { gpus_per_instance, ..CONTRACT };
+        let contract = CapacityTarget { gpus_per_instance, ..CONTRACT };
         Offer::of(&Candidate { name, sweep, gpu_hour: None }, &contract).unwrap()
     };
     let small = || free("small", &slow, Some(2));
     let (large, unknown) = (|| free("large", &fast, Some(20)), || free("unknown", &fast, None));
-    let by_gpus = Capacity::of(CONTRACT, vec![large(), small()]);
-    assert_eq!((by_gpus.compared_by, by_gpus.cheapest), (Some(Compared::Gpus), Some(1)));
+    let by_gpus = CapacityPlan::of(CONTRACT, vec![large(), small()]);
+    assert_eq!((by_gpus.compared_by, by_gpus.cheapest), (Some(ComparedBy::Gpus), Some(1)));
     assert!(by_gpus.sentence.contains("fewest GPUs"), "{}", by_gpus.sentence);
-    let mixed = Capacity::of(CONTRACT, vec![small(), unknown()]);
+    let mixed = CapacityPlan::of(CONTRACT, vec![small(), unknown()]);
     assert_eq!((mixed.is_kept(), mixed.compared_by, mixed.cheapest), (true, None, None));
     assert!(mixed.sentence.contains("which is cheapest is not known"), "{}", mixed.sentence);
-    let uncounted = Capacity::of(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
-    assert_eq!((uncounted.compared_by, uncounted.cheapest), (Some(Compared::Instances), Some(0)));
+    let uncounted = CapacityPlan::of(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
+    assert_eq!((uncounted.compared_by, uncounted.cheapest), (Some(ComparedBy::Instances), Some(0)));
 
     // 25 instances of two GPUs at 1 an hour are 50; 10 of two at 3 are 60.
     let at = |name, sweep, gpu_hour| {
-        let contract = Contract { gpus_per_instance: Some(2), ..CONTRACT };
+        let contract = CapacityTarget { gpus_per_instance: Some(2), ..CONTRACT };
         Offer::of(&Candidate { name, sweep, gpu_hour: Some(gpu_hour) }, &contract).unwrap()
     };
-    let priced = Capacity::of(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
-    assert_eq!((priced.compared_by, priced.cheapest), (Some(Compared::Price), Some(1)));
+    let priced = CapacityPlan::of(CONTRACT, vec![at("dear", &fast, 3.0), at("cheap", &slow, 1.0)]);
+    assert_eq!((priced.compared_by, priced.cheapest), (Some(ComparedBy::Price), Some(1)));
     assert_eq!((priced.offers[0].cost_per_hour, priced.offers[1].cost_per_hour), (Some(60.0), Some(50.0)));
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use skyline::analysis::{Metric, Quantile, Summary, summarise};
-use skyline::experiment::{CannotFit, CostKind, EngineFit, Family, Grade, MeasuredRun, VirtualRun};
+use skyline::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
 use skyline::report::{Colour, Style, engine_fit_text};
@@ -45,7 +45,7 @@ fn fleet(config: BatchingConfig) -> Fleet {
 fn fly(spec: &WorkloadSpec, fleet: &Fleet) -> RunLog {
     let schedule = Schedule::draw(spec);
     let drain = Duration::from_secs_f64(spec.drain_s);
-    let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.fly(&mut *fleet.server().unwrap());
+    let flown = VirtualRun { plan: schedule.facts(), schedule, drain }.execute(&mut *fleet.server().unwrap());
     RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 
@@ -81,7 +81,7 @@ fn slow_kernels() -> Efficiency {
 fn a_roofline_is_found_again_and_predicts_other_rates() {
     for (hardware, measured_rate, other_rates) in [("h100", 6.0, [2.0, 14.0]), ("a10g", 1.0, [0.4, 2.0])] {
         let truth = fleet(config(hardware, slow_kernels()));
-        let family = Family::Roofline(Box::new(deployment(hardware)));
+        let family = CostModel::Roofline(Box::new(deployment(hardware)));
         let base = config(hardware, Efficiency::default());
         let fit = EngineFit::of(&[measured(measured_rate, 1, &truth)], &base, &family).unwrap();
         assert_eq!(fit.grade, Grade::Good, "{fit:#?}");
@@ -107,7 +107,7 @@ fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
         let truth = fleet(config(hardware, slow_kernels()));
         let runs: Vec<_> = rates.iter().zip(1..).map(|(&rate, seed)| measured(rate, seed, &truth)).collect();
         let base = config(hardware, Efficiency::default());
-        let fit = EngineFit::of(&runs, &base, &Family::Linear).unwrap();
+        let fit = EngineFit::of(&runs, &base, &CostModel::Linear).unwrap();
         assert_eq!((fit.runs.len(), fit.held_out.len()), (2, 2));
         assert!(fit.grade <= Grade::Rough, "{fit:#?}");
         for rate in other_rates {
@@ -121,7 +121,7 @@ fn a_sum_of_costs_predicts_what_nobody_knows_the_physics_of() {
 fn a_front_end_is_told_from_the_steps() {
     let truth =
         Fleet { front_end: Duration::from_millis(40), ..fleet(config("h100", Efficiency::default())) };
-    let family = Family::Roofline(Box::new(deployment("h100")));
+    let family = CostModel::Roofline(Box::new(deployment("h100")));
     let base = config("h100", Efficiency::default());
     let fit = EngineFit::of(&[measured(4.0, 1, &truth)], &base, &family).unwrap();
     let found = cost(&fit, CostKind::FrontEnd);
@@ -135,7 +135,7 @@ fn what_does_not_fit_is_poor() {
     let ttft = Delay::LogNormal(0.4, 0.8);
     let truth = Fleet::of_one(EngineModel::Plain { places: 4, ttft, itl: Delay::Constant(0.01) }, 0);
     let base = config("h100", Efficiency::default());
-    let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &Family::Linear).unwrap();
+    let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
     assert_eq!(fit.grade, Grade::Poor, "{fit:#?}");
 }
 
@@ -147,7 +147,7 @@ fn a_median_that_cannot_be_told_again_is_poor() {
     let truth = Fleet::of_one(EngineModel::Plain { places: 256, ttft: delays.0, itl: delays.1 }, 0);
     let mut base = config("h100", Efficiency::default());
     base.limits.max_num_seqs = 1;
-    let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &Family::Linear).unwrap();
+    let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
     assert_eq!((fit.grade, fit.worst(Quantile::P50)), (Grade::Poor, Some(f64::INFINITY)), "{fit:#?}");
     let ttft = fit.runs[0].figure(Metric::Ttft, Quantile::P50).unwrap();
     assert!(ttft.predicted_ms.is_none() && ttft.predicted_at_least_ms.unwrap() > 10_000.0, "{ttft:?}");
@@ -160,7 +160,7 @@ fn too_little_is_refused() {
     let base = config("h100", Efficiency::default());
     let mut run = measured(2.0, 1, &fleet(base.clone()));
     run.log.records.truncate(10);
-    let refused = EngineFit::of(&[run], &base, &Family::Linear).unwrap_err();
+    let refused = EngineFit::of(&[run], &base, &CostModel::Linear).unwrap_err();
     assert!(matches!(refused, CannotFit::TooLittle(1..=20)), "{refused}");
     assert!(refused.to_string().contains("hint: "));
 }

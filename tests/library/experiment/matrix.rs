@@ -1,7 +1,9 @@
 //! The table inside the program, flown in virtual time: its hypotheses are those of the physics that the model has.
 
 use skyline::analysis::summarise;
-use skyline::experiment::matrix::{CellRuns, Experiments, Matrix, RowRun, Standing, Stopped, Trust};
+use skyline::experiment::matrix::{
+    CellRuns, ClaimStanding, Experiments, Matrix, MatrixStopped, RowRun, Trust,
+};
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
 use skyline::simulator::{BatchingConfig, BatchingEngine, Deployment, Efficiency};
@@ -29,11 +31,14 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         CellRuns { slot, runs: runs.collect(), failed: None }
     });
     let cells: Vec<_> = cells.collect();
-    let matrix = Matrix::of(&table, &cells, Stopped::AllFlown, Trust::All);
+    let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, Trust::All);
     let told: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(
-        matrix.cells.iter().all(|cell| cell.standing.is_none_or(|standing| standing == Standing::Confirmed)),
+        matrix
+            .cells
+            .iter()
+            .all(|cell| cell.standing.is_none_or(|standing| standing == ClaimStanding::Confirmed)),
         "{told:#?}"
     );
     assert_eq!(told.len(), 7);

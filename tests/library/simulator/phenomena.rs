@@ -260,7 +260,7 @@ impl Tails {
             let schedule = Schedule::draw(&spec);
             let drain = Duration::from_secs_f64(spec.drain_s);
             let run = VirtualRun { plan: schedule.facts(), schedule, drain };
-            let records = run.fly(&mut *fleet.server().unwrap()).records;
+            let records = run.execute(&mut *fleet.server().unwrap()).records;
             let measured = || records.iter().filter(|record| record.phase == Phase::Measured);
             let ttft = |record: &RequestRecord| {
                 let first = record.chunks.first_at().expect("the drain is long enough for a first token");

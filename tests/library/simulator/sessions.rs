@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use skyline::analysis::{Quantile, Rule, summarise};
 use skyline::clock::Timestamp;
-use skyline::experiment::Flown;
+use skyline::experiment::SimulatedRun;
 use skyline::record::{Outcome, Phase, RequestRecord, RunLog};
 use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
@@ -40,7 +40,7 @@ fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
 }
 
 /// The log of a run.
-fn log(spec: &WorkloadSpec, flown: Flown) -> RunLog {
+fn log(spec: &WorkloadSpec, flown: SimulatedRun) -> RunLog {
     RunLog::of_requests(header(spec), flown.records, flown.footer)
 }
 
@@ -48,7 +48,7 @@ const fn ms(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
 }
 
-fn of_session(flown: &Flown, session: u64) -> Vec<&RequestRecord> {
+fn of_session(flown: &SimulatedRun, session: u64) -> Vec<&RequestRecord> {
     let mut records: Vec<_> = flown
         .records
         .iter()

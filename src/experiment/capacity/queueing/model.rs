@@ -1,12 +1,14 @@
-//! A model of instances behind a router, flown in virtual time.
+//! A model of instances behind a router, run in virtual time.
 
 use std::time::Duration;
 
-use super::NoQueue;
 use crate::analysis::wording::counted;
 use crate::analysis::{Judgement, Objective, Rule, summarise};
-use crate::experiment::capacity::offer::tokens_per_request;
-use crate::experiment::{AcrossRuns, EngineFit, Sweep, SweepPoint, fly_virtually};
+use crate::experiment::capacity::instance::tokens_per_request;
+use crate::experiment::engine_fit::EngineFit;
+use crate::experiment::repeats::AcrossRuns;
+use crate::experiment::sweep::{Sweep, SweepPoint};
+use crate::experiment::virtual_time::run_virtually;
 use crate::generator::Schedule;
 use crate::record::{ClientLimits, HostFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
@@ -24,6 +26,59 @@ const WARMUP_SERVICES: f64 = 3.0;
 const MOST_TOKENS: f64 = 1e8;
 /// More places at once than any instance has.
 const MOST_PLACES: usize = 1 << 16;
+
+/// A sweep whose queues cannot be modelled.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoQueue {
+    /// Its prompts or arrivals come from a file.
+    #[error(
+        "the queues cannot be modelled: the requests of `{0}` come from a dataset or a trace\nhint: leave --replicas out"
+    )]
+    Taken(String),
+    /// The pace of tokens decides, and no engine could be fitted that has it.
+    #[error(
+        "the queues are not modelled, for `{objective}` decides, which takes an engine fitted to the runs of the sweep: \
+         {why}; instances are by division alone"
+    )]
+    Unfitted {
+        /// The objective.
+        objective: String,
+        /// Why not.
+        why: String,
+    },
+    /// There is no time to serve by.
+    #[error(
+        "the queues cannot be modelled: no load was measured that was neither saturated nor invalid\nhint: leave --replicas out"
+    )]
+    NoPoint,
+    /// No number of places does what was measured.
+    #[error(
+        "the queues cannot be modelled: no number of places of the pace that was measured meets the objectives at {0}/s\n\
+         hint: leave --replicas out"
+    )]
+    Unlike(String),
+    /// Many more of them do not meet the objectives either.
+    #[error(
+        "by their queues {0} instances do not meet the objectives, twice as many as division says\nhint: ask for a lower rate"
+    )]
+    TooMany(u64),
+    /// One run of the model would take too long.
+    #[error(
+        "the queues cannot be modelled: a run that tells whether {instances} keep up at {rate}/s has {tokens} answer tokens\n\
+         hint: ask about a share of the target, such as a tenth of it with a tenth of the replicas, or leave --replicas out"
+    )]
+    TooLong {
+        /// How many instances, in words.
+        instances: String,
+        /// Requests per second.
+        rate: String,
+        /// Answer tokens of a run.
+        tokens: String,
+    },
+    /// The workload cannot be had at a rate.
+    #[error("the queues cannot be modelled: {0}")]
+    Workload(String),
+}
 
 /// How long a run of the model is.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -44,12 +99,12 @@ impl Length {
 
 /// How fast a place serves, seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Pace {
+pub(super) struct ServicePace {
     pub(super) ttft_s: f64,
     pub(super) tpot_s: f64,
 }
 
-impl Pace {
+impl ServicePace {
     fn of(sweep: &Sweep, per_s: f64) -> Option<Self> {
         let settled = || sweep.points.iter().filter(|point| !point.class.fails());
         let mean = |figure: &Option<AcrossRuns>| figure.as_ref().and_then(|figure| figure.mean);
@@ -64,14 +119,14 @@ impl Pace {
 
 /// What an instance is taken for.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Instance<'a> {
+pub(super) enum InstanceModel<'a> {
     /// So many places that serve at the pace that was measured.
     Places(usize),
     /// An engine that was fitted to the runs.
     Fitted(&'a EngineFit),
 }
 
-impl Instance<'_> {
+impl InstanceModel<'_> {
     /// Why several of them behind one router do with fewer than division says.
     pub(super) const fn why_fewer(self) -> &'static str {
         match self {
@@ -88,7 +143,7 @@ impl Instance<'_> {
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
     objectives: &'a [Objective],
-    pub(super) pace: Pace,
+    pub(super) pace: ServicePace,
     /// Answer tokens of a request, on average.
     tokens: f64,
 }
@@ -97,7 +152,7 @@ impl<'a> Model<'a> {
     /// Of what was measured near `per_s`; `None` where there is no time to serve by.
     pub(super) fn of(sweep: &'a Sweep, objectives: &'a [Objective], per_s: f64) -> Option<Self> {
         let tokens = tokens_per_request(sweep)?;
-        Some(Self { sweep, objectives, pace: Pace::of(sweep, per_s)?, tokens })
+        Some(Self { sweep, objectives, pace: ServicePace::of(sweep, per_s)?, tokens })
     }
 }
 
@@ -110,7 +165,7 @@ impl Model<'_> {
     /// The fewest places with which one instance meets the objectives at `per_s`.
     pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
         let mut plenty = 1;
-        while !self.meets(Instance::Places(plenty), 1, per_s)? {
+        while !self.meets(InstanceModel::Places(plenty), 1, per_s)? {
             plenty *= 2;
             if plenty > MOST_PLACES {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
@@ -119,7 +174,7 @@ impl Model<'_> {
         let mut too_few = plenty / 2;
         while plenty - too_few > 1 {
             let middle = usize::midpoint(too_few, plenty);
-            if self.meets(Instance::Places(middle), 1, per_s)? {
+            if self.meets(InstanceModel::Places(middle), 1, per_s)? {
                 plenty = middle;
             } else {
                 too_few = middle;
@@ -129,11 +184,16 @@ impl Model<'_> {
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
-    pub(super) fn meets(&self, instance: Instance<'_>, instances: u64, per_s: f64) -> Result<bool, NoQueue> {
+    pub(super) fn meets(
+        &self,
+        instance: InstanceModel<'_>,
+        instances: u64,
+        per_s: f64,
+    ) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
         // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
         // queue grows without end, however long a run has to be to show it.
-        if let Instance::Places(places) = instance
+        if let InstanceModel::Places(places) = instance
             && requests_per_s * self.service_s() > places as f64 * instances as f64
         {
             return Ok(false);
@@ -153,18 +213,18 @@ impl Model<'_> {
         let fleet = self.fleet(instance, instances, workload.seed);
         let header = self.header(workload, &schedule);
         let log =
-            fly_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
+            run_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
         let run = summarise(&log, self.objectives);
         Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
     }
 
     /// So many instances behind one router.
-    fn fleet(&self, instance: Instance<'_>, instances: u64, seed: u64) -> Fleet {
-        let Pace { ttft_s, tpot_s } = self.pace;
+    fn fleet(&self, instance: InstanceModel<'_>, instances: u64, seed: u64) -> Fleet {
+        let ServicePace { ttft_s, tpot_s } = self.pace;
         let count = u32::try_from(instances).unwrap_or(u32::MAX);
         let places = match instance {
-            Instance::Places(places) => places,
-            Instance::Fitted(_) => 1,
+            InstanceModel::Places(places) => places,
+            InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {
             engine: EngineModel::Plain {
@@ -177,8 +237,8 @@ impl Model<'_> {
             front_end: Duration::ZERO,
         };
         match instance {
-            Instance::Places(_) => fleet,
-            Instance::Fitted(fit) => fit.applied_to(&fleet),
+            InstanceModel::Places(_) => fleet,
+            InstanceModel::Fitted(fit) => fit.applied_to(&fleet),
         }
     }
 

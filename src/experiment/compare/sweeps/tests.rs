@@ -3,9 +3,9 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
-use crate::experiment::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
+use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
 
-/// Twenty seconds of ten requests a second whose first tokens take so long; the plan is told by seed and load alone.
+/// Twenty seconds of ten requests a second whose first tokens take so long; seed and load alone identify the plan.
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: rates.to_vec() },
@@ -31,7 +31,7 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         });
         let mut log = run(20_000, records.collect());
         log.header.plan.hash = format!("{} {}", wanted.load, wanted.seed);
-        search.tell(Trial::of(&wanted, &summarise(&log, &objectives)));
+        search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
         header.get_or_insert(log.header);
     }
     let header = header.unwrap();
@@ -81,8 +81,8 @@ fn rates_and_users_are_no_loads_of_one_axis() {
     let sides = [sweep("a", &[4.0], 1, |_| 100), users];
     let refusal = ComparedSweeps::of(&sides, &[], &[]).unwrap_err().to_string();
     assert!(refusal.contains("\n  load: rates (a), users (b)"), "{refusal}");
-    let told = ComparedSweeps::of(&sides, &[Condition::Rate], &[]).unwrap();
-    assert_eq!(told.differences[0].role, Role::Varied);
+    let found = ComparedSweeps::of(&sides, &[Condition::Rate], &[]).unwrap();
+    assert_eq!(found.differences[0].role, Role::Varied);
     let answer = |load: Load| HighestLoad {
         passed: Some(load),
         failed: None,
@@ -93,8 +93,8 @@ fn rates_and_users_are_no_loads_of_one_axis() {
         monotone: true,
         sentence: String::new(),
     };
-    let told = sentence(Some(&answer(Load::Rate(4.0))), Some(&answer(Load::Users(64))));
-    assert!(told.contains("no change") && !told.contains('%'), "{told}");
+    let found = sentence(Some(&answer(Load::Rate(4.0))), Some(&answer(Load::Users(64))));
+    assert!(found.contains("no change") && !found.contains('%'), "{found}");
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn only_intervals_are_sure_and_brackets_may_lie_apart_by_chance() {
         monotone: true,
         sentence: String::new(),
     };
-    let told = |before: &HighestLoad, after: &HighestLoad| sentence(Some(before), Some(after));
-    let apart = told(&answer(10.0, None), &answer(11.0, None));
-    assert!(!apart.contains("surely") && apart.contains("may be chance: fly both with --repeats"), "{apart}");
-    let half = told(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, None));
+    let found = |before: &HighestLoad, after: &HighestLoad| sentence(Some(before), Some(after));
+    let apart = found(&answer(10.0, None), &answer(11.0, None));
+    assert!(!apart.contains("surely") && apart.contains("may be chance: run both with --repeats"), "{apart}");
+    let half = found(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, None));
     assert!(!half.contains("surely"), "{half}");
-    let sure = told(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, Some((10.8, 11.2))));
+    let sure = found(&answer(10.0, Some((9.9, 10.1))), &answer(11.0, Some((10.8, 11.2))));
     assert!(sure.contains("surely higher"), "{sure}");
-    let unsure = told(&answer(10.0, Some((9.0, 11.1))), &answer(11.0, Some((10.0, 12.0))));
+    let unsure = found(&answer(10.0, Some((9.0, 11.1))), &answer(11.0, Some((10.0, 12.0))));
     assert!(unsure.contains("intervals overlap"), "{unsure}");
 }

@@ -1,7 +1,7 @@
 //! Rows as they differ, pair and are expected to be.
 
-use super::super::tested::Believed;
 use super::*;
+use crate::experiment::matrix::tested::Believed;
 
 fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings { input_tokens: Some(256), rate_per_s: Some(1.0), ..Settings::default() };
@@ -19,10 +19,10 @@ fn rows_differ_by_what_they_ask_and_not_by_how_it_is_written() {
     });
     assert_eq!(plain.differences(&said), []);
     let hardly = settings(|hardly| hardly.rate_per_s = Some(1.001));
-    assert_eq!(plain.differences(&hardly), [Variable::Load], "three digits would not tell");
-    assert_eq!(hardly.variable(Variable::Load).as_deref(), Some("1.001/s"));
+    assert_eq!(plain.differences(&hardly), [MatrixVariable::Load], "three digits would not tell");
+    assert_eq!(hardly.variable(MatrixVariable::Load).as_deref(), Some("1.001/s"));
     let even = settings(|even| even.arrival = Some(Spacing::Constant));
-    assert_eq!(plain.differences(&even), [Variable::Arrival]);
+    assert_eq!(plain.differences(&even), [MatrixVariable::Arrival]);
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn a_bound_inside_the_interval_of_a_single_run_keeps_no_contract() {
             objectives,
             rows,
             max_cost_per_million_output_tokens: cost,
-            stop_when: StopWhen::AllFlown,
+            stop_when: StopWhen::AllRun,
         };
-        Contract::of(&accept, &[&run], None, None)
+        ContractResult::of(&accept, &[&run], None, None)
     };
     assert!(contract("150ms").met);
     let close = contract("100.5ms");
@@ -120,7 +120,7 @@ fn a_run_whose_server_was_gone_is_none() {
     let failure = RowRun::of("row".to_owned(), run).unwrap_err();
     assert_eq!(failure.by, FailedBy::Server);
     assert!(failure.why.contains("found no connection"), "{failure:?}");
-    assert!(RowRun::of("row".to_owned(), flown(1, 1, 100)).is_ok());
+    assert!(RowRun::of("row".to_owned(), completed(1, 1, 100)).is_ok());
 }
 
 #[test]
@@ -130,8 +130,8 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
             TWO_VARIANTS.replace("million_output_tokens = 50", &format!("million_output_tokens = {most}"));
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
-        let flown = [cell(0, 0, &[50, 300, 600])];
-        let matrix = Matrix::of(&experiments, &flown, Stopped::AllFlown, Trust::All);
+        let cells = [cell(0, 0, &[50, 300, 600])];
+        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
         (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap())
@@ -152,31 +152,30 @@ fn a_part_of_the_runs_confirms_nothing() {
         cut.runs.pop();
         cut
     };
-    for (flown, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
-        let matrix = Matrix::of(&experiments, &flown, Stopped::Interrupted, Trust::All);
+    for (cells, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
+        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, Trust::All);
         let test = &matrix.cells[1].tests[0];
-        assert_eq!(test.standing, Standing::CannotTell);
-        assert!(test.line.contains(&format!("of row {name} 2 of 3 runs were flown")), "{}", test.line);
+        assert_eq!(test.standing, ClaimStanding::CannotTell);
+        assert!(test.line.contains(&format!("of row {name} 2 of 3 runs were run")), "{}", test.line);
     }
-    let whole = Matrix::of(&experiments, &[a, b], Stopped::AllFlown, Trust::All);
-    assert_eq!(whole.cells[1].tests[0].standing, Standing::Confirmed);
+    let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, Trust::All);
+    assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
 }
 
 #[test]
-fn nothing_is_claimed_of_a_row_where_it_is_not_flown() {
+fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let only_fast = |text: &str| text.replace("\n[accept]", "\nvariants = [\"fast\"]\n[accept]");
     let refused = mistakes(&only_fast(TWO_VARIANTS));
     assert!(
-        refused.contains(
-            "row B, which expects `p50 ttft < @base` of a row that is not flown under that variant"
-        ),
+        refused
+            .contains("row B, which expects `p50 ttft < @base` of a row that is not run under that variant"),
         "{refused}"
     );
-    // A is flown under both, B under one: what A expects of B is claimed there.
+    // A is run under both, B under one: what A expects of B is claimed there.
     let text = only_fast(&TWO_VARIANTS.replace(", \"p50 ttft < @base\"", ""));
     let text = text.replace("name = \"A\"\n", "name = \"A\"\nexpect = [\"p50 ttft < B\"]\n");
-    let flown = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&read(&text), &flown, Stopped::AllFlown, Trust::All);
+    let cells = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
+    let matrix = Matrix::of(&read(&text), &cells, MatrixStopped::AllRun, Trust::All);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
-    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(Standing::Confirmed)));
+    assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
 }

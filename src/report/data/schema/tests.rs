@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::StoredFile;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::capacity::Capacity;
+use crate::experiment::capacity::CapacityPlan;
 use crate::experiment::compare::{Compared, ComparedSweeps};
 use crate::experiment::matrix::Matrix;
 use crate::experiment::{AbTest, Diagnosis, Repeats, Sweep};
@@ -76,7 +76,7 @@ fn schemas_are_those_of_the_types() {
         hold::<Matrix>("matrix", StoredFile::Matrix, Matrix::SCHEMA),
         hold::<Compared>("compare", StoredFile::Compare, Compared::SCHEMA),
         hold::<ComparedSweeps>("compare-sweeps", StoredFile::CompareSweeps, ComparedSweeps::SCHEMA),
-        hold::<Capacity>("capacity", StoredFile::Capacity, Capacity::SCHEMA),
+        hold::<CapacityPlan>("capacity", StoredFile::Capacity, CapacityPlan::SCHEMA),
     ]
     .into_iter()
     .flatten()

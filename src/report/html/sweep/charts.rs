@@ -3,7 +3,7 @@
 use super::Chart;
 use super::latencies::{bracket, is_trusted, loads, not_trusted, standing};
 use crate::experiment::{
-    AcrossRuns, Begun, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
+    AcrossRuns, ArrivalUnit, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
 };
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::grid::cell;
@@ -79,9 +79,9 @@ fn asked(sweep: &Sweep) -> Series {
     let turns = sweep.workload.mean_turns();
     let at = |x: f64| {
         let y = x * turns;
-        let words = match Begun::of(&sweep.workload) {
-            Begun::Requests => format!("asked: {} requests/s", cell(y)),
-            Begun::Sessions => format!("asked: {} sessions/s, {} requests/s", cell(x), cell(y)),
+        let words = match ArrivalUnit::of(&sweep.workload) {
+            ArrivalUnit::Requests => format!("asked: {} requests/s", cell(y)),
+            ArrivalUnit::Sessions => format!("asked: {} sessions/s, {} requests/s", cell(x), cell(y)),
         };
         Point::at(x, y, words)
     };

@@ -6,29 +6,29 @@ use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summar
 
 /// The same traffic on two layouts of the same hardware.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Comparison {
+pub struct LayoutComparison {
     /// The layout that was asked for.
     pub asked: String,
     /// The layout it is held against.
     pub baseline: String,
     /// All requests, then each class where there are several, then each priority.
-    pub rows: Vec<ComparisonRow>,
+    pub rows: Vec<LayoutRow>,
 }
 
 /// One group of requests under both layouts.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct ComparisonRow {
+pub struct LayoutRow {
     /// `all`, or the name of a class or priority.
     pub group: String,
     /// Under the layout that was asked for.
-    pub asked: Side,
+    pub asked: LayoutFigures,
     /// Under the other.
-    pub baseline: Side,
+    pub baseline: LayoutFigures,
 }
 
 /// What one layout did for one group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Side {
+pub struct LayoutFigures {
     /// Median TTFT.
     pub ttft_p50: Option<Latency>,
     /// 95th percentile of TTFT.
@@ -66,13 +66,13 @@ impl From<Figure> for Latency {
     }
 }
 
-impl Comparison {
+impl LayoutComparison {
     /// Holds two summaries of the same plan against each other.
     pub(super) fn new(asked: String, one: &Summary, baseline: String, other: &Summary) -> Self {
-        let mut rows = vec![ComparisonRow {
+        let mut rows = vec![LayoutRow {
             group: "all".to_owned(),
-            asked: Side::of(&one.latency, &one.slo),
-            baseline: Side::of(&other.latency, &other.slo),
+            asked: LayoutFigures::of(&one.latency, &one.slo),
+            baseline: LayoutFigures::of(&other.latency, &other.slo),
         }];
         for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
             // One group says what the whole run says.
@@ -80,17 +80,17 @@ impl Comparison {
                 continue;
             }
             // The same plan has the same groups, in the same order.
-            rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| ComparisonRow {
+            rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
                 group: ours.name.clone(),
-                asked: Side::of(&ours.latency, &ours.slo),
-                baseline: Side::of(&theirs.latency, &theirs.slo),
+                asked: LayoutFigures::of(&ours.latency, &ours.slo),
+                baseline: LayoutFigures::of(&theirs.latency, &theirs.slo),
             }));
         }
         Self { asked, baseline, rows }
     }
 }
 
-impl Side {
+impl LayoutFigures {
     fn of(latency: &LatencyTable, slo: &Attainment) -> Self {
         let figure = |metric, quantile| Some(latency.row(metric)?.percentile(quantile).figure.into());
         Self {

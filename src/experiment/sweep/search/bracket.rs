@@ -1,7 +1,7 @@
 //! The first part of the automatic search: double until a load fails, then halve the bracket.
 
-use super::StopReason;
-use super::loads::Tally;
+use super::tally::LoadTally;
+use crate::experiment::sweep::answer::StopReason;
 
 /// The ends of a bracket this many times apart are near enough for the refinement.
 const ROUGH: f64 = 1.3;
@@ -28,7 +28,7 @@ struct Bracket {
 
 impl Bracket {
     /// Of these loads, ascending; `None` where all passed, or the lowest failed.
-    fn of(tallies: &[Tally<'_>]) -> Option<Self> {
+    fn of(tallies: &[LoadTally<'_>]) -> Option<Self> {
         let over = tallies.iter().position(|tally| !tally.passes)?;
         let passed = tallies[over.checked_sub(1)?].load.amount();
         Some(Self { passed, failed: tallies[over].load.amount() })
@@ -45,7 +45,7 @@ impl Bracket {
 }
 
 /// The next of a search that began at `from` requests per second.
-pub(super) fn next(tallies: &[Tally<'_>], from: f64) -> Next {
+pub(super) fn next(tallies: &[LoadTally<'_>], from: f64) -> Next {
     let (Some(lowest), Some(highest)) = (tallies.first(), tallies.last()) else {
         return Next::Measure(from);
     };

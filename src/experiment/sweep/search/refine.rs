@@ -1,8 +1,11 @@
 //! The second part of the automatic search: rounds of runs around the estimate, until it is as sure as asked.
 
 use super::bracket::Next;
-use super::loads::{Tightest, tightest};
-use super::{Load, LoadAxis, Search, StopReason};
+use super::demand::SearchDemand;
+use super::tally::{Tightest, tallies, tightest};
+use crate::experiment::sweep::answer::StopReason;
+use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
+use crate::experiment::sweep::trial::Trial;
 
 /// The loads of a round reach this far to both sides of the estimate, as a share: a line through them tells how steep
 /// the figure is there, and the curve is hardly bent between them.
@@ -14,44 +17,45 @@ const SIDE: u8 = 2;
 /// Loads of a round.
 const ROUND: usize = 2 * SIDE as usize + 1;
 
-/// A search whose first `from` runs were for the bracket.
+/// A search whose first `from` trials were for the bracket.
 pub(super) struct Refinement<'a> {
-    pub(super) search: &'a Search,
+    pub(super) plan: &'a SweepPlan,
+    pub(super) demands: &'a [SearchDemand],
+    pub(super) trials: &'a [Trial],
     pub(super) from: usize,
 }
 
 impl Refinement<'_> {
     /// The next rate, or why there is none.
     pub(super) fn next(&self) -> Next {
-        let plan = self.search.plan();
+        let (plan, trials) = (self.plan, self.trials);
         let LoadAxis::Automatic { from_per_s } = plan.axis else {
             return Next::Done(StopReason::AllMeasured);
         };
-        let trials = self.search.trials();
         let refined = trials.len() - self.from;
         let rounds = (refined / ROUND) as u64;
         if refined.is_multiple_of(ROUND) && rounds >= plan.repeats.max(1) && self.is_narrow() {
             return Next::Done(StopReason::Narrow);
         }
         let grid = RateGrid::of(from_per_s, plan.precision);
-        let decides = tightest(trials, self.search.demands());
+        let decides = tightest(trials, self.demands);
         let Some(crossing) = decides.crossing() else {
             let beyond = self.beyond(decides).unwrap_or(from_per_s);
             return Next::Measure(grid.nearest(beyond));
         };
         let rates = grid.round(crossing.estimate);
-        let flown = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
+        let runs = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
         // Of those with as few runs the first: the middle, then its neighbours.
         rates
             .into_iter()
-            .min_by_key(|rate| flown(*rate))
+            .min_by_key(|rate| runs(*rate))
             .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 
     /// Where to look when all runs together cross no limit: what ended the bracket was chance, and the highest load lies
     /// above all that was measured, or below.
     fn beyond(&self, decides: Tightest) -> Option<f64> {
-        let tallies = self.search.tallies();
+        let tallies = tallies(self.trials, self.demands);
         let (lowest, highest) = (tallies.first()?, tallies.last()?);
         let above = highest.passes && !matches!(decides, Tightest::Missed(_));
         Some(if above { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
@@ -59,9 +63,9 @@ impl Refinement<'_> {
 
     /// Whether the interval is as narrow as asked.
     fn is_narrow(&self) -> bool {
-        let crossing = tightest(self.search.trials(), self.search.demands()).crossing();
+        let crossing = tightest(self.trials, self.demands).crossing();
         let interval = crossing.and_then(|crossing| crossing.interval.ok());
-        interval.is_some_and(|(low, high)| high / low <= 1.0 + self.search.plan().precision + 1e-9)
+        interval.is_some_and(|(low, high)| high / low <= 1.0 + self.plan.precision + 1e-9)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
 
-use super::Trial;
 use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
+use crate::experiment::sweep::trial::Trial;
 
 /// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
 ///
@@ -10,17 +10,17 @@ use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
 /// too low, and 83 % of the runs met it. The share of the requests over the bound is: so of a percentile of a latency that
 /// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Demand {
+pub(crate) struct SearchDemand {
     /// Absent: that the server keeps up.
     objective: Option<Objective>,
-    pub(super) scale: Scale,
+    pub(super) scale: DemandScale,
     /// What the figure may be at most.
     pub(super) limit: f64,
 }
 
 /// How a figure varies from run to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum DemandScale {
     /// A share of the requests, between 0 and 1.
     Share,
     /// A magnitude above 0, which varies by factors.
@@ -29,7 +29,7 @@ pub(super) enum Scale {
 
 /// What a run says of a demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct DemandReading {
     /// Requests per second, or users.
     pub(super) load: f64,
     /// The figure that must not pass the limit.
@@ -46,7 +46,7 @@ pub struct Unsearchable {
     problem: &'static str,
 }
 
-impl Demand {
+impl SearchDemand {
     /// What `objective` asks.
     ///
     /// # Errors
@@ -64,17 +64,17 @@ impl Demand {
                 );
             }
             (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
-                (Scale::Share, 1.0 - bound)
+                (DemandScale::Share, 1.0 - bound)
             }
             (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
-                (Scale::Share, bound)
+                (DemandScale::Share, bound)
             }
             (FigureKey::Latency(Statistic::Percentile(quantile), metric), true)
                 if metric.is_one_per_request() =>
             {
-                (Scale::Share, 1.0 - quantile.fraction())
+                (DemandScale::Share, 1.0 - quantile.fraction())
             }
-            (FigureKey::Latency(..), true) => (Scale::Magnitude, bound),
+            (FigureKey::Latency(..), true) => (DemandScale::Magnitude, bound),
             (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
@@ -84,31 +84,31 @@ impl Demand {
 
     /// That the server keeps up, which fails where most runs say that it did not.
     pub(super) const fn keeping_up() -> Self {
-        Self { objective: None, scale: Scale::Share, limit: 0.5 }
+        Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
     }
 
     /// As a person typed it, or would have.
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 
     /// What `trial` says of it, `place` being that of the objective among those of the sweep; `None` where it cannot tell.
-    pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<Reading> {
+    pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
         let load = trial.load.amount();
         let Some(objective) = &self.objective else {
             let figure = f64::from(u8::from(trial.saturated.is_some()));
-            return Some(Reading { load, figure, requests: 1.0 });
+            return Some(DemandReading { load, figure, requests: 1.0 });
         };
         let judged = trial.judged.get(place)?;
         let figure = match (objective.subject, self.scale) {
-            (FigureKey::Latency(..), Scale::Share) => judged.over_share?,
+            (FigureKey::Latency(..), DemandScale::Share) => judged.over_share?,
             (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
                 1.0 - judged.value?
             }
             // What was cut off is at least that, which is what an overloaded server shows.
             _ => judged.value.or(judged.at_least)?,
         };
-        Some(Reading { load, figure, requests: trial.requests as f64 })
+        Some(DemandReading { load, figure, requests: trial.requests as f64 })
     }
 
     /// Whether the figure keeps the limit.
@@ -118,7 +118,7 @@ impl Demand {
 }
 
 /// The mean of readings, each as heavy as its requests.
-pub(super) fn pooled(readings: &[Reading]) -> Option<f64> {
+pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
     let requests: f64 = readings.iter().map(|reading| reading.requests).sum();
     let sum: f64 = readings.iter().map(|reading| reading.figure * reading.requests).sum();
     (requests > 0.0).then(|| sum / requests)

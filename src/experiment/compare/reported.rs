@@ -1,11 +1,11 @@
-//! What sides of several tools tell of what they were flown under.
+//! The conditions that runs of several tools report.
 
 use serde::Serialize;
 
+use super::any_side::AnySide;
 use super::condition::Condition;
 use super::facts::Facts;
-use super::foreign::AnySide;
-use super::side::Side;
+use super::side::ComparedSide;
 use crate::analysis::LoadForm;
 use crate::foreign::ConcurrencyCap;
 use crate::workload::ArrivalPattern;
@@ -13,19 +13,20 @@ use crate::workload::ArrivalPattern;
 /// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
 const SAME_LENGTH: f64 = 0.1;
 
-/// A fact that not all sides tell.
+/// A fact that not all sides report.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Unchecked {
     /// What it is about.
     pub condition: Condition,
     /// The fact by its name.
     pub fact: String,
-    /// The sides that do not tell it.
-    pub untold_by: Vec<String>,
+    /// The sides that do not report it.
+    #[serde(rename = "untold_by")]
+    pub missing_in: Vec<String>,
 }
 
 impl AnySide {
-    /// What it tells of what it was flown under, in the order of the conditions.
+    /// The conditions that it reports, in their order.
     fn facts(&self) -> Vec<(Condition, &'static str, Option<String>)> {
         let (input, output) = self.mean_tokens();
         let rounded = |tokens: Option<f64>| tokens.map(|tokens| format!("{tokens:.1}"));
@@ -51,15 +52,23 @@ impl AnySide {
                 ]
             }
             Self::Foreign(_, run) => {
-                let told = &run.conditions;
+                let reported = &run.conditions;
                 [
-                    (Condition::Model, "model", told.model.clone()),
-                    (Condition::Rate, "arrival", told.arrival.clone()),
-                    (Condition::Rate, "burstiness", told.burstiness.map(|shape| shape.to_string())),
-                    (Condition::Rate, "rate_per_s", told.rate_per_s.map(|rate| rate.to_string())),
-                    (Condition::Endpoint, "endpoint", told.endpoint.clone()),
-                    (Condition::Streaming, "streamed", told.streamed.map(|streamed| streamed.to_string())),
-                    (Condition::Limits, "max_concurrency", told.max_concurrency.map(|cap| cap.to_string())),
+                    (Condition::Model, "model", reported.model.clone()),
+                    (Condition::Rate, "arrival", reported.arrival.clone()),
+                    (Condition::Rate, "burstiness", reported.burstiness.map(|shape| shape.to_string())),
+                    (Condition::Rate, "rate_per_s", reported.rate_per_s.map(|rate| rate.to_string())),
+                    (Condition::Endpoint, "endpoint", reported.endpoint.clone()),
+                    (
+                        Condition::Streaming,
+                        "streamed",
+                        reported.streamed.map(|streamed| streamed.to_string()),
+                    ),
+                    (
+                        Condition::Limits,
+                        "max_concurrency",
+                        reported.max_concurrency.map(|cap| cap.to_string()),
+                    ),
                 ]
             }
         };
@@ -85,7 +94,7 @@ const INPUT: &str = "mean_input_tokens";
 const OUTPUT: &str = "mean_output_tokens";
 
 /// The kind of a run's arrivals, under the names that [`crate::foreign::ForeignConditions`] has.
-fn kind_of(side: &Side) -> String {
+fn kind_of(side: &ComparedSide) -> String {
     let arrival = &side.header.workload.arrival;
     match LoadForm::of(&side.header.workload) {
         LoadForm::Closed => return "closed".to_owned(),
@@ -97,7 +106,7 @@ fn kind_of(side: &Side) -> String {
 }
 
 /// The requests per second that were asked for: `None` where conversations were, or where the rate changes over the run.
-fn request_rate(side: &Side) -> Option<f64> {
+fn request_rate(side: &ComparedSide) -> Option<f64> {
     let workload = &side.header.workload;
     let arrival = &workload.arrival;
     (LoadForm::of(workload) == LoadForm::Open && is_steady(arrival)).then(|| arrival.mean_rate_per_s())
@@ -127,12 +136,12 @@ const fn burstiness(arrival: &ArrivalPattern) -> Option<f64> {
 
 /// Where sides that tell a fact differ, and what some do not tell. What none of them has is nothing to tell: a closed loop
 /// has no rate.
-pub(super) fn told_by_sides(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
-    let told: Vec<_> = sides.iter().map(AnySide::facts).collect();
+pub(super) fn reported_conditions(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
+    let reported: Vec<_> = sides.iter().map(AnySide::facts).collect();
     let mut facts = vec![Facts::new(); sides.len()];
     let mut unchecked = Vec::new();
-    for (place, (condition, fact, _)) in told.first().into_iter().flatten().enumerate() {
-        let values: Vec<Option<&String>> = told.iter().map(|facts| facts[place].2.as_ref()).collect();
+    for (place, (condition, fact, _)) in reported.first().into_iter().flatten().enumerate() {
+        let values: Vec<Option<&String>> = reported.iter().map(|facts| facts[place].2.as_ref()).collect();
         let known: Vec<&String> = values.iter().copied().flatten().collect();
         if !alike(fact, &known) {
             for (facts, value) in facts.iter_mut().zip(&values) {
@@ -142,8 +151,8 @@ pub(super) fn told_by_sides(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
         let is_silent = known.len() < sides.len();
         if is_silent && (!known.is_empty() || *condition == Condition::Model) {
             let silent = sides.iter().zip(&values).filter(|(_, value)| value.is_none());
-            let untold_by = silent.map(|(side, _)| side.name().to_owned()).collect();
-            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), untold_by });
+            let missing_in = silent.map(|(side, _)| side.name().to_owned()).collect();
+            unchecked.push(Unchecked { condition: *condition, fact: (*fact).to_owned(), missing_in });
         }
     }
     (facts, unchecked)

@@ -1,14 +1,14 @@
 //! Where a figure that rises with the load crosses its limit, and how sure that is.
 
-use super::demand::{Demand, Reading, Scale, pooled};
+use super::demand::{DemandReading, DemandScale, SearchDemand, pooled};
 use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
 
 /// Loads this many times smaller or larger than the crossing are another part of the curve.
-pub(super) const BAND: f64 = 1.35;
+pub(crate) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
-/// The steepest line that is told from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
+/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
 const STEEPEST: f64 = 400.0;
 /// Turns of the fit; it settles in twenty, or never.
 const TURNS: usize = 60;
@@ -17,7 +17,7 @@ const SETTLED: f64 = 1e-3;
 
 /// How a figure goes with the load.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Course {
+pub(super) enum LimitCrossing {
     /// It keeps its limit at every load, as far as it is known.
     Kept,
     /// It misses its limit from the lowest load on, where it is so many times the limit.
@@ -28,15 +28,15 @@ pub(super) enum Course {
 
 /// Where a figure crosses its limit: requests per second, or users.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Crossing {
-    pub(super) estimate: f64,
+pub(crate) struct Crossing {
+    pub(crate) estimate: f64,
     /// The 95 % interval, or why there is none.
-    pub(super) interval: Result<(f64, f64), Unsure>,
+    pub(crate) interval: Result<(f64, f64), Unsure>,
 }
 
 /// Why a crossing has no interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unsure {
+pub(crate) enum Unsure {
     /// Fewer than three loads lie near it.
     FarApart,
     /// Fewer than six runs do.
@@ -81,16 +81,16 @@ struct Line {
 /// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 92 to 100,
 /// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
 /// does not know of those that did not happen.
-pub(super) fn course(demand: &Demand, readings: &[Reading]) -> Course {
+pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     match isotonic(demand, readings) {
-        Isotonic::Kept => Course::Kept,
-        Isotonic::Missed(times) => Course::Missed(times),
-        Isotonic::Crosses(start) => Course::Crosses(crossing(demand, readings, start)),
+        Isotonic::Kept => LimitCrossing::Kept,
+        Isotonic::Missed(times) => LimitCrossing::Missed(times),
+        Isotonic::Crosses(start) => LimitCrossing::Crosses(crossing(demand, readings, start)),
     }
 }
 
 /// The crossing that the isotonic fit has at `start`.
-fn crossing(demand: &Demand, readings: &[Reading], start: f64) -> Crossing {
+fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
     let near: Vec<_> =
         readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
     let rough = |why| Crossing { estimate: start, interval: Err(why) };
@@ -108,12 +108,12 @@ fn crossing(demand: &Demand, readings: &[Reading], start: f64) -> Crossing {
         return rough(Unsure::Flat);
     }
     let fit = match demand.scale {
-        Scale::Share => of_shares(&near),
-        Scale::Magnitude => of_magnitudes(&near),
+        DemandScale::Share => of_shares(&near),
+        DemandScale::Magnitude => of_magnitudes(&near),
     };
     let target = match demand.scale {
-        Scale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
-        Scale::Magnitude => ln(demand.limit),
+        DemandScale::Share => ln(demand.limit / (1.0 - demand.limit).max(f64::MIN_POSITIVE)),
+        DemandScale::Magnitude => ln(demand.limit),
     };
     let line = match fit {
         Fit::Line(line) if line.slope > 0.0 => line,
@@ -176,7 +176,7 @@ impl Line {
 }
 
 /// Quasi-binomial: the variance of a share m of n requests is φ·m(1 − m)/n, φ at least that of independent requests.
-fn of_shares(near: &[Reading]) -> Fit {
+fn of_shares(near: &[DemandReading]) -> Fit {
     let requests: f64 = near.iter().map(|reading| reading.requests).sum();
     let mean = pooled(near).unwrap_or(0.5).clamp(0.5 / requests, 1.0 - 0.5 / requests);
     let middle = near.iter().map(|reading| ln(reading.load)).sum::<f64>() / near.len() as f64;
@@ -188,7 +188,7 @@ fn of_shares(near: &[Reading]) -> Fit {
         slope_variance: 0.0,
         freedom: 0.0,
     };
-    let share = |line: &Line, reading: &Reading| {
+    let share = |line: &Line, reading: &DemandReading| {
         1.0 / (1.0 + libm::exp(-line.at(ln(reading.load)).clamp(-25.0, 25.0)))
     };
     let mut change = f64::INFINITY;
@@ -222,7 +222,7 @@ fn of_shares(near: &[Reading]) -> Fit {
 }
 
 /// Log-normal: the logarithms of the figures have one variance, whatever the load.
-fn of_magnitudes(near: &[Reading]) -> Fit {
+fn of_magnitudes(near: &[DemandReading]) -> Fit {
     let points: Vec<_> =
         near.iter().filter(|r| r.figure > 0.0).map(|r| (ln(r.load), ln(r.figure), 1.0)).collect();
     let Some(line) = Line::through(&points).filter(|line| line.freedom > 0.0) else { return Fit::Nothing };
@@ -231,19 +231,19 @@ fn of_magnitudes(near: &[Reading]) -> Fit {
 }
 
 /// The readings of each load joined, ascending by load.
-fn by_load(readings: &[Reading]) -> Vec<Reading> {
+fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
     let mut loads: Vec<f64> = readings.iter().map(|reading| reading.load).collect();
     loads.sort_by(f64::total_cmp);
     loads.dedup();
     let joined = |load: f64| {
         let own: Vec<_> = readings.iter().copied().filter(|reading| reading.load == load).collect();
         let requests = own.iter().map(|reading| reading.requests).sum();
-        Some(Reading { load, figure: pooled(&own)?, requests })
+        Some(DemandReading { load, figure: pooled(&own)?, requests })
     };
     loads.into_iter().filter_map(joined).collect()
 }
 
-/// What the isotonic fit says, as a [`Course`].
+/// What the isotonic fit says, as a [`LimitCrossing`].
 enum Isotonic {
     Kept,
     Missed(f64),
@@ -251,15 +251,15 @@ enum Isotonic {
 }
 
 /// The crossing of the isotonic fit, interpolated between the two loads around it in the logarithms of both.
-fn isotonic(demand: &Demand, readings: &[Reading]) -> Isotonic {
+fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> Isotonic {
     let loads = by_load(readings);
     let fitted = non_decreasing(&loads.iter().map(|load| (load.figure, load.requests)).collect::<Vec<_>>());
     let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else { return Isotonic::Kept };
     let Some(under) = over.checked_sub(1) else { return Isotonic::Missed(fitted[over] / demand.limit) };
     let seen = |place: usize| match demand.scale {
         // None of so many is no proof of none at all.
-        Scale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
-        Scale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
+        DemandScale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
+        DemandScale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
     };
     let (low, high) = (seen(under), seen(over));
     let share = if high > low { ((ln(demand.limit) - low) / (high - low)).clamp(0.0, 1.0) } else { 0.5 };
@@ -268,7 +268,7 @@ fn isotonic(demand: &Demand, readings: &[Reading]) -> Isotonic {
 }
 
 /// The loads on both sides of a step.
-fn sides(demand: &Demand, near: &[Reading]) -> Option<(f64, f64)> {
+fn sides(demand: &SearchDemand, near: &[DemandReading]) -> Option<(f64, f64)> {
     let loads = by_load(near);
     let over = loads.iter().position(|load| !demand.holds(load.figure))?;
     Some((loads[over.checked_sub(1)?].load, loads[over].load))
@@ -284,24 +284,24 @@ mod tests {
 
     const LOADS: [f64; 10] = [9.0, 9.0, 9.5, 9.5, 10.0, 10.0, 10.5, 10.5, 11.0, 11.0];
 
-    fn found(objective: &str, figures: [f64; 10]) -> Course {
-        let demand = Demand::of(&objective.parse().unwrap()).unwrap();
+    fn found(objective: &str, figures: [f64; 10]) -> LimitCrossing {
+        let demand = SearchDemand::of(&objective.parse().unwrap()).unwrap();
         let readings: Vec<_> = LOADS
             .iter()
             .zip(figures)
-            .map(|(&load, figure)| Reading { load, figure, requests: 1_000.0 })
+            .map(|(&load, figure)| DemandReading { load, figure, requests: 1_000.0 })
             .collect();
         course(&demand, &readings)
     }
 
-    fn crossing_of(found: Course) -> Crossing {
+    fn crossing_of(found: LimitCrossing) -> Crossing {
         match found {
-            Course::Crosses(crossing) => crossing,
-            Course::Kept | Course::Missed(_) => panic!("{found:?}"),
+            LimitCrossing::Crosses(crossing) => crossing,
+            LimitCrossing::Kept | LimitCrossing::Missed(_) => panic!("{found:?}"),
         }
     }
 
-    fn near(found: Course, expected: [f64; 3]) {
+    fn near(found: LimitCrossing, expected: [f64; 3]) {
         let Crossing { estimate, interval } = crossing_of(found);
         let (low, high) = interval.unwrap();
         let ends = [estimate, low, high];
@@ -331,19 +331,19 @@ mod tests {
 
     #[test]
     fn what_does_not_cross_has_no_crossing() {
-        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), Course::Kept);
-        let Course::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else {
+        assert_eq!(found("p99 ttft < 1s", [0.0; 10]), LimitCrossing::Kept);
+        let LimitCrossing::Missed(times) = found("p99 ttft < 1s", [0.5; 10]) else {
             panic!("it is missed everywhere")
         };
         assert!((times - 50.0).abs() < 1e-6, "{times}");
-        assert_eq!(found("error_rate < 1%", [0.009; 10]), Course::Kept);
+        assert_eq!(found("error_rate < 1%", [0.009; 10]), LimitCrossing::Kept);
     }
 
     #[test]
     fn a_crossing_without_an_interval_says_why() {
-        let demand = Demand::of(&"p99 ttft < 1s".parse().unwrap()).unwrap();
+        let demand = SearchDemand::of(&"p99 ttft < 1s".parse().unwrap()).unwrap();
         let why = |runs: &[(f64, f64)]| {
-            let reading = |&(load, figure)| Reading { load, figure, requests: 1_000.0 };
+            let reading = |&(load, figure)| DemandReading { load, figure, requests: 1_000.0 };
             crossing_of(course(&demand, &runs.iter().map(reading).collect::<Vec<_>>())).interval
         };
         let ladder = [(16.0, 0.0), (16.0, 0.0), (32.0, 0.002), (32.0, 0.003), (64.0, 0.2), (64.0, 0.3)];

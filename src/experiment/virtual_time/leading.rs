@@ -29,8 +29,8 @@ fn beginning(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
             prefix.tokens / BLOCK_SIZE,
         );
     }
-    let told = (blocks.ids.len() as u64).saturating_mul(u64::from(blocks.tokens));
-    let whole = told.min(u64::from(request.input_tokens)) / u64::from(BLOCK_SIZE);
+    let tokens = (blocks.ids.len() as u64).saturating_mul(u64::from(blocks.tokens));
+    let whole = tokens.min(u64::from(request.input_tokens)) / u64::from(BLOCK_SIZE);
     PrefixHashes::of_blocks((0..whole).map(|place| model << 48 ^ content(blocks, place)))
 }
 

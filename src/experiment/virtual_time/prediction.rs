@@ -5,12 +5,12 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::bottleneck::Bottleneck;
-use super::comparison::Comparison;
-use super::diagnosis::Diagnosis;
-use super::engine_fit::EngineFit;
-use super::paired_open::PairedOpen;
-use super::virtual_run::VirtualRun;
+use super::comparison::LayoutComparison;
+use super::run::VirtualRun;
 use crate::analysis::{Objective, Summary, summarise};
+use crate::experiment::diagnosis::Diagnosis;
+use crate::experiment::engine_fit::EngineFit;
+use crate::experiment::paired_open::PairedOpen;
 use crate::generator::Schedule;
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
@@ -30,7 +30,7 @@ pub struct Prediction {
     pub bottleneck: Bottleneck,
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
     /// that is what was asked for.
-    pub baseline: Option<Comparison>,
+    pub baseline: Option<LayoutComparison>,
     /// Of a closed loop: the same work coming in whatever the server does; absent for others.
     pub paired_open: Option<PairedOpen>,
     /// How the engine was fitted to runs; absent where it was not.
@@ -42,7 +42,7 @@ impl Prediction {
     pub const SCHEMA: u32 = 1;
 }
 
-/// Flies `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
 /// would be stored.
 ///
 /// # Errors
@@ -55,18 +55,18 @@ pub fn predict(
     objectives: &[Objective],
 ) -> Result<(RunLog, Prediction), BadFleet> {
     let run = run_of(&header, schedule);
-    let flown = run.fly(&mut *fleet.server()?);
-    let bottleneck = Bottleneck::of(&flown, &run.plan);
-    let log = RunLog::of_requests(header, flown.records, flown.footer);
+    let executed = run.execute(&mut *fleet.server()?);
+    let bottleneck = Bottleneck::of(&executed, &run.plan);
+    let log = RunLog::of_requests(header, executed.records, executed.footer);
     let summary = summarise(&log, objectives);
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let baseline = match fleet.baseline() {
         None => None,
         Some(plain) => {
-            let flown = run.fly(&mut *plain.server()?);
-            let held_against = RunLog::of_requests(log.header.clone(), flown.records, flown.footer);
+            let executed = run.execute(&mut *plain.server()?);
+            let held_against = RunLog::of_requests(log.header.clone(), executed.records, executed.footer);
             let other = summarise(&held_against, objectives);
-            Some(Comparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
+            Some(LayoutComparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
     };
     let bandwidth_math = bandwidth_math(fleet, &run);
@@ -84,14 +84,14 @@ pub fn predict(
     Ok((log, prediction))
 }
 
-/// Flies `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
 ///
 /// # Errors
 ///
 /// When the fleet cannot be.
-pub fn fly_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
-    let flown = run_of(&header, schedule).fly(&mut *fleet.server()?);
-    Ok(RunLog::of_requests(header, flown.records, flown.footer))
+pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
+    let executed = run_of(&header, schedule).execute(&mut *fleet.server()?);
+    Ok(RunLog::of_requests(header, executed.records, executed.footer))
 }
 
 fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
@@ -100,7 +100,7 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
 }
 
 impl Prediction {
-    /// Flies the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
+    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
     /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ impl Prediction {
         };
         let schedule = schedule.of(&workload);
         let plan = schedule.facts();
-        let open = fly_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
+        let open = run_virtually(RunHeader { workload, plan, ..closed.header.clone() }, schedule, fleet)?;
         self.paired_open = PairedOpen::of(&self.summary, &summarise(&open, &[]));
         Ok(Some(open))
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Variable {
+pub enum MatrixVariable {
     /// The workload.
     Workload,
     /// Length of prompts.
@@ -27,7 +27,7 @@ pub enum Variable {
     Variant,
 }
 
-impl Variable {
+impl MatrixVariable {
     /// Those of a row.
     pub(super) const OF_ROWS: [Self; 7] = [
         Self::Workload,
@@ -40,7 +40,7 @@ impl Variable {
     ];
 
     /// Its name in stored files.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Workload => "workload",
             Self::InputTokens => "input_tokens",
@@ -54,7 +54,7 @@ impl Variable {
     }
 }
 
-impl fmt::Display for Variable {
+impl fmt::Display for MatrixVariable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.name().replace('_', " "))
     }

@@ -10,9 +10,9 @@ const LONG: f64 = 4.0;
 const ENOUGH: usize = 4_000;
 
 /// The answers of a run's window and what went on around them.
-pub(super) struct Crowd<'a> {
+pub(super) struct ConcurrencyContext<'a> {
     /// Answers of the window that got a first token, in the order of their sending.
-    pub(super) answers: Vec<Answer<'a>>,
+    pub(super) answers: Vec<AnswerInContext<'a>>,
     /// Prompts that wait or are being computed, of every phase.
     waiting: Stays,
     /// Middle length of the window's prompts, tokens.
@@ -21,7 +21,7 @@ pub(super) struct Crowd<'a> {
 
 /// An answer that got a first token.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Answer<'a> {
+pub(super) struct AnswerInContext<'a> {
     pub(super) record: &'a RequestRecord,
     /// Tokens of the prompt that had to be computed: those that a cache gave, where the server tells, left out.
     pub(super) prompt: f64,
@@ -41,7 +41,7 @@ pub(super) struct Answer<'a> {
     pub(super) company: f64,
 }
 
-impl Answer<'_> {
+impl AnswerInContext<'_> {
     /// Tokens of context while it was decoded, on average.
     pub(super) fn context(&self) -> u32 {
         let prompt = self.record.prompt_tokens();
@@ -49,7 +49,7 @@ impl Answer<'_> {
     }
 }
 
-impl<'a> Crowd<'a> {
+impl<'a> ConcurrencyContext<'a> {
     pub(super) fn of(log: &'a RunLog) -> Self {
         let sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
         let measured = || sent.iter().filter(|record| record.phase == Phase::Measured);
@@ -58,7 +58,7 @@ impl<'a> Crowd<'a> {
         let usual_prompt = lengths.get(lengths.len() / 2).copied().unwrap_or(0.0);
 
         let until_first = |record: &RequestRecord| seconds(record.chunks.first_at().unwrap_or(record.ended));
-        let flights = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
+        let in_flight = Stays::of(sent.iter().map(|r| (sent_s(r), seconds(r.ended), 1.0)));
         let waiting = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), 1.0)));
         let tokens = Stays::of(sent.iter().map(|r| (sent_s(r), until_first(r), prompt(r))));
         let begun = sent.iter().filter_map(|r| Some((seconds(r.chunks.first_at()?), seconds(r.ended), 1.0)));
@@ -66,21 +66,21 @@ impl<'a> Crowd<'a> {
         let long_ones = sent.iter().filter(|record| prompt(record) >= LONG * usual_prompt);
         let long_tokens = Stays::of(long_ones.map(|r| (sent_s(r), until_first(r), prompt(r))));
 
-        let mut answers: Vec<Answer<'a>> = Vec::new();
+        let mut answers: Vec<AnswerInContext<'a>> = Vec::new();
         for &record in measured() {
             let (Some(sent), Some(first)) = (record.sent, record.chunks.first_at()) else { continue };
             let last = record.chunks.last_at().unwrap_or(first);
             let (sent_s, first_s, last_s) = (seconds(sent), seconds(first), seconds(last));
             let own_long = if prompt(record) >= LONG * usual_prompt { prompt(record) } else { 0.0 };
             let company = coming.mean(first_s, last_s).unwrap_or(1.0).max(1.0);
-            answers.push(Answer {
+            answers.push(AnswerInContext {
                 record,
                 prompt: prompt(record),
                 ttft_ms: millis(first.since(sent)),
                 tpot_ms: (record.output_tokens >= 5)
                     .then(|| millis(last.since(first)) / (record.output_tokens - 1) as f64)
                     .filter(|&tpot| tpot > 0.0),
-                others: (flights.at(sent_s) - 1.0).max(0.0),
+                others: (in_flight.at(sent_s) - 1.0).max(0.0),
                 ahead: (waiting.at(sent_s) - 1.0).max(0.0),
                 tokens_ahead: (tokens.at(sent_s) - prompt(record)).max(0.0),
                 long_tokens_ahead: (long_tokens.at(sent_s) - own_long).max(0.0),
@@ -92,12 +92,12 @@ impl<'a> Crowd<'a> {
     }
 
     /// So many of the answers as say the same of every gap as all of them, evenly over the window.
-    pub(super) fn some(&self) -> impl Iterator<Item = &Answer<'a>> {
+    pub(super) fn some(&self) -> impl Iterator<Item = &AnswerInContext<'a>> {
         self.answers.iter().step_by(self.answers.len().div_ceil(ENOUGH).max(1))
     }
 
     /// Whether a prompt is long beside the usual ones.
-    pub(super) fn is_long(&self, answer: &Answer<'_>) -> bool {
+    pub(super) fn is_long(&self, answer: &AnswerInContext<'_>) -> bool {
         answer.prompt >= LONG * self.usual_prompt
     }
 

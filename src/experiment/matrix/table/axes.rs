@@ -1,6 +1,6 @@
 //! Rows that are made of axes: the full grid, or one variable at a time.
 
-use super::row::Row;
+use super::row::MatrixRow;
 use super::settings::{PrefixReuse, RATE, Settings, Spacing, TOKENS, USERS};
 use crate::workload::reading::{Fields, SpecValue};
 
@@ -24,7 +24,7 @@ pub(super) enum Axes {
 
 impl Axes {
     /// Reads the axes and makes their rows over `defaults`.
-    pub(super) fn read(self, place: SpecValue<'_>, defaults: &Settings) -> Option<Vec<Row>> {
+    pub(super) fn read(self, place: SpecValue<'_>, defaults: &Settings) -> Option<Vec<MatrixRow>> {
         let what = match self {
             Self::Grid => "a grid",
             Self::OneAtATime => "a table of variables that change one at a time",
@@ -149,7 +149,7 @@ fn short(value: &str) -> String {
 }
 
 /// Every combination of a value of each axis; the last axis changes fastest.
-fn grid(axes: &[Axis], defaults: &Settings) -> Vec<Row> {
+fn grid(axes: &[Axis], defaults: &Settings) -> Vec<MatrixRow> {
     let mut made = vec![(String::new(), Settings::default())];
     for axis in axes {
         made = made
@@ -162,12 +162,13 @@ fn grid(axes: &[Axis], defaults: &Settings) -> Vec<Row> {
             })
             .collect();
     }
-    made.into_iter().map(|(name, change)| Row::made(name, change.over(defaults))).collect()
+    made.into_iter().map(|(name, change)| MatrixRow::made(name, change.over(defaults))).collect()
 }
 
 /// The defaults and every value that is not theirs.
-fn one_at_a_time(axes: Vec<Axis>, defaults: &Settings) -> Vec<Row> {
-    let changed = axes.into_iter().flatten().map(|(name, change)| Row::made(name, change.over(defaults)));
+fn one_at_a_time(axes: Vec<Axis>, defaults: &Settings) -> Vec<MatrixRow> {
+    let changed =
+        axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
     let changed = changed.filter(|row| row.settings != *defaults);
-    [Row::made(BASELINE.to_owned(), defaults.clone())].into_iter().chain(changed).collect()
+    [MatrixRow::made(BASELINE.to_owned(), defaults.clone())].into_iter().chain(changed).collect()
 }

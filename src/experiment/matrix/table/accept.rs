@@ -1,4 +1,4 @@
-//! The contract: what makes a variant good enough, agreed on before anything is flown.
+//! The contract: what makes a variant good enough, agreed on before anything runs.
 
 use serde::Serialize;
 
@@ -31,9 +31,10 @@ pub struct Accept {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopWhen {
-    /// When all have been flown.
+    /// When all have run.
     #[default]
-    AllFlown,
+    #[serde(rename = "all_flown")]
+    AllRun,
     /// When one has been accepted.
     FirstAccepted,
 }
@@ -48,8 +49,7 @@ impl Accept {
             let cost = fields
                 .optional("max_cost_per_million_output_tokens", None, |place| place.number(COST).map(Some));
             let stop_when = fields.optional("stop_when", StopWhen::default(), |place| {
-                place
-                    .choice(&[("all_flown", StopWhen::AllFlown), ("first_accepted", StopWhen::FirstAccepted)])
+                place.choice(&[("all_flown", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
             });
             let accept = Self {
                 objectives: objectives?,

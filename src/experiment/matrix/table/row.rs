@@ -9,25 +9,25 @@ use crate::workload::reading::SpecValue;
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct MatrixRow {
     /// Its name, unique in the table.
     pub name: String,
-    /// What it is flown to find out.
+    /// The question that it answers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// What was expected, in words, before it was flown.
+    /// What was expected, in words, before it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
     /// The same as claims that the figures are held against.
     pub expect: Vec<Claim>,
-    /// The variants under which it is flown, by name; absent: all.
+    /// The variants under which it runs, by name; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<String>>,
     /// What is asked of the server, defaults included.
     pub settings: Settings,
 }
 
-impl Row {
+impl MatrixRow {
     /// A row that only has settings.
     pub(super) fn made(name: String, settings: Settings) -> Self {
         Self { name, question: None, hypothesis: None, expect: Vec::new(), variants: None, settings }
@@ -64,13 +64,13 @@ impl Row {
         self.expect.iter().filter_map(bound).collect()
     }
 
-    /// How many runs it is flown in.
+    /// How many runs it has.
     #[must_use]
     pub fn repeats(&self) -> u64 {
         self.settings.repeats.unwrap_or(1)
     }
 
-    /// Whether it is flown under the variant of this name.
+    /// Whether it runs under the variant of this name.
     #[must_use]
     pub fn is_under(&self, variant: &str) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.iter().any(|name| name == variant))

@@ -1,7 +1,7 @@
 //! What is expected of rows by the names that they have: the hypotheses of rows that are made of axes.
 
 use super::claim::{Claim, Reference};
-use super::row::Row;
+use super::row::MatrixRow;
 use crate::workload::reading::{Fields, SpecValue};
 
 /// A question and a hypothesis for every row whose name fits.
@@ -32,7 +32,7 @@ impl Expected {
     }
 
     /// Gives it to the `rows` that it is for. A claim that names another row is none about that row itself.
-    pub(super) fn give(&self, rows: &mut [Row], fields: &Fields<'_>) -> Option<()> {
+    pub(super) fn give(&self, rows: &mut [MatrixRow], fields: &Fields<'_>) -> Option<()> {
         for pattern in &self.rows {
             if !rows.iter().any(|row| fits(pattern, &row.name)) {
                 let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ");

@@ -1,33 +1,35 @@
 //! What the runs of each load say of it together.
 
-use super::curve::{Course, Crossing, course};
-use super::demand::{Demand, Reading, pooled};
-use super::{Load, LoadClass, Trial};
+use super::curve::{Crossing, LimitCrossing, course};
+use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::statistics::mean;
+use crate::experiment::sweep::plan::Load;
+use crate::experiment::sweep::point::LoadClass;
+use crate::experiment::sweep::trial::Trial;
 
 /// A figure at its limit meets it, but for what rounding makes of it.
 const MET: f64 = 1.0 + 1e-9;
 
 /// The runs of one load.
 #[derive(Clone, Debug)]
-pub(super) struct Tally<'a> {
-    pub(super) load: Load,
-    pub(super) trials: Vec<&'a Trial>,
+pub(crate) struct LoadTally<'a> {
+    pub(crate) load: Load,
+    pub(crate) trials: Vec<&'a Trial>,
     /// Runs whose figures can be trusted.
-    pub(super) trusted: u64,
+    pub(crate) trusted: u64,
     /// How far the figure of those together is from the limit of each demand, in their order: their ratio, over 1 where
     /// it is missed; absent where no run, or not every, has the figure.
-    pub(super) ratios: Vec<Option<f64>>,
+    pub(crate) ratios: Vec<Option<f64>>,
     /// Whether the server did not keep up in most of them.
-    pub(super) saturated: bool,
+    pub(crate) saturated: bool,
     /// Whether all figures together keep their limits; unknown ones do not.
-    pub(super) passes: bool,
+    pub(crate) passes: bool,
     /// Whether every trusted run by itself says the same.
     unanimous: bool,
 }
 
 /// The loads of `trials`, ascending.
-pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[Demand]) -> Vec<Tally<'a>> {
+pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[SearchDemand]) -> Vec<LoadTally<'a>> {
     let mut loads: Vec<Load> = Vec::new();
     for trial in trials {
         if !loads.contains(&trial.load) {
@@ -35,11 +37,11 @@ pub(super) fn tallies<'a>(trials: &'a [Trial], demands: &[Demand]) -> Vec<Tally<
         }
     }
     loads.sort_by(|a, b| a.amount().total_cmp(&b.amount()));
-    loads.into_iter().map(|load| Tally::of(load, trials, demands)).collect()
+    loads.into_iter().map(|load| LoadTally::of(load, trials, demands)).collect()
 }
 
-impl<'a> Tally<'a> {
-    fn of(load: Load, trials: &'a [Trial], demands: &[Demand]) -> Self {
+impl<'a> LoadTally<'a> {
+    fn of(load: Load, trials: &'a [Trial], demands: &[SearchDemand]) -> Self {
         let trials: Vec<_> = trials.iter().filter(|trial| trial.load == load).collect();
         let trusted: Vec<_> = trials.iter().copied().filter(|trial| trial.is_valid()).collect();
         let flagged = trusted.iter().filter(|trial| trial.saturated.is_some()).count();
@@ -65,7 +67,7 @@ impl<'a> Tally<'a> {
     /// What the load counts as, where the highest load lies in `interval`, if anything is known of that: a load inside it
     /// is undecided whatever its own runs say, as is one outside whose own runs speak against the curve. `demanded` are
     /// the objectives.
-    pub(super) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
+    pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {
             Some((low, high)) => (amount <= low, amount >= high),
@@ -95,7 +97,7 @@ impl<'a> Tally<'a> {
 }
 
 /// The figure of `trials` together over the limit of `demand`.
-fn ratio(trials: &[&Trial], demand: &Demand, place: usize) -> Option<f64> {
+fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> {
     let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
     let figure = pooled(&readings?)?;
     Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
@@ -103,7 +105,7 @@ fn ratio(trials: &[&Trial], demand: &Demand, place: usize) -> Option<f64> {
 
 /// Which of the demands decides, by its place.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Tightest {
+pub(crate) enum Tightest {
     /// None: each is kept at every load.
     Open,
     /// One that is missed from the lowest load on, so that no load meets all of them; of several the one that is missed by
@@ -114,7 +116,7 @@ pub(super) enum Tightest {
 }
 
 impl Tightest {
-    pub(super) fn crossing(self) -> Option<Crossing> {
+    pub(crate) fn crossing(self) -> Option<Crossing> {
         match self {
             Self::Crosses(_, crossing) => Some(crossing),
             Self::Open | Self::Missed(_) => None,
@@ -124,13 +126,13 @@ impl Tightest {
 
 /// Where the figures of the demands cross their limits, the lowest first by its estimate. Of several the interval reaches
 /// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
-pub(super) fn tightest(trials: &[Trial], demands: &[Demand]) -> Tightest {
+pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());
     for (place, demand) in demands.iter().enumerate() {
         match course(demand, &readings(trials, demand, place)) {
-            Course::Kept => {}
-            Course::Missed(times) => missed.push((place, times)),
-            Course::Crosses(crossing) => crossings.push((place, crossing)),
+            LimitCrossing::Kept => {}
+            LimitCrossing::Missed(times) => missed.push((place, times)),
+            LimitCrossing::Crosses(crossing) => crossings.push((place, crossing)),
         }
     }
     if let Some((place, _)) =
@@ -145,6 +147,6 @@ pub(super) fn tightest(trials: &[Trial], demands: &[Demand]) -> Tightest {
     Tightest::Crosses(place, Crossing { interval, ..first })
 }
 
-fn readings(trials: &[Trial], demand: &Demand, place: usize) -> Vec<Reading> {
+fn readings(trials: &[Trial], demand: &SearchDemand, place: usize) -> Vec<DemandReading> {
     trials.iter().filter(|trial| trial.is_valid()).filter_map(|trial| demand.read(trial, place)).collect()
 }

@@ -1,10 +1,10 @@
-//! Flies a schedule against a simulated server, in virtual time.
+//! Runs a schedule against a simulated server, in virtual time.
 
 use std::time::Duration;
 
 use super::later_turns::LaterTurns;
 use super::leading::leading;
-use super::virtual_log::{Log, job};
+use super::log::{Log, job};
 use crate::clock::Timestamp;
 use crate::generator::{Blocks, Schedule};
 use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
@@ -17,7 +17,7 @@ use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 /// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
-    /// What is flown.
+    /// What is run.
     pub schedule: Schedule,
     /// Its facts.
     pub plan: PlanFacts,
@@ -27,7 +27,7 @@ pub struct VirtualRun {
 
 /// What a run in virtual time leaves behind.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Flown {
+pub struct SimulatedRun {
     /// One record a request, in the order in which they ended.
     pub records: Vec<RequestRecord>,
     /// How the run was left.
@@ -46,8 +46,8 @@ pub struct Flown {
 }
 
 impl VirtualRun {
-    /// Flies it against `server`, which must be fresh.
-    pub fn fly<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> Flown {
+    /// Runs it against `server`, which must be fresh.
+    pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
@@ -100,7 +100,7 @@ impl VirtualRun {
         records.extend(
             left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
         );
-        Flown {
+        SimulatedRun {
             records,
             footer: RunFooter {
                 released_until: self.plan.window_end,

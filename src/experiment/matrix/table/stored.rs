@@ -1,13 +1,8 @@
-//! Reads a table that was kept: what was asked, and what the logs of its runs do not tell.
+//! Reads the table of a stored experiment again.
 
-use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::cell::CellRuns;
-use super::decision::Stopped;
-use super::file::{Experiments, Slot};
-use super::result::Unstopped;
-use crate::experiment::driver::{FailedBy, Failure};
+use super::file::Experiments;
 use crate::workload::SpecError;
 use crate::workload::reading::parse_json;
 
@@ -37,43 +32,6 @@ impl Experiments {
 fn take_out(item: &mut Map<String, Value>, inside: &str) {
     if let Some(Value::Object(fields)) = item.remove(inside) {
         item.extend(fields);
-    }
-}
-
-/// How a table ended, as `matrix.json` tells.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Ended {
-    /// Version of the file's format.
-    pub schema: u32,
-    cells: Vec<EndedCell>,
-    /// Why no more was flown.
-    pub stopped: Stopped,
-    /// Servers that could not be ended after their rows.
-    #[serde(default)]
-    pub unstopped: Vec<Unstopped>,
-}
-
-/// What kept a row from being flown.
-#[derive(Clone, Debug, Deserialize)]
-struct EndedCell {
-    row: String,
-    variant: String,
-    failed: Option<String>,
-    #[serde(default)]
-    failed_by: Option<FailedBy>,
-}
-
-impl Ended {
-    /// Adds to `runs`, those of the row in `slot` that are there, why there are no more; `None` where it was not come to.
-    #[must_use]
-    pub fn completed(&self, experiments: &Experiments, slot: Slot, runs: CellRuns) -> Option<CellRuns> {
-        let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
-        let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
-        let failed = ended.and_then(|cell| {
-            let by = cell.failed_by.unwrap_or(FailedBy::Server);
-            Some(Failure { why: cell.failed.clone()?, by })
-        });
-        (failed.is_some() || !runs.runs.is_empty()).then_some(CellRuns { failed, ..runs })
     }
 }
 

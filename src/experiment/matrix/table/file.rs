@@ -1,4 +1,4 @@
-//! The file of a table of experiments: read whole, every mistake told at once.
+//! The file of a table of experiments: read whole, every mistake reported at once.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::accept::Accept;
 use super::axes::Axes;
 use super::claim::{Claim, Reference};
 use super::hypotheses::Expected;
-use super::row::Row;
+use super::row::MatrixRow;
 use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
 use crate::experiment::repeats::RepeatsExperiment;
@@ -17,7 +17,7 @@ use crate::workload::reading::{Fields, Given, Mistakes, SpecValue, nearest, pars
 
 /// The table that is embedded in the program, by its name.
 const EXAMPLE: (&str, &str) =
-    ("rows_a_to_f", include_str!("../../../workloads/experiments/rows_a_to_f.toml"));
+    ("rows_a_to_f", include_str!("../../../../workloads/experiments/rows_a_to_f.toml"));
 
 /// A table of experiments.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,18 +27,18 @@ pub struct Experiments {
     /// What it is for.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// The servers that it is flown against, in their order: at least one.
+    /// The servers that it runs against, in their order: at least one.
     pub variants: Vec<Variant>,
     /// The rows, in their order: at least one.
-    pub rows: Vec<Row>,
+    pub rows: Vec<MatrixRow>,
     /// What makes a variant good enough, and when to stop looking for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accept: Option<Accept>,
 }
 
-/// A row under a variant: what is flown, in one run or several.
+/// A row under a variant: one run or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Slot {
+pub struct MatrixSlot {
     /// Place of the row among the rows.
     pub row: usize,
     /// Place of the variant among the variants.
@@ -128,7 +128,7 @@ impl Experiments {
         for row in &self.rows {
             for variant in row.variants.iter().flatten() {
                 if let Err(unknown) = self.variant(variant) {
-                    complain("rows", format!("has row {}, to be flown under {unknown}", row.name));
+                    complain("rows", format!("has row {}, to run under {unknown}", row.name));
                 }
             }
             for claim in &row.expect {
@@ -158,7 +158,7 @@ impl Experiments {
                 complain(
                     "rows",
                     format!(
-                        "has row {}, which expects `{}` of a row that is not flown under that variant; look at the `variants` of \
+                        "has row {}, which expects `{}` of a row that does not run under that variant; look at the `variants` of \
                          both",
                         row.name, claim.text
                     ),
@@ -183,25 +183,25 @@ impl Experiments {
         sound.then_some(())
     }
 
-    /// Whether the row in `place` is flown beside the one that `claim` names under no variant.
+    /// Whether the row in `place` runs together with the one that `claim` names under no variant.
     fn is_in_vain(&self, place: usize, claim: &Claim) -> bool {
         let Some(named) = claim.other() else { return false };
-        let here = (0..self.variants.len()).map(|variant| Slot { row: place, variant });
-        let here = here.filter(|here| self.flies(*here));
+        let here = (0..self.variants.len()).map(|variant| MatrixSlot { row: place, variant });
+        let here = here.filter(|here| self.includes(*here));
         let mut others = here.filter_map(|here| self.meant(here, named).filter(|other| *other != here));
         let any = others.next();
-        any.is_some_and(|first| !self.flies(first) && !others.any(|other| self.flies(other)))
+        any.is_some_and(|first| !self.includes(first) && !others.any(|other| self.includes(other)))
     }
 
     /// What `other` means in a claim about `here`; `None` where there is no such row or variant.
-    pub(super) fn meant(&self, here: Slot, other: &Reference) -> Option<Slot> {
+    pub(crate) fn meant(&self, here: MatrixSlot, other: &Reference) -> Option<MatrixSlot> {
         let row = other.row.as_deref().map_or(Some(here.row), |name| self.row(name).ok())?;
         let variant = other.variant.as_deref().map_or(Some(here.variant), |name| self.variant(name).ok())?;
-        Some(Slot { row, variant })
+        Some(MatrixSlot { row, variant })
     }
 
-    /// Whether the row of `slot` is flown under its variant.
-    pub(super) fn flies(&self, slot: Slot) -> bool {
+    /// Whether the row of `slot` runs under its variant.
+    pub(crate) fn includes(&self, slot: MatrixSlot) -> bool {
         self.rows[slot.row].is_under(&self.variants[slot.variant].name)
     }
 
@@ -223,19 +223,19 @@ impl Experiments {
         named("variant", name, self.variants.iter().map(|variant| variant.name.as_str()))
     }
 
-    /// All that is flown, in order: variant by variant, so that each is started once, and its rows in the order of the
+    /// All that runs, in order: variant by variant, so that each is started once, and its rows in the order of the
     /// file.
     #[must_use]
-    pub fn order(&self) -> Vec<Slot> {
+    pub fn order(&self) -> Vec<MatrixSlot> {
         let under = |variant: usize| {
             let name = self.variants[variant].name.as_str();
             let rows = self.rows.iter().enumerate().filter(move |(_, row)| row.is_under(name));
-            rows.map(move |(row, _)| Slot { row, variant })
+            rows.map(move |(row, _)| MatrixSlot { row, variant })
         };
         (0..self.variants.len()).flat_map(under).collect()
     }
 
-    /// Whether only one variant is flown, so that rows need not say which.
+    /// Whether there is only one variant, so that rows need not say which.
     #[must_use]
     pub fn has_one_variant(&self) -> bool {
         self.variants.len() == 1
@@ -243,7 +243,7 @@ impl Experiments {
 
     /// Folder of run number `repeat` of the row in `slot`, inside that of the table.
     #[must_use]
-    pub fn run_folder(&self, slot: Slot, repeat: u64) -> String {
+    pub fn run_folder(&self, slot: MatrixSlot, repeat: u64) -> String {
         let (row, variant) = (&self.rows[slot.row].name, &self.variants[slot.variant].name);
         let run = RepeatsExperiment::folder(repeat);
         if self.has_one_variant() { format!("row-{row}/{run}") } else { format!("{variant}/row-{row}/{run}") }
@@ -294,22 +294,22 @@ fn read_rows(
     fields: &mut Fields<'_>,
     defaults: Option<&Settings>,
     variants: Option<&[Variant]>,
-) -> Option<Vec<Row>> {
+) -> Option<Vec<MatrixRow>> {
     let usual = Settings::default();
     let defaults = defaults.unwrap_or(&usual);
     let mut seen = Vec::new();
     let rows = fields.given("rows", |place| {
         place.list(|place| {
             place.own_name("row", &mut seen);
-            Row::read(place, defaults)
+            MatrixRow::read(place, defaults)
         })
     });
     let grid = fields.given("grid", |place| Axes::Grid.read(place, defaults));
     let one = fields.given("one_at_a_time", |place| Axes::OneAtATime.read(place, defaults));
-    let is_there = |given: &Given<Vec<Row>>| !matches!(given, Given::Absent);
+    let is_there = |given: &Given<Vec<MatrixRow>>| !matches!(given, Given::Absent);
     match [&rows, &grid, &one].into_iter().filter(|given| is_there(given)).count() {
         0 => {
-            fields.complain("has nothing to fly; give [[rows]], a [grid] or a table [one_at_a_time]");
+            fields.complain("has nothing to run; give [[rows]], a [grid] or a table [one_at_a_time]");
             return None;
         }
         1 => {}

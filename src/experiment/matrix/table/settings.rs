@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::variable::Variable;
+use super::variable::MatrixVariable;
 use crate::units::{count, three_digits};
 use crate::workload::TOKEN_LIMIT;
 use crate::workload::reading::{Allowed, Fields};
@@ -183,14 +183,14 @@ impl Settings {
     /// The variables of the experiment with their values here, as a person reads them; what is not said is not among
     /// them. The prefix is one variable, and so is the load.
     #[must_use]
-    pub fn variables(&self) -> Vec<(Variable, String)> {
+    pub fn variables(&self) -> Vec<(MatrixVariable, String)> {
         let tokens = |tokens: u32| count(u64::from(tokens));
         let prefix = self.prefix_reuse.map(|reuse| match (reuse, self.prefix_tokens) {
             (PrefixReuse::Cold, _) | (_, None) => "cold".to_owned(),
             (PrefixReuse::Shared, Some(of)) => format!("shared {}", tokens(of)),
             (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
         });
-        // In full where three digits are not the whole of it: two rates that differ are told apart.
+        // In full where three digits are not the whole of it: two rates that differ look different.
         let rate = self.rate_per_s.map(|rate| {
             let short = three_digits(rate);
             let shown = if short.parse() == Ok(rate) { short } else { rate.to_string() };
@@ -202,13 +202,13 @@ impl Settings {
             Spacing::Constant => "constant".to_owned(),
         });
         [
-            (Variable::Workload, self.workload.clone()),
-            (Variable::InputTokens, self.input_tokens.map(tokens)),
-            (Variable::OutputTokens, self.output_tokens.map(tokens)),
-            (Variable::Prefix, prefix),
-            (Variable::Load, load),
-            (Variable::Arrival, spacing),
-            (Variable::MaxConcurrency, self.max_concurrency.map(count)),
+            (MatrixVariable::Workload, self.workload.clone()),
+            (MatrixVariable::InputTokens, self.input_tokens.map(tokens)),
+            (MatrixVariable::OutputTokens, self.output_tokens.map(tokens)),
+            (MatrixVariable::Prefix, prefix),
+            (MatrixVariable::Load, load),
+            (MatrixVariable::Arrival, spacing),
+            (MatrixVariable::MaxConcurrency, self.max_concurrency.map(count)),
         ]
         .into_iter()
         .filter_map(|(variable, value)| Some((variable, value?)))
@@ -217,26 +217,26 @@ impl Settings {
 
     /// The value of one of them.
     #[must_use]
-    pub fn variable(&self, variable: Variable) -> Option<String> {
+    pub fn variable(&self, variable: MatrixVariable) -> Option<String> {
         self.variables().into_iter().find(|(of, _)| *of == variable).map(|(_, value)| value)
     }
 
     /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap, prompts
     /// that have nothing in common, arrivals at random. A load of users has no spacing of its own.
     #[must_use]
-    pub fn differences(&self, other: &Self) -> Vec<Variable> {
+    pub fn differences(&self, other: &Self) -> Vec<MatrixVariable> {
         let spacings = (self.spacing(), other.spacing());
-        let differs = |variable: &Variable| match variable {
-            Variable::Workload => self.workload != other.workload,
-            Variable::InputTokens => self.input_tokens != other.input_tokens,
-            Variable::OutputTokens => self.output_tokens != other.output_tokens,
-            Variable::Prefix => self.prefix() != other.prefix(),
-            Variable::Load => (self.users, self.rate_per_s) != (other.users, other.rate_per_s),
-            Variable::Arrival => matches!(spacings, (Some(one), Some(two)) if one != two),
-            Variable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
-            Variable::Variant => false,
+        let differs = |variable: &MatrixVariable| match variable {
+            MatrixVariable::Workload => self.workload != other.workload,
+            MatrixVariable::InputTokens => self.input_tokens != other.input_tokens,
+            MatrixVariable::OutputTokens => self.output_tokens != other.output_tokens,
+            MatrixVariable::Prefix => self.prefix() != other.prefix(),
+            MatrixVariable::Load => (self.users, self.rate_per_s) != (other.users, other.rate_per_s),
+            MatrixVariable::Arrival => matches!(spacings, (Some(one), Some(two)) if one != two),
+            MatrixVariable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
+            MatrixVariable::Variant => false,
         };
-        Variable::OF_ROWS.into_iter().filter(differs).collect()
+        MatrixVariable::OF_ROWS.into_iter().filter(differs).collect()
     }
 
     /// What prompts have in common; `None` where it is nothing.

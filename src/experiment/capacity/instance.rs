@@ -1,0 +1,70 @@
+//! What a sweep says of one instance: its highest rate, and what its requests are.
+
+use serde::Serialize;
+
+use crate::experiment::sweep::{Load, Sweep, SweepPoint};
+
+/// The highest rate of one instance, requests per second, by the figure that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Basis {
+    /// The lower end of the 95 % interval of the highest rate.
+    IntervalLow {
+        /// It.
+        rate_per_s: f64,
+    },
+    /// The largest rate that passed: runs were too few for an interval.
+    Passed {
+        /// It.
+        rate_per_s: f64,
+    },
+}
+
+impl Basis {
+    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those of
+    /// arrivals, of which a conversation has a request each turn.
+    pub(super) fn of(sweep: &Sweep) -> Option<Self> {
+        let answer = sweep.answer.as_ref()?;
+        let Some(Load::Rate(passed)) = answer.passed else { return None };
+        let turns = sweep.workload.mean_turns();
+        Some(match answer.interval_low {
+            Some(low) => Self::IntervalLow { rate_per_s: low * turns },
+            None => Self::Passed { rate_per_s: passed * turns },
+        })
+    }
+
+    /// Requests per second.
+    #[must_use]
+    pub const fn per_s(self) -> f64 {
+        match self {
+            Self::IntervalLow { rate_per_s } | Self::Passed { rate_per_s } => rate_per_s,
+        }
+    }
+
+    /// What it is, as a person says it.
+    #[must_use]
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::IntervalLow { .. } => "the lower end of its 95 % interval",
+            Self::Passed { .. } => "the largest rate that passed",
+        }
+    }
+}
+
+/// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
+pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
+    let ratio = |point: &SweepPoint| {
+        let tokens = point.figures.output_tokens_per_s.as_ref()?.mean?;
+        let requests = point.figures.completed_requests_per_s.as_ref()?.mean?;
+        (requests > 0.0).then(|| tokens / requests)
+    };
+    let settled = sweep.points.iter().filter(|point| !point.class.fails());
+    settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
+}
+
+/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the sweep.
+pub(super) fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
+    let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
+    at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)
+}

@@ -1,0 +1,101 @@
+//! A side of a comparison across tools: a run of Skyline's, or one of another tool.
+
+use serde::Serialize;
+
+use super::row::{ComparedFigure, Sampled};
+use super::side::ComparedSide;
+use crate::analysis::wording::percent;
+use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey};
+use crate::foreign::ForeignRun;
+
+/// A side of such a comparison.
+#[derive(Clone, Debug)]
+pub enum AnySide {
+    /// A run of Skyline.
+    Ours(Box<ComparedSide>),
+    /// A run of another tool, under the name of its file.
+    Foreign(String, Box<ForeignRun>),
+}
+
+/// What a report tells of a side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AnySideDescription {
+    /// The file or folder, as it was named.
+    pub name: String,
+    /// The tool: `skyline` or another, with its version where known.
+    pub tool: String,
+    /// Requests that completed, of which the latencies are; of Skyline's run those of its window.
+    pub completed: u64,
+    /// Whether the figures can be trusted; absent where nothing proves it.
+    pub valid: Option<bool>,
+    /// What a reader must know of its figures.
+    pub reservations: Vec<String>,
+}
+
+impl AnySide {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Ours(side) => &side.name,
+            Self::Foreign(name, _) => name,
+        }
+    }
+
+    /// Why its figures do not deserve belief; empty if nothing speaks against them. Latencies of completed requests look
+    /// the better, the more of the slow ones fail.
+    #[must_use]
+    pub fn reasons(&self) -> Vec<String> {
+        let run = match self {
+            Self::Ours(side) => return side.reasons.clone(),
+            Self::Foreign(_, run) => run,
+        };
+        let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
+        let sentence = |rate| {
+            let (share, bar) = (percent(rate), percent(ERROR_RATE_BAR));
+            format!("{share} of its requests failed (bar {bar}), and its latencies are of the others only")
+        };
+        rate.map(sentence).into_iter().collect()
+    }
+
+    pub(super) fn figure(&self, subject: FigureKey) -> Option<Figure> {
+        match self {
+            Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
+            Self::Foreign(_, run) => run.figure(subject),
+        }
+    }
+
+    pub(super) fn sampled(&self, subject: FigureKey) -> Sampled {
+        let figures = vec![self.figure(subject)];
+        let level = match self {
+            Self::Ours(side) => ComparedFigure::of(subject, side),
+            Self::Foreign(_, run) => {
+                let (low, high) = run.interval(subject);
+                let value = run.figure(subject).and_then(Figure::exact);
+                ComparedFigure { value, at_least: None, low, high, mark: run.mark(subject) }
+            }
+        };
+        Sampled { level, figures }
+    }
+
+    pub(super) fn describe(&self) -> AnySideDescription {
+        let (tool, completed, valid, reservations) = match self {
+            Self::Ours(side) => {
+                let completed = side.runs.iter().map(|run| run.requests.completed).sum();
+                (
+                    format!("skyline {}", side.header.skyline_version),
+                    completed,
+                    Some(side.reasons.is_empty()),
+                    Vec::new(),
+                )
+            }
+            Self::Foreign(_, run) => {
+                let version =
+                    run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+                let reservations = [run.reservations.clone(), self.reasons()].concat();
+                (format!("{}{version}", run.tool), run.requests.completed, None, reservations)
+            }
+        };
+        AnySideDescription { name: self.name().to_owned(), tool, completed, valid, reservations }
+    }
+}

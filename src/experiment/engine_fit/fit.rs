@@ -1,0 +1,225 @@
+//! Fits an engine to runs, and says how sure each cost is.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::check::{Grade, MeasuredRun, RunCheck, worst};
+use super::family::{CostKind, CostModel, StepCosts};
+use super::rows::{Stretch, rows};
+use crate::analysis::Quantile;
+use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
+use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
+
+/// Sections of the equations, each of which is left out once to say how sure a cost is.
+const SECTIONS: usize = 10;
+/// Fewer equations say nothing of a step.
+const LEAST: usize = 40;
+
+/// An engine fitted to runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct EngineFit {
+    /// Version of this format: [`EngineFit::SCHEMA`].
+    pub schema: u32,
+    /// What the step times are taken for.
+    pub form: String,
+    /// Stretches of time that were explained.
+    pub equations: u64,
+    /// The costs.
+    pub costs: Vec<FittedCost>,
+    /// Median of the relative errors of the times of answers, from first token to last, between 0 and 1.
+    pub answer_error: Option<f64>,
+    /// The same of times to first token of requests that met nobody waiting; a step that is under way makes half of one
+    /// uncertain.
+    pub first_token_error: Option<f64>,
+    /// Every run, sent again at the same moments to the engine that was fitted to all of them.
+    pub runs: Vec<RunCheck>,
+    /// Every run, sent again to the engine that was fitted to the others; empty for one run.
+    pub held_out: Vec<RunCheck>,
+    /// How well it reproduces what was measured: held-out runs where there are any.
+    pub grade: Grade,
+    /// The engine.
+    #[serde(skip)]
+    engine: FittedEngine,
+}
+
+/// A cost and how sure it is.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FittedCost {
+    /// Of what.
+    pub kind: CostKind,
+    /// A share between 0 and 1, or seconds; absent where the runs do not tell.
+    pub value: Option<f64>,
+    /// Lower end of its 95 % interval: ten sections of the equations, each left out once (the jackknife).
+    pub low: Option<f64>,
+    /// Upper end of it.
+    pub high: Option<f64>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct FittedEngine {
+    config: BatchingConfig,
+    front_end: Duration,
+}
+
+/// Runs that no engine can be fitted to.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum CannotFit {
+    /// Nothing tells what a step costs.
+    #[error(
+        "the runs have {0} stretches of answers and first tokens to fit step times to, and {LEAST} are needed\nhint: give \
+         runs of streamed answers of eight tokens or more, or longer ones"
+    )]
+    TooLittle(usize),
+    /// The engine cannot be simulated.
+    #[error(transparent)]
+    Fleet(#[from] BadFleet),
+}
+
+impl EngineFit {
+    /// The format that this program writes.
+    pub const SCHEMA: u32 = 1;
+
+    /// Fits step times of `family` to `runs`, all else being as `base` says: limits, KV cache.
+    ///
+    /// # Errors
+    ///
+    /// When the runs tell too little.
+    pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
+        let rows: Vec<Vec<Stretch>> =
+            runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
+        let all: Vec<Stretch> = rows.iter().flatten().cloned().collect();
+        if all.len() < LEAST {
+            return Err(CannotFit::TooLittle(all.len()));
+        }
+        let costs = family.fit(&all);
+        let engine = FittedEngine::new(base, family, &costs);
+        let mut held_out = Vec::new();
+        for (place, run) in runs.iter().enumerate().filter(|_| runs.len() > 1) {
+            let others: Vec<Stretch> = rows
+                .iter()
+                .enumerate()
+                .filter(|(other, _)| *other != place)
+                .flat_map(|(_, r)| r)
+                .cloned()
+                .collect();
+            if others.len() >= LEAST {
+                let engine = FittedEngine::new(base, family, &family.fit(&others));
+                held_out.push(RunCheck::of(run, &engine.fleet())?);
+            }
+        }
+        let checked: Vec<RunCheck> =
+            runs.iter().map(|run| RunCheck::of(run, &engine.fleet())).collect::<Result<_, _>>()?;
+        let error = |first: bool| {
+            let mut errors: Vec<f64> = all
+                .iter()
+                .filter(|row| row.is_first == first)
+                .map(|row| engine.seconds(row) / row.seconds - 1.0)
+                .map(f64::abs)
+                .collect();
+            errors.sort_unstable_by(f64::total_cmp);
+            errors.get(errors.len() / 2).copied()
+        };
+        Ok(Self {
+            schema: Self::SCHEMA,
+            form: match family {
+                CostModel::Roofline(deployment) => format!(
+                    "roofline of {} in {} on {} × {}",
+                    deployment.model.name,
+                    deployment.weights,
+                    deployment.tensor_parallel,
+                    deployment.hardware.name
+                ),
+                CostModel::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
+            },
+            equations: all.len() as u64,
+            costs: with_intervals(family, &all, &costs),
+            answer_error: error(false),
+            first_token_error: error(true),
+            grade: Grade::of(if held_out.is_empty() { &checked } else { &held_out }),
+            runs: checked,
+            held_out,
+            engine,
+        })
+    }
+
+    /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one could
+    /// be measured and not be reproduced. `None` where none could be measured.
+    #[must_use]
+    pub fn worst(&self, quantile: Quantile) -> Option<f64> {
+        worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
+    }
+
+    /// A share of what the datasheet says that lies surely above all of it: the hardware or the model is another, or their
+    /// physics is not what takes the time.
+    #[must_use]
+    pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
+        self.costs
+            .iter()
+            .find(|cost| cost.kind.is_share() && cost.low.or(cost.value).is_some_and(|low| low > 1.0))
+    }
+
+    /// `fleet` with this engine in place of its own.
+    #[must_use]
+    pub fn applied_to(&self, fleet: &Fleet) -> Fleet {
+        let FittedEngine { config, front_end } = &self.engine;
+        let engine = EngineModel::Batching(Box::new(config.clone()));
+        Fleet { engine, front_end: *front_end, ..fleet.clone() }
+    }
+}
+
+impl FittedEngine {
+    fn new(base: &BatchingConfig, family: &CostModel, costs: &StepCosts) -> Self {
+        let config = BatchingConfig { step_time: family.step_time(costs), ..base.clone() };
+        let front_end = Duration::try_from_secs_f64(costs.front_end()).unwrap_or(Duration::ZERO);
+        Self { config, front_end }
+    }
+
+    fn fleet(&self) -> Fleet {
+        let fleet = Fleet::of_one(EngineModel::Batching(Box::new(self.config.clone())), self.config.seed);
+        Fleet { front_end: self.front_end, ..fleet }
+    }
+
+    /// What it says of the time of a row.
+    fn seconds(&self, row: &Stretch) -> f64 {
+        let steps =
+            row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work).as_secs_f64());
+        let way = if row.is_first { self.front_end.as_secs_f64() } else { 0.0 };
+        steps.sum::<f64>() + way
+    }
+}
+
+/// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²), t
+/// that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections are
+/// stretches of time, for neighbours depend on one another.
+fn with_intervals(family: &CostModel, rows: &[Stretch], costs: &StepCosts) -> Vec<FittedCost> {
+    let size = rows.len().div_ceil(SECTIONS);
+    let mut in_order = rows.to_vec();
+    in_order.sort_by(|one, other| one.at.total_cmp(&other.at));
+    let without: Vec<StepCosts> = (0..SECTIONS)
+        .map(|section| {
+            let rest: Vec<Stretch> = in_order
+                .iter()
+                .enumerate()
+                .filter(|(place, _)| place / size != section)
+                .map(|(_, row)| row.clone())
+                .collect();
+            family.fit(&rest)
+        })
+        .collect();
+    let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), SECTIONS as f64 - 1.0);
+    let cost = |(place, &kind): (usize, &CostKind)| {
+        let value = family.reported(costs, place);
+        let values: Vec<f64> = without.iter().filter_map(|costs| family.reported(costs, place)).collect();
+        let middle = mean(&values).filter(|_| values.len() == SECTIONS);
+        let half = middle.map(|middle| {
+            let squares: f64 = values.iter().map(|value| (value - middle).powi(2)).sum();
+            t * libm::sqrt(squares * (SECTIONS as f64 - 1.0) / SECTIONS as f64)
+        });
+        let end = |sign: f64| Some((value? + sign * half?).max(0.0));
+        FittedCost { kind, value, low: end(-1.0), high: end(1.0) }
+    };
+    family.kinds().iter().enumerate().map(cost).collect()
+}

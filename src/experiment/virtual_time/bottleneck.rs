@@ -1,0 +1,274 @@
+//! Says what holds a simulated deployment back, with the evidence.
+
+use serde::Serialize;
+
+use super::run::SimulatedRun;
+use crate::record::{Outcome, PlanFacts};
+use crate::simulator::WorkTotals;
+use crate::units::{count, three_digits};
+
+/// What holds a deployment back.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Bottleneck {
+    /// What there is too little of.
+    pub limit: Limit,
+    /// The same for a person, with its figures.
+    pub sentence: String,
+    /// What would help.
+    pub cure: String,
+    /// What it is concluded from.
+    pub evidence: EngineEvidence,
+}
+
+/// What there is too little of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// KV cache: requests wait, or lose their place, for want of blocks.
+    KvCache,
+    /// Seats in the batch (`max_num_seqs`).
+    Seats,
+    /// Tokens in a step (`max_num_batched_tokens`): prompts come faster than they are computed.
+    Prefill,
+    /// Room in the decode pool: answers that have begun wait there to go on.
+    DecodePool,
+    /// The steps rather than the queue. Computing takes the largest part of the steps.
+    Compute,
+    /// The steps rather than the queue. Reading memory takes the largest part of the steps.
+    Memory,
+    /// The steps rather than the queue. All-reduces between accelerators take the largest part of them.
+    Communication,
+    /// The steps rather than the queue. What every step costs besides takes the largest part of them.
+    Overhead,
+    /// Places of a plain server.
+    Places,
+    /// Nothing that is known: a server of given delays or step times where queueing is the lesser part.
+    Nothing,
+    /// No request could be served at all: each was refused.
+    Refused,
+}
+
+/// From this share of TTFT on, queueing is what a request waits for.
+const QUEUEING: f64 = 0.5;
+/// What helps who is short of KV blocks with steps that are bound by compute.
+const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and not \
+                                 the rate: add replicas, or take an accelerator with more FLOP/s";
+
+impl Bottleneck {
+    /// What held the run's server back during the window.
+    pub(super) fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let evidence = EngineEvidence::of(executed, plan);
+        // When nobody got a token, all who came are still waiting.
+        let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
+        let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
+        let steps = || if answers_wait { Limit::DecodePool } else { evidence.largest_part() };
+        let limit = match (queueing, executed.effort.engines) {
+            _ if executed.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
+                Limit::Refused
+            }
+            (true, 0) => Limit::Places,
+            (true, _) => evidence.shortage().unwrap_or_else(steps),
+            (false, 0) => Limit::Nothing,
+            (false, _) => steps(),
+        };
+        let (what, cure) = limit.words();
+        // More memory would let more sequences in, and each step would take as much longer.
+        let computing = evidence.compute_share.is_some_and(|share| share >= MOSTLY);
+        let cure = if limit == Limit::KvCache && computing { COMPUTING_ALREADY } else { cure };
+        let sentence = format!("{what}: {}", evidence.sentence(limit));
+        Self { limit, sentence, cure: cure.to_owned(), evidence }
+    }
+}
+
+impl Limit {
+    /// What it is, and what helps.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::KvCache => (
+                "the KV cache",
+                "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer \
+                 seats (--max-num-seqs) so that nobody is preempted",
+            ),
+            Self::Seats => (
+                "seats in the batch (max_num_seqs)",
+                "raise --max-num-seqs for as long as the KV cache holds the sequences, or add replicas",
+            ),
+            Self::Prefill => (
+                "prefill: prompts come faster than they are computed",
+                "add replicas or a prefill pool, take an accelerator with more FLOP/s, or share prefixes; a larger \
+                 --max-num-batched-tokens helps TTFT a little and costs TPOT",
+            ),
+            Self::DecodePool => (
+                "the decode pool: answers that have begun wait for room there, which shows in TPOT",
+                "give it more of the servers (--pools), or fewer bits to the KV cache or the weights",
+            ),
+            Self::Compute => (
+                "the steps rather than the queue; computing takes the largest part of them",
+                "TTFT falls with more FLOP/s: tensor parallelism, fp8, a larger accelerator",
+            ),
+            Self::Memory => (
+                "the steps rather than the queue; reading memory takes the largest part of them",
+                "TPOT falls with fewer bytes or more bandwidth: fewer bits for the weights, tensor parallelism, \
+                 speculation; a larger batch costs little",
+            ),
+            Self::Communication => (
+                "the steps rather than the queue; all-reduces take the largest part of them",
+                "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
+            ),
+            Self::Overhead => (
+                "the steps rather than the queue; what every step costs besides takes the largest part of them",
+                "the model is small for this hardware: serve more requests on less of it",
+            ),
+            Self::Places => ("places of the plain server", "give it more places or replicas"),
+            Self::Nothing => (
+                "not the queue; delays and step times are those that were given",
+                "only faster servers would do better at this rate",
+            ),
+            Self::Refused => (
+                "every request was refused",
+                "see the failures above; most often prompts and answers are longer than --max-model-len, or than what \
+                 the KV cache holds",
+            ),
+        }
+    }
+}
+
+/// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
+/// between 0 and 1; what a server without steps cannot tell is absent.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct EngineEvidence {
+    /// Forward passes.
+    pub steps: u64,
+    /// Sequences in a pass, on average.
+    pub mean_batch: Option<f64>,
+    /// Share of the window in which an engine was in a pass, averaged over the engines.
+    pub busy_share: Option<f64>,
+    /// Share of the passes that took longer to compute than to read from memory.
+    pub compute_bound_steps_share: Option<f64>,
+    /// Share of the passes' time that computing decided; absent for measured step times, like the next three.
+    pub compute_share: Option<f64>,
+    /// Share of it that reading memory decided.
+    pub memory_share: Option<f64>,
+    /// Share of it spent in all-reduces.
+    pub communication_share: Option<f64>,
+    /// Share of it spent on scheduling, launching, sampling and drafting.
+    pub overhead_share: Option<f64>,
+    /// Share of the KV blocks held, averaged over the passes' time.
+    pub kv_usage: Option<f64>,
+    /// Share of the passes' time in which somebody waited for KV blocks.
+    pub short_of_blocks_share: Option<f64>,
+    /// For a seat in the batch.
+    pub short_of_seats_share: Option<f64>,
+    /// For room in the step.
+    pub short_of_tokens_share: Option<f64>,
+    /// Share of the decode pool's passes' time in which somebody waited there; absent without pools.
+    pub decode_waiting_share: Option<f64>,
+    /// Share of the time to first token that was spent in the server's queue, summed over the window's requests that
+    /// got one.
+    pub queue_share_of_ttft: Option<f64>,
+    /// Sequences that lost their blocks to others and were computed again, over the whole run.
+    pub preemptions: u64,
+    /// Share of the prompt tokens that the prefix cache held, over the whole run; absent where nobody looked.
+    pub prefix_hit_rate: Option<f64>,
+}
+
+/// From this share of a step's time on, something decides it.
+const MOSTLY: f64 = 0.5;
+
+impl EngineEvidence {
+    fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
+        let effort = &executed.effort;
+        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        let of_busy = |part: f64| ratio(part, effort.busy_s);
+        let known = effort.compute_s + effort.memory_s > 0.0;
+        let of_parts = |part: f64| of_busy(part).filter(|_| known);
+        let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
+        let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
+        let WorkTotals { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } =
+            executed.decode_effort;
+        let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
+        let gauges = &executed.gauges;
+        Self {
+            steps: effort.steps,
+            mean_batch: ratio(effort.sequences as f64, effort.steps as f64),
+            busy_share: ratio(effort.busy_s, window).map(|share| share.min(1.0)),
+            compute_bound_steps_share: ratio(effort.compute_bound_steps as f64, effort.steps as f64)
+                .filter(|_| known),
+            compute_share: of_parts(effort.compute_s),
+            memory_share: of_parts(effort.memory_s),
+            communication_share: of_parts(effort.communication_s),
+            overhead_share: of_parts(overhead.max(0.0)),
+            kv_usage: of_busy(effort.kv_held_s),
+            short_of_blocks_share: of_busy(effort.short_of_blocks_s),
+            short_of_seats_share: of_busy(effort.short_of_seats_s),
+            short_of_tokens_share: of_busy(effort.short_of_tokens_s),
+            decode_waiting_share: ratio(waiting, executed.decode_effort.busy_s),
+            queue_share_of_ttft: ratio(executed.queued_s, executed.to_first_token_s),
+            preemptions: gauges.num_preemptions,
+            prefix_hit_rate: ratio(gauges.prefix_cache_hits as f64, gauges.prefix_cache_queries as f64),
+        }
+    }
+
+    /// The largest of what somebody waited for; none when all that they waited for was the end of a step.
+    fn shortage(&self) -> Option<Limit> {
+        let shares = [
+            (self.short_of_blocks_share, Limit::KvCache),
+            (self.short_of_seats_share, Limit::Seats),
+            (self.short_of_tokens_share, Limit::Prefill),
+        ];
+        let felt = shares.into_iter().filter_map(|(share, limit)| Some((share.filter(|&s| s > 0.0)?, limit)));
+        felt.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, limit)| limit)
+    }
+
+    /// What the largest part of a step's time goes into.
+    fn largest_part(&self) -> Limit {
+        let parts = [
+            (self.compute_share, Limit::Compute),
+            (self.memory_share, Limit::Memory),
+            (self.communication_share, Limit::Communication),
+            (self.overhead_share, Limit::Overhead),
+        ];
+        let known = parts.into_iter().filter_map(|(share, limit)| Some((share?, limit)));
+        known.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Limit::Nothing, |(_, limit)| limit)
+    }
+
+    /// The figures behind a limit, those that speak for it first.
+    fn sentence(&self, limit: Limit) -> String {
+        let mut parts = Vec::new();
+        let mut say = |share: Option<f64>, what: &str| {
+            if let Some(share) = share {
+                parts.push(format!("{} % {what}", three_digits(share * 100.0)));
+            }
+        };
+        match limit {
+            Limit::KvCache => say(self.short_of_blocks_share, "of the time somebody waits for KV blocks"),
+            Limit::Seats => say(self.short_of_seats_share, "of the time somebody waits for a seat"),
+            Limit::Prefill => {
+                say(self.short_of_tokens_share, "of the time somebody waits for room in a step");
+            }
+            Limit::DecodePool => {
+                say(self.decode_waiting_share, "of the decode pool's time somebody waits to go on there");
+            }
+            _ => {}
+        }
+        say(self.queue_share_of_ttft, "of the time to first token is queueing");
+        say(self.busy_share, "of the window the engines are busy");
+        say(self.memory_share, "of that reading memory");
+        say(self.compute_share, "computing");
+        if self.communication_share.is_some_and(|share| share > 0.0) {
+            say(self.communication_share, "in all-reduces");
+        }
+        say(self.overhead_share, "overhead");
+        say(self.kv_usage, "of the KV cache held on average");
+        if self.prefix_hit_rate.is_some_and(|rate| rate > 0.0) {
+            say(self.prefix_hit_rate, "of the prompt tokens found in the prefix cache");
+        }
+        if let Some(batch) = self.mean_batch {
+            parts.push(format!("{} sequences in a step", three_digits(batch)));
+        }
+        if self.steps > 0 {
+            parts.push(format!("{} preemptions", count(self.preemptions)));
+        }
+        parts.join(", ")
+    }
+}

@@ -1,0 +1,14 @@
+//! Runs in virtual time: a plan against a simulated server, with a clock that costs nothing.
+
+mod bottleneck;
+mod comparison;
+mod later_turns;
+mod leading;
+mod log;
+mod prediction;
+mod run;
+
+pub use bottleneck::{Bottleneck, EngineEvidence, Limit};
+pub use comparison::{Latency, LayoutComparison, LayoutFigures, LayoutRow};
+pub use prediction::{Prediction, predict, run_virtually};
+pub use run::{SimulatedRun, VirtualRun};
