@@ -64,14 +64,14 @@ pub(crate) fn document(repeats: &Repeats) -> Document {
 
 fn about(repeats: &Repeats) -> String {
     let engine = &repeats.engine;
-    format!("{} on {} · {} · {}", repeats.workload, engine.model, engine.engine, window(repeats))
+    format!("{} · window {}", engine.engine, window(repeats))
 }
 
 fn window(repeats: &Repeats) -> String {
     let warm_up = repeats.load_s - repeats.window_s;
     let warm_up =
         if warm_up > 0.0 { format!("{} of warm-up", seconds(warm_up)) } else { "no warm-up".to_owned() };
-    format!("window {} in each run, after {warm_up}", seconds(repeats.window_s))
+    format!("{} in each run, after {warm_up}", seconds(repeats.window_s))
 }
 
 fn what_was_run(repeats: &Repeats) -> Section {

@@ -9,21 +9,25 @@ use crate::units::{count, three_digits};
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let counts = &summary.requests;
     let form = load_form::in_words(summary.run.load).map(|form| format!("{form}, ")).unwrap_or_default();
-    let sentence =
-        format!("{form}{} of {} completed", count(counts.completed), counted(counts.planned, "request"));
+    let of = counted(counts.planned, "request");
+    let mut sentence = format!("{form}{} of {of} completed", count(counts.completed));
+    let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
+    if all > 0 {
+        sentence += &format!("; {met} of {} met", counted(all as u64, "objective"));
+    }
     match summary.verdict.valid {
-        true => VerdictLine::new(Tone::Good, "VALID", sentence),
+        true if met == all => VerdictLine::new(Tone::Good, "VALID", sentence),
+        true => VerdictLine::new(Tone::Neutral, "VALID", sentence),
         false => VerdictLine::new(Tone::Bad, "INVALID", sentence),
     }
 }
 
-/// `short_chat on llama, vllm 0.11.0, streamed · poisson, 5 requests/s · window 60 s · 2026-11-21 20:00:00 UTC`.
+/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s · 2026-11-21 20:00:00 UTC`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
     let version = run.engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let form = load_form::in_words(run.load).map(|form| format!(", {form}")).unwrap_or_default();
     [
-        format!("{} on {}", run.workload, run.model_names()),
         format!("{}{version}", run.engine.engine),
         format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
         format!("window {}", seconds(summary.window.length_s())),

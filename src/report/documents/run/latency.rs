@@ -21,6 +21,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);
+    floors(&mut remarks, summary, &rows);
     stalls(&mut remarks, summary);
     vec![latencies, remarks]
 }
@@ -115,7 +116,8 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
     let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
     let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
     if marked(Mark::TooFewSamples) {
-        table.explain("*", floors(summary));
+        let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+        table.explain("*", format!("too few samples to rely on{}", longer.unwrap_or_default()));
     }
     if marked(Mark::Indicative) {
         table.explain("~", "indicative: fewer than ten samples lie above it");
@@ -139,19 +141,24 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
 }
 
 /// How many samples each percentile needs, and how long this run must last for the next.
-fn floors(summary: &Summary) -> String {
+fn floors(section: &mut Section, summary: &Summary, rows: &[(&'static str, &LatencyRow)]) {
+    let mut percentiles = rows.iter().flat_map(|(_, row)| &row.percentiles);
+    if percentiles.all(|percentile| percentile.mark != Some(Mark::TooFewSamples)) {
+        return;
+    }
     let floors: Vec<_> =
         Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.floor()))).collect();
-    let requests = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
-    let next = requests.and_then(|row| Quantile::ALL.into_iter().find(|next| next.floor() > row.n));
-    let longer = match (next, summary.rates.requests_per_s()) {
-        (Some(next), Some(rate)) => {
-            let length = seconds((next.floor() as f64 / rate).ceil());
-            format!("; {next} of requests needs a window of about {length} at this rate")
-        }
-        _ => String::new(),
-    };
-    format!("too few samples to rely on; at least needed: {}{longer}", floors.join(", "))
+    let longer = longer(summary)
+        .map(|(next, length)| format!("; {next} of requests needs a window of about {length} at this rate"));
+    section.fact("samples needed", format!("{}{}", floors.join(", "), longer.unwrap_or_default()));
+}
+
+/// The next percentile that the requests are too few for, and the window that it needs at this rate.
+fn longer(summary: &Summary) -> Option<(Quantile, String)> {
+    let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
+    let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
+    let rate = summary.rates.requests_per_s()?;
+    Some((next, seconds((next.floor() as f64 / rate).ceil())))
 }
 
 fn stalls(section: &mut Section, summary: &Summary) {

@@ -36,8 +36,10 @@ pub(crate) fn text(document: &Document, style: Style, extent: Extent) -> String 
         }
         None => lines.wrapped(Weight::Strong, "", &document.title),
     }
-    if let Some(about) = &document.about {
-        lines.wrapped(Weight::Normal, "  ", about);
+    let title = document.verdict.as_ref().map(|_| document.title.as_str());
+    let about: Vec<_> = title.into_iter().chain(document.about.as_deref()).collect();
+    if !about.is_empty() {
+        lines.wrapped(Weight::Normal, "  ", &about.join(" · "));
     }
     for section in document.sections.iter().filter(|section| section.level <= extent.level()) {
         draw(&mut lines, section, extent);

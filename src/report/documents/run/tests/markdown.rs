@@ -22,7 +22,9 @@ fn foreign_text_stays_text() {
     let page = format!("{before}{}", after.split_once("\n````\n").unwrap().1);
     assert!(page.lines().all(|line| !line.starts_with("# EOF")), "{page}");
     let outside: String = page.lines().filter(|line| !line.contains('`')).collect();
-    assert!(!outside.replace("<br>", "").replace("<!-- -->", "").contains('<'), "{page}");
+    let own = ["<br>", "<!-- -->", "<details>", "</details>", "<summary>", "</summary>"];
+    let foreign = own.iter().fold(outside, |text, tag| text.replace(tag, ""));
+    assert!(!foreign.contains('<'), "{page}");
     assert!(!page.contains(['\u{1b}', '\u{202e}', '\0']), "{page}");
     // Each row of a table has as many bars as its head.
     let mut bars = None;

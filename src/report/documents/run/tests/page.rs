@@ -50,7 +50,7 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     let (contents, below) = page.split_once("</nav>").unwrap();
     assert!(contents.contains("href=\"#s1\">Objectives</a>"), "{contents}");
     let places: Vec<usize> = [
-        "✓ VALID",
+        ">VALID</span>: ",
         "TTFT p50",
         "✗ </span>missed: error_rate",
         "Latencies, ms",
