@@ -9,11 +9,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 # The product first and alone: built together with the examples it would have the features that only tests ask for.
-cargo build --release --locked
-cp target/release/skyline "${TMPDIR:-/tmp}/skyline-measured"
+cargo build --profile dist --locked
+cp target/dist/skyline "${TMPDIR:-/tmp}/skyline-measured"
 skyline=${TMPDIR:-/tmp}/skyline-measured
-cargo build --release --locked --examples
-cargo bench --locked --no-run
+cargo build --profile dist --locked --examples
+cargo bench --profile dist --locked --no-run
 
 echo "$("$skyline" --version), $(rustc --version), $(date -u +%F), $(uname -sr), $(nproc) CPUs:" \
     "$(sed -n 's/^model name\s*: //p;T;q' /proc/cpuinfo)"
@@ -22,12 +22,12 @@ python3 benches/peers/compare.py --skyline "$skyline" ${1:+--peer "$1"} ${2:+--t
 echo && echo "## Limits" && echo
 python3 benches/peers/limits.py --skyline "$skyline"
 echo && echo "## Truth" && echo
-target/release/examples/truth "$skyline"
+target/dist/examples/truth "$skyline"
 for bench in stamps pacing; do
     echo && echo "## ${bench^}" && echo
-    cargo bench --locked --bench "$bench"
+    cargo bench --profile dist --locked --bench "$bench"
 done
 echo && echo "## Rooms" && echo
 for bench in stream generator analysis loopback simulate; do
-    cargo bench --locked --bench "$bench" -- --noplot
+    cargo bench --profile dist --locked --bench "$bench" -- --noplot
 done

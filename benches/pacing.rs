@@ -14,7 +14,7 @@ use bytes::Bytes;
 use skyline::clock::RunClock;
 use skyline::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 use skyline::generator::{PromptBuilder, RequestSpec, Schedule};
-use skyline::runner::{Feed, Interrupt, Landed, Progress, Run, RunOptions};
+use skyline::runner::{FinishedRequest, Interrupt, Progress, RequestFeed, Run, RunOptions};
 use skyline::workload::{Overrides, WorkloadSpec};
 use tokio::sync::watch;
 
@@ -50,7 +50,7 @@ impl Answer for Ended {
             whole_answer: None,
             finish_reason: None,
             usage: None,
-            kept: None,
+            captured: None,
         }))
     }
 }
@@ -67,7 +67,7 @@ fn main() {
     let plan = schedule.facts();
     let engine = Arc::new(AtOnce);
     let prompts = Arc::new(PromptBuilder::with_word_list(&spec.classes, 1));
-    let feed = Feed::start(Arc::clone(&engine), schedule.generate_stream(prompts));
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule.generate_stream(prompts));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (_wish, interrupt) = watch::channel(Interrupt::None);
     let mut lag = Distribution::default();
@@ -81,7 +81,8 @@ fn main() {
             interrupt,
             samples: None,
         };
-        run.fly(feed, |Landed { record, .. }| lag.add(record.dispatched.since(record.scheduled))).await
+        run.execute(feed, |FinishedRequest { record, .. }| lag.add(record.dispatched.since(record.scheduled)))
+            .await
     });
     println!("schedule lag at {RATE_PER_S} requests/s, Poisson, {SECONDS} s, µs\n");
     println!("{}", Distribution::HEAD);

@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use skyline::clock::{RunClock, Timestamp};
 use skyline::record::{Phase, PlanFacts};
-use skyline::runner::{Feed, Interrupt, Landed, Progress, Run, RunOptions};
+use skyline::runner::{FinishedRequest, Interrupt, Progress, RequestFeed, Run, RunOptions};
 use tokio::sync::watch;
 
 use bare::Load;
@@ -89,7 +89,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             window_end: at(STREAMS),
         };
         let (_wish, interrupt) = watch::channel(Interrupt::None);
-        let feed = Feed::start(Arc::clone(&engine), schedule);
+        let feed = RequestFeed::start(Arc::clone(&engine), schedule);
         let run = Run {
             engine,
             clock,
@@ -100,7 +100,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             samples: None,
         };
         let mut came = Came::new();
-        run.fly(feed, |Landed { record, .. }| {
+        run.execute(feed, |FinishedRequest { record, .. }| {
             assert_eq!(record.phase, Phase::Measured);
             came.insert(record.index, record.chunks.iter().map(|chunk| chunk.at).collect());
         })

@@ -1,6 +1,7 @@
 //! How fast an answer is read: from the bytes of its body to its events.
 //!
-//! Beside it, on the same events without their framing, what `serde_json` takes into types and into a `Value`.
+//! Beside it what the crate `eventsource-stream` takes for the framing alone; and on the same events without their framing
+//! what `serde_json` takes into types and into a `Value`.
 //!
 //! Nanoseconds an event, on one of two shared cores of an Intel Xeon (a cloud machine), rustc 1.95, `serde_json` 1.0.154,
 //! memchr 2.8.3, `cargo bench --bench stream`. Others kept the machine busy, so of six runs the fastest sample of each
@@ -30,11 +31,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use eventsource_stream::Eventsource as _;
+use futures::{FutureExt as _, StreamExt as _};
 use http::StatusCode;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Deserialize;
 use skyline::clock::Timestamp;
-use skyline::engine::{AnswerEvent, AnswerForm, Arrival, Close, ResponseReader, Secrets};
+use skyline::engine::{AnswerEvent, AnswerForm, ArrivalStamp, BodyEnd, ResponseReader, Secrets};
 
 /// Events of a measured stream; captures that are shorter have their middle repeated.
 const EVENTS: usize = 300;
@@ -117,7 +120,7 @@ fn read<'a>(
 ) -> usize {
     let mut reader = ResponseReader::new(StatusCode::OK, headers, AnswerForm::Streamed, Secrets::default());
     let mut found = 0;
-    let mut arrival = Arrival { at: Timestamp::ZERO, read: 0 };
+    let mut arrival = ArrivalStamp { at: Timestamp::ZERO, read: 0 };
     for piece in pieces {
         arrival.read += 1;
         let progress = reader.bytes(piece, arrival, events);
@@ -125,7 +128,7 @@ fn read<'a>(
         events.clear();
         black_box(progress);
     }
-    black_box(reader.end(Close::Clean, arrival, events));
+    black_box(reader.end(BodyEnd::Clean, arrival, events));
     found
 }
 
@@ -154,6 +157,13 @@ fn streams(criterion: &mut Criterion) {
             .map(|event| &event[6..event.len() - 2])
             .filter(|data| data.starts_with(b"{"))
             .collect();
+        group.bench_function("eventsource-stream, framing alone, one event a piece", |bencher| {
+            bencher.iter(|| {
+                let pieces = black_box(&events).iter().map(Ok::<_, std::convert::Infallible>);
+                let found = futures::stream::iter(pieces).eventsource();
+                black_box(found.filter(|event| std::future::ready(event.is_ok())).count().now_or_never())
+            });
+        });
         group.bench_function("serde_json, typed, without framing", |bencher| {
             bencher.iter(|| {
                 let text = |json: &&&[u8]| {

@@ -1,6 +1,6 @@
 """CPU and memory of load generators side by side, on the same bytes from a server that is not the bottleneck.
 
-    cargo build --release && cargo build --release --examples
+    cargo build --profile dist && cargo build --profile dist --examples
     pip download vllm==0.33.0 --no-deps && unzip -j vllm-0.33.0-*.whl vllm/vllm-rs
     python3 benches/peers/compare.py --peer ./vllm-rs --tokenizer FOLDER [--rounds 5] [--load NAME]
 
@@ -148,9 +148,9 @@ def table(load, flights):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--skyline", type=Path, help="[default: the release build]")
+    parser.add_argument("--skyline", type=Path, help="[default: the build for publishing]")
     parser.add_argument("--skyline-option", action="append", default=[], help="one more word for `skyline bench`")
-    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the release build")
+    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the build for publishing")
     parser.add_argument("--peer", type=Path, help="vLLM's `vllm-rs`")
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer for the peer's prompts")
     parser.add_argument("--rounds", type=int, default=5)

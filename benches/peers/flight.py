@@ -7,7 +7,7 @@ import threading
 import time
 from pathlib import Path
 
-RELEASE = Path(__file__).resolve().parents[2] / "target" / "release"
+RELEASE = Path(__file__).resolve().parents[2] / "target" / "dist"
 
 WORKLOAD = """
 name = "load"

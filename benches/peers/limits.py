@@ -1,6 +1,6 @@
 """Where Skyline's limits are: start-up, plans, streams at once, memory of a stream and of a token.
 
-    cargo build --release && cargo build --release --examples
+    cargo build --profile dist && cargo build --profile dist --examples
     python3 benches/peers/limits.py [--streams 20000] [--part NAME]
 
 Each part prints the rows of a table: what was measured, the figure, what is wanted.
@@ -149,9 +149,9 @@ def plans(options):
 def main():
     parts = {"start-up": start_up, "plans": plans, "streams": streams, "memory": memory}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--skyline", type=Path, help="[default: the release build]")
+    parser.add_argument("--skyline", type=Path, help="[default: the build for publishing]")
     parser.add_argument("--skyline-option", action="append", default=[], help="one more word for `skyline bench`")
-    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the release build")
+    parser.add_argument("--release", type=Path, default=RELEASE, help="folder of the build for publishing")
     parser.add_argument("--streams", type=int, default=20_000)
     parser.add_argument("--part", choices=parts, action="append", help="[default: all]")
     options = parser.parse_args()

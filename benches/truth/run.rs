@@ -1,6 +1,6 @@
 //! The truth experiment at three loads, as the rows of a table.
 //!
-//! `cargo run --release --example truth [SKYLINE]`; the binary is the release build's when none is given.
+//! `cargo run --release --example truth [SKYLINE]`; the binary beside it when none is given.
 
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on should panic")]
 #![allow(clippy::panic, reason = "a benchmark that cannot go on should panic")]

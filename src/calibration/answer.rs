@@ -1,26 +1,26 @@
-//! The bytes of a streamed answer as vLLM writes them, counts in every chunk.
+//! The bytes of a streamed answer as vLLM writes them, with usage in every chunk.
 
 use std::fmt::Write as _;
 
 /// Name of the model that is served.
 pub(super) const MODEL: &str = "calibration";
 
-/// Prompt tokens that every answer claims.
+/// Prompt tokens of every answer's usage.
 const PROMPT_TOKENS: u32 = 12;
 
 const HEAD: &str = "HTTP/1.1 200 OK\r\ndate: Sat, 21 Nov 2026 02:09:58 GMT\r\nserver: uvicorn\r\n\
     content-type: text/event-stream; charset=utf-8\r\nvary: Origin\r\ntransfer-encoding: chunked\r\n\r\n";
 
-/// What one event says.
+/// One event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Said {
-    /// Who speaks; no token yet.
+pub(super) enum ServerEvent {
+    /// The role, without a token.
     Role,
-    /// The token of this place, counted from 1, of so many.
+    /// A token: its number from 1, and the number of tokens of the answer.
     Token(u32, u32),
-    /// The counts of an answer of so many tokens.
+    /// The usage of an answer of so many tokens.
     Usage(u32),
-    /// That it is over.
+    /// The end.
     Done,
 }
 
@@ -29,16 +29,16 @@ pub(super) fn head(out: &mut Vec<u8>) {
     out.extend_from_slice(HEAD.as_bytes());
 }
 
-/// One event, as one chunk of the body; after [`Said::Done`] the body's end.
-pub(super) fn event(out: &mut Vec<u8>, said: Said) {
+/// One event, as one chunk of the body; after [`ServerEvent::Done`] the body's end.
+pub(super) fn event(out: &mut Vec<u8>, said: ServerEvent) {
     let event = format!("data: {}\n\n", document(said));
     out.extend_from_slice(format!("{:x}\r\n{event}\r\n", event.len()).as_bytes());
-    if said == Said::Done {
+    if said == ServerEvent::Done {
         out.extend_from_slice(b"0\r\n\r\n");
     }
 }
 
-fn document(said: Said) -> String {
+fn document(said: ServerEvent) -> String {
     let mut json = format!(
         "{{\"id\":\"chatcmpl-bbd988fc43792651\",\"object\":\"chat.completion.chunk\",\"created\":1795226999,\
          \"model\":\"{MODEL}\",\"choices\":["
@@ -51,22 +51,22 @@ fn document(said: Said) -> String {
     };
     // Writing to a string cannot fail.
     let _ = match said {
-        Said::Done => return "[DONE]".to_owned(),
-        Said::Role => write!(
+        ServerEvent::Done => return "[DONE]".to_owned(),
+        ServerEvent::Role => write!(
             json,
             "{{\"index\":0,\"delta\":{{\"role\":\"assistant\",\"content\":\"\"}},\"logprobs\":null,\
              \"finish_reason\":null}}],{},\"completion_tokens_details\":null}},\"prompt_token_ids\":null,\
              \"prompt_text\":null}}",
             counts(0)
         ),
-        Said::Token(place, of) => write!(
+        ServerEvent::Token(place, of) => write!(
             json,
             "{{\"index\":0,\"delta\":{{\"content\":\" token\"}},\"logprobs\":null,\"finish_reason\":{},\
              \"token_ids\":null}}],{},\"completion_tokens_details\":null}}}}",
             if place == of { "\"length\",\"stop_reason\":null" } else { "null" },
             counts(place)
         ),
-        Said::Usage(tokens) => {
+        ServerEvent::Usage(tokens) => {
             write!(json, "],{}}},\"system_fingerprint\":\"vllm-0.32.0-81591537\"}}", counts(tokens))
         }
     };
@@ -99,15 +99,16 @@ mod tests {
 
     #[test]
     fn events_are_those_of_vllm() {
-        let tokens = (1..=6).map(|place| Said::Token(place, 6));
-        let said = [Said::Role].into_iter().chain(tokens).chain([Said::Usage(6), Said::Done]);
+        let tokens = (1..=6).map(|place| ServerEvent::Token(place, 6));
+        let said =
+            [ServerEvent::Role].into_iter().chain(tokens).chain([ServerEvent::Usage(6), ServerEvent::Done]);
         assert_eq!(said.map(document).collect::<Vec<_>>(), captured());
     }
 
     #[test]
     fn an_event_is_a_chunk_of_its_own_length() {
         let mut bytes = Vec::new();
-        event(&mut bytes, Said::Done);
+        event(&mut bytes, ServerEvent::Done);
         assert_eq!(String::from_utf8(bytes).unwrap(), "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n");
     }
 }

@@ -1,60 +1,64 @@
-//! Measures what this machine can do, load after load.
+//! Measures this machine, load after load.
 
 use std::time::Duration;
 
-use super::load::{CalibrationError, Flown, Load, Stand};
+use super::load::{CalibrationError, CalibrationLoad, LoadResult, TestBed};
 use super::server::Writes;
 use crate::analysis::Sample;
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{Calibration, Delays, TokenChunk};
 
-/// How long the measuring of the form before a run takes.
+/// Length of the short calibration before a run.
 pub const QUICK: Duration = Duration::from_millis(500);
 
-/// Short answers: as many requests per second.
+/// Requests per second with short answers.
 const SHORT_PER_S: f64 = 1_000.0;
-/// Paced streams at the same time.
+/// Concurrent paced streams.
 const STREAMS: u64 = 50;
-/// From one token of a paced stream to the next.
+/// Gap between the tokens of a paced stream.
 const TOKEN_GAP: Duration = Duration::from_millis(5);
-/// Answers that come all at once: as many per second, of so many tokens.
+/// Requests per second whose answers come at once, and tokens of each.
 const WHOLE_PER_S: f64 = 200.0;
 const WHOLE_TOKENS: u32 = 2_000;
 
-/// What is being measured.
+/// The load under measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// How promptly requests leave and what one costs: 1,000 a second, each answered at once by one token.
+pub enum CalibrationStage {
+    /// Pacer delay and cost of a request: 1,000 a second, each answered at once with one token.
     ShortAnswers,
-    /// How true stamps are and what a token costs: 50 streams of 200 tokens a second, a packet each.
+    /// Stamp error and cost of a token: 50 streams of 200 tokens a second, a packet each.
     PacedStreams,
-    /// What a token costs that comes with many others: 200 answers a second of 2,000 tokens, all at once.
+    /// Cost of a token that comes with many others: 200 answers a second of 2,000 tokens, all at once.
     WholeAnswers,
 }
 
-/// Measures for about `length` in all and says at which stage it is.
-pub fn calibrate(length: Duration, mut at: impl FnMut(Stage)) -> Result<Calibration, CalibrationError> {
+/// Calibrates for about `length` in all; calls `at` at each stage.
+pub fn calibrate(
+    length: Duration,
+    mut at: impl FnMut(CalibrationStage),
+) -> Result<Calibration, CalibrationError> {
     let clock = RunClock::starting_in(Duration::ZERO);
-    // A machine that is too slow for a load is known by a fifth more; all three take no twice the length.
-    let mut stand = Stand::build(length / 5)?;
-    at(Stage::ShortAnswers);
-    let short = stand.fly(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
-    at(Stage::PacedStreams);
-    let paced = stand.fly(Load {
+    // A machine that is too slow for a load shows it within a fifth more; all three take less than twice the
+    // length.
+    let mut bed = TestBed::build(length / 5)?;
+    at(CalibrationStage::ShortAnswers);
+    let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
+    at(CalibrationStage::PacedStreams);
+    let paced = bed.execute(CalibrationLoad {
         requests: STREAMS,
         apart: TOKEN_GAP / STREAMS as u32,
         tokens: (length.mul_f64(0.45).as_secs_f64() / TOKEN_GAP.as_secs_f64()).ceil() as u32,
         gap: TOKEN_GAP,
     })?;
-    at(Stage::WholeAnswers);
-    let whole = stand.fly(evenly(WHOLE_PER_S, length.mul_f64(0.2), WHOLE_TOKENS))?;
-    let writes = stand.finish()?;
+    at(CalibrationStage::WholeAnswers);
+    let whole = bed.execute(evenly(WHOLE_PER_S, length.mul_f64(0.2), WHOLE_TOKENS))?;
+    let writes = bed.finish()?;
 
     let request_cpu_ns = cost(short.cpu_ns, short.events()).ok_or(CalibrationError::NothingCame)?;
-    // What the requests themselves cost is not the events' doing.
-    let event = |flown: &Flown| {
-        let requests_ns = request_cpu_ns * flown.records.len() as u64;
-        cost(flown.cpu_ns.saturating_sub(requests_ns), flown.events()).ok_or(CalibrationError::NothingCame)
+    // Without the cost of the requests themselves.
+    let event = |result: &LoadResult| {
+        let requests_ns = request_cpu_ns * result.records.len() as u64;
+        cost(result.cpu_ns.saturating_sub(requests_ns), result.events()).ok_or(CalibrationError::NothingCame)
     };
     Ok(Calibration {
         stamp_delay: delays(stamp_delays(&paced, &writes)).ok_or(CalibrationError::NothingCame)?,
@@ -70,27 +74,28 @@ pub fn calibrate(length: Duration, mut at: impl FnMut(Stage)) -> Result<Calibrat
 }
 
 /// Requests at a steady rate over `length`, each answered at once by `tokens` tokens.
-fn evenly(per_s: f64, length: Duration, tokens: u32) -> Load {
+fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     let requests = (per_s * length.as_secs_f64()).ceil().max(1.0) as u64;
-    Load { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
+    CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
 }
 
-/// Nanoseconds a piece.
+/// Nanoseconds per piece.
 fn cost(cpu_ns: u64, pieces: u64) -> Option<u64> {
     cpu_ns.checked_div(pieces)
 }
 
-/// Of every event that arrived: the client's stamp of it − the moment at which the server began to write it, without
-/// its sign. A stamp of the kernel, put on the run's clock, may come out before the write: that is an error too.
-fn stamp_delays(flown: &Flown, writes: &Writes) -> Vec<Duration> {
-    let told = flown.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
-    told.flat_map(|(record, writes)| {
-        let apart = |(chunk, write): (TokenChunk, &Timestamp)| {
-            Duration::from_nanos(chunk.at.as_nanos().abs_diff(write.as_nanos()))
-        };
-        record.chunks.iter().zip(writes).map(apart)
-    })
-    .collect()
+/// For every event that arrived: |client's stamp − time at which the server began to write it|. A kernel
+/// stamp on the run's clock may be before the write: that is an error too.
+fn stamp_delays(result: &LoadResult, writes: &Writes) -> Vec<Duration> {
+    let written = result.records.iter().filter_map(|record| Some((record, writes.get(&record.index)?)));
+    written
+        .flat_map(|(record, writes)| {
+            let apart = |(chunk, write): (TokenChunk, &Timestamp)| {
+                Duration::from_nanos(chunk.at.as_nanos().abs_diff(write.as_nanos()))
+            };
+            record.chunks.iter().zip(writes).map(apart)
+        })
+        .collect()
 }
 
 fn delays(all: Vec<Duration>) -> Option<Delays> {
@@ -103,8 +108,8 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
 mod tests {
     use super::*;
 
-    /// On a real machine, which may be so busy that it stands still for a whole load: hence more than one try, and no
-    /// bound on what is found. What is held is that every figure is there and that they go together.
+    /// On a real machine, which may stall for a whole load: hence several tries and no bounds on the figures.
+    /// Tested are that every figure is there and that they are consistent.
     #[test]
     fn this_machine_is_measured() {
         let mut stages = Vec::new();
@@ -113,7 +118,10 @@ mod tests {
             calibrate(QUICK, |stage| stages.push(stage)).ok()
         });
         let found = found.unwrap();
-        assert_eq!(stages, [Stage::ShortAnswers, Stage::PacedStreams, Stage::WholeAnswers]);
+        assert_eq!(
+            stages,
+            [CalibrationStage::ShortAnswers, CalibrationStage::PacedStreams, CalibrationStage::WholeAnswers]
+        );
         // 175 requests; 45 tokens of each of 50 streams.
         assert!((1..=175).contains(&found.pacer_delay.n), "{found:?}");
         assert!((1..=2_250).contains(&found.stamp_delay.n), "{found:?}");

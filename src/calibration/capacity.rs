@@ -1,20 +1,20 @@
-//! Holds what a plan asks of the client against what its machine was found to do.
+//! Compares what a plan demands of the client with what this machine can do.
 
 use crate::record::{Calibration, Shard};
 use crate::workload::{RequestClass, WorkloadSpec};
 
-/// What a plan asks of one client while it is busiest.
+/// What a plan demands of one client at its peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Demand {
-    /// Requests per second at the highest rate that the plan reaches, with the turns that conversations have on average;
-    /// 0 where the loop is closed, which paces itself.
+pub struct ClientDemand {
+    /// Requests per second at the plan's highest rate, with the mean number of turns per conversation; 0 for
+    /// a closed loop, which paces itself.
     pub requests_per_s: f64,
-    /// Events of a mean answer: one a token, where answers are streamed.
+    /// Events of a mean answer: one per token where answers are streamed.
     pub events_per_request: f64,
 }
 
-impl Demand {
-    /// Of a workload whose answers are streamed, token by token.
+impl ClientDemand {
+    /// The demand of a workload whose answers are streamed token by token.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         let weight = |class: &RequestClass| class.weight * class.mean_turns();
@@ -26,46 +26,46 @@ impl Demand {
         }
     }
 
-    /// The same for answers that come in one piece.
+    /// The demand where answers come in one piece.
     #[must_use]
     pub fn of_whole_answers(workload: &WorkloadSpec) -> Self {
         Self { events_per_request: 1.0, ..Self::of(workload) }
     }
 
-    /// The part of it that one shard flies.
+    /// The demand on one shard.
     #[must_use]
     pub fn shared(self, shard: Shard) -> Self {
         Self { requests_per_s: self.requests_per_s / shard.of as f64, ..self }
     }
 }
 
-/// What one client on this machine can be trusted with.
+/// What one client on this machine can execute reliably.
 ///
-/// A client does all its reading and stamping on one thread, so that no stamp waits for another; that thread is
-/// what runs out first. Half of its time is trusted: with the other half it meets bursts, and answers that come
-/// together, without a queue of its own.
+/// A client reads and stamps on one thread, so that no stamp waits for another; that thread is the
+/// bottleneck. Half of its time may be planned: the other half absorbs bursts and coinciding answers without
+/// a queue.
 #[derive(Clone, Copy, Debug)]
-pub struct Capacity<'a>(pub &'a Calibration);
+pub struct ClientCapacity<'a>(pub &'a Calibration);
 
-/// The share of a thread's time up to which it is trusted.
+/// The share of the thread's time that may be planned.
 const TRUSTED: f64 = 0.5;
 
-impl Capacity<'_> {
-    /// The share of the thread's time that a plan asks: requests/s × (cost of a request + its further events ×
-    /// cost of an event that comes by itself). Over 1 it asks for more than there is.
+impl ClientCapacity<'_> {
+    /// The share of the thread's time that a plan demands: requests/s × (cost of a request + its further
+    /// events × cost of a separate event). Above 1 it is impossible.
     #[must_use]
-    pub fn share(self, demand: Demand) -> f64 {
+    pub fn share(self, demand: ClientDemand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
     }
 
-    /// Requests per second, of answers of so many tokens, that are trusted.
+    /// Requests per second, with answers of so many events, that the client can execute reliably.
     #[must_use]
     pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
         TRUSTED * 1e9 / self.request_ns(events_per_request)
     }
 
-    /// Whether a client can be trusted with a plan.
-    pub fn judge(self, demand: Demand) -> Result<(), Overload> {
+    /// Whether the client can execute a plan reliably.
+    pub fn judge(self, demand: ClientDemand) -> Result<(), Overload> {
         let share = self.share(demand);
         if share <= TRUSTED {
             return Ok(());
@@ -80,19 +80,19 @@ impl Capacity<'_> {
     }
 }
 
-/// A plan that asks more than a client on this machine can be trusted with.
+/// A plan that demands more than a client on this machine can execute reliably.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Overload {
-    /// What it asks.
-    pub demand: Demand,
+    /// The demand.
+    pub demand: ClientDemand,
     /// The share of the client's time that this takes.
     pub share: f64,
-    /// How many times what is trusted.
+    /// The demand relative to what is reliable.
     factor: f64,
 }
 
 impl Overload {
-    /// The mean rate up to which the same traffic could be trusted, for a plan with this mean rate; two digits,
+    /// The mean rate up to which the same traffic is reliable, for a plan with this mean rate; two digits,
     /// rounded down.
     #[must_use]
     pub fn trusted_rate_per_s(&self, mean_rate_per_s: f64) -> f64 {
@@ -101,7 +101,7 @@ impl Overload {
         (rate / digit).floor() * digit
     }
 
-    /// How many clients like this one could be trusted with the plan, each with a share of it.
+    /// How many clients like this one can share the plan reliably.
     #[must_use]
     pub fn clients(&self) -> u64 {
         self.factor.ceil() as u64
@@ -127,13 +127,13 @@ mod tests {
         }
     };
 
-    fn demand(requests_per_s: f64, events_per_request: f64) -> Demand {
-        Demand { requests_per_s, events_per_request }
+    fn demand(requests_per_s: f64, events_per_request: f64) -> ClientDemand {
+        ClientDemand { requests_per_s, events_per_request }
     }
 
     #[test]
     fn a_plan_is_requests_and_their_events() {
-        let capacity = Capacity(&FOUND);
+        let capacity = ClientCapacity(&FOUND);
         assert_eq!(capacity.share(demand(1_000.0, 1.0)), 0.1);
         // 100 µs and 90 × 10 µs a request.
         assert_eq!(capacity.share(demand(1_000.0, 91.0)), 1.0);
@@ -144,12 +144,12 @@ mod tests {
 
     #[test]
     fn the_cure_is_a_lower_rate_or_more_clients() {
-        let overload = Capacity(&FOUND).judge(demand(1_230.0, 91.0)).unwrap_err();
+        let overload = ClientCapacity(&FOUND).judge(demand(1_230.0, 91.0)).unwrap_err();
         assert_eq!((overload.share, overload.clients()), (1.23, 3));
         // The mean may be below the peak: 615/s of mean for 1,230/s of peak, so 250/s for 500/s.
         assert_eq!(overload.trusted_rate_per_s(615.0), 250.0);
         let shared = overload.demand.shared(Shard { number: 1, of: 3 });
-        assert!(Capacity(&FOUND).judge(shared).is_ok(), "as many as are named suffice");
+        assert!(ClientCapacity(&FOUND).judge(shared).is_ok(), "as many as are named suffice");
     }
 
     #[test]
@@ -169,9 +169,9 @@ mod tests {
             class.output_tokens = crate::workload::Distribution::Constant { value: tokens };
         }
         workload.classes.truncate(2);
-        assert_eq!(Demand::of(&workload), demand(30.0, 200.0));
-        assert_eq!(Demand::of_whole_answers(&workload), demand(30.0, 1.0));
+        assert_eq!(ClientDemand::of(&workload), demand(30.0, 200.0));
+        assert_eq!(ClientDemand::of_whole_answers(&workload), demand(30.0, 1.0));
         let doubled = Overrides { rate_per_s: Some(15.2), ..Overrides::default() };
-        assert_eq!(Demand::of(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
+        assert_eq!(ClientDemand::of(&workload.with(&doubled).unwrap()).requests_per_s, 60.0);
     }
 }

@@ -1,23 +1,23 @@
-//! One connection of the known server: requests are read, answers are streamed as they ask to be.
+//! One connection of the reference server: it reads requests and streams answers.
 //!
-//! A request says in its prompt how it wants to be answered: `50 5000000` are fifty tokens, one every five
-//! milliseconds, each written by itself; a gap of 0 means all at once.
+//! A request's prompt says how to answer it: `50 5000000` means fifty tokens, one every five milliseconds,
+//! each written by itself; a gap of 0 means all at once.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::time::Duration;
 
 use mio::net::TcpStream;
 
-use super::answer::{self, MODEL, Said};
+use super::answer::{self, MODEL, ServerEvent};
 use crate::clock::{RunClock, Timestamp};
 
-/// A connection, and what is being said on it.
+/// A connection and its state.
 #[derive(Debug)]
-pub(super) struct Conversation {
+pub(super) struct ServerConnection {
     socket: TcpStream,
-    /// Bytes of a request that has not come whole.
+    /// The bytes of an incomplete request.
     incoming: Vec<u8>,
-    /// Bytes that the socket had no room for yet.
+    /// Bytes that the socket could not take yet.
     outgoing: Vec<u8>,
     /// The paced answer under way.
     pub(super) stream: Option<Stream>,
@@ -26,22 +26,22 @@ pub(super) struct Conversation {
 /// A paced answer.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Place of its request in the schedule.
+    /// Index of its request in the schedule.
     pub(super) index: u64,
     tokens: u32,
     gap: Duration,
     /// When the next token is due.
     pub(super) due: Timestamp,
-    /// When the write of each token so far began.
+    /// When the write of each token began.
     pub(super) writes: Vec<Timestamp>,
 }
 
-impl Conversation {
+impl ServerConnection {
     pub(super) fn new(socket: TcpStream) -> Self {
         Self { socket, incoming: Vec::new(), outgoing: Vec::new(), stream: None }
     }
 
-    /// Takes what has come and sends what had no room; an error when the connection is over.
+    /// Reads what has come and sends what is left; an error when the connection is over.
     pub(super) fn attend(&mut self, clock: RunClock) -> io::Result<()> {
         self.flush()?;
         let mut buffer = [0; 4096];
@@ -61,7 +61,7 @@ impl Conversation {
 
     fn answer(&mut self, request: &Request, clock: RunClock) -> io::Result<()> {
         let Some((index, tokens, gap)) = request.wish() else {
-            // Whatever else is asked: health, models, version.
+            // Other requests: health, models, version.
             let body = format!(
                 "{{\"object\":\"list\",\"data\":[{{\"id\":\"{MODEL}\",\"object\":\"model\"}}],\"version\":\"0\"}}"
             );
@@ -71,9 +71,10 @@ impl Conversation {
             return self.flush();
         };
         answer::head(&mut self.outgoing);
-        answer::event(&mut self.outgoing, Said::Role);
+        answer::event(&mut self.outgoing, ServerEvent::Role);
         if gap.is_zero() {
-            (1..=tokens).for_each(|place| answer::event(&mut self.outgoing, Said::Token(place, tokens)));
+            (1..=tokens)
+                .for_each(|place| answer::event(&mut self.outgoing, ServerEvent::Token(place, tokens)));
             self.close(tokens);
         } else {
             let due = clock.now().after(gap);
@@ -82,11 +83,11 @@ impl Conversation {
         self.flush()
     }
 
-    /// Writes the token that is due; when it was the last, the answer's end too, and gives the answer back.
+    /// Writes the token that is due. After the last one, writes the answer's end and returns the answer.
     pub(super) fn speak(&mut self, clock: RunClock) -> io::Result<Option<Stream>> {
         let Some(mut stream) = self.stream.take() else { return Ok(None) };
         let place = stream.writes.len() as u32 + 1;
-        answer::event(&mut self.outgoing, Said::Token(place, stream.tokens));
+        answer::event(&mut self.outgoing, ServerEvent::Token(place, stream.tokens));
         stream.writes.push(clock.now());
         self.flush()?;
         if place == stream.tokens {
@@ -94,15 +95,15 @@ impl Conversation {
             self.flush()?;
             return Ok(Some(stream));
         }
-        // Counted from the last moment that was due, so that a late write makes no later one late.
+        // Counted from the last due time, so that a late write delays no later one.
         stream.due = stream.due.after(stream.gap);
         self.stream = Some(stream);
         Ok(None)
     }
 
     fn close(&mut self, tokens: u32) {
-        answer::event(&mut self.outgoing, Said::Usage(tokens));
-        answer::event(&mut self.outgoing, Said::Done);
+        answer::event(&mut self.outgoing, ServerEvent::Usage(tokens));
+        answer::event(&mut self.outgoing, ServerEvent::Done);
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -122,12 +123,12 @@ impl Conversation {
     }
 }
 
-/// A whole request as it came.
+/// A complete request as it came.
 #[derive(Debug)]
 struct Request(String);
 
 impl Request {
-    /// The first request of `bytes`, if it is all there.
+    /// Takes the first request from `bytes` if it is complete.
     fn take(bytes: &mut Vec<u8>) -> Option<Self> {
         let head = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
         let length = header(&String::from_utf8_lossy(&bytes[..head]), "content-length")
@@ -136,18 +137,18 @@ impl Request {
             .then(|| Self(String::from_utf8_lossy(&bytes.drain(..head + length).collect::<Vec<_>>()).into()))
     }
 
-    /// Place in the schedule, tokens and gap, where an answer is asked for.
+    /// Index, tokens and gap, if the request asks for an answer.
     fn wish(&self) -> Option<(u64, u32, Duration)> {
         let (head, body) = self.0.split_once("\r\n\r\n")?;
         let (_, prompt) = body.split_once("\"content\":\"")?;
         let (tokens, gap) = prompt.split_once('"')?.0.split_once(' ')?;
-        // The last part of a request's id is its place.
+        // The last part of a request's id is its index.
         let index = u64::from_str_radix(header(head, "x-request-id")?.rsplit('-').next()?, 16).ok()?;
         Some((index, tokens.parse().ok()?, Duration::from_nanos(gap.parse().ok()?)))
     }
 }
 
-/// The value of the header of this name.
+/// The value of the header `name`.
 fn header(head: &str, name: &str) -> Option<String> {
     head.lines().find_map(|line| {
         let (found, value) = line.split_once(':')?;

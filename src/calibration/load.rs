@@ -1,4 +1,4 @@
-//! Flies requests of a known kind against the known server, exactly as a run is flown.
+//! Executes requests of a known kind against the reference server, exactly as a run is executed.
 
 use std::io;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::server::{KnownServer, Writes};
+use super::server::{ReferenceServer, Writes};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{PlanFacts, RequestRecord};
-use crate::runner::{Feed, Progress, Run, RunOptions};
+use crate::runner::{Progress, RequestFeed, Run, RunOptions};
 
-/// How long the server, which is there already, may take to answer.
+/// How long the reference server may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
 /// Time between the last preparation and the first request.
@@ -24,63 +24,63 @@ const LEAD: Duration = Duration::from_millis(5);
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// The system gave no socket or thread.
-    #[error("the known server cannot work on this machine: {0}")]
+    #[error("the reference server cannot run on this machine: {0}")]
     Sockets(io::Error),
-    /// The client cannot talk to the known server.
-    #[error("the known server cannot be reached: {0}")]
+    /// The client cannot talk to the reference server.
+    #[error("the reference server cannot be reached: {0}")]
     Client(String),
-    /// The system does not tell how much processor time a thread used.
-    #[error("this system does not tell the processor time of a thread")]
+    /// The system does not report the CPU time of a thread.
+    #[error("this system does not report the CPU time of a thread")]
     NoCpuTime,
     /// A load brought no event.
     #[error("nothing came back in time; is the machine overloaded?")]
     NothingCame,
 }
 
-/// Equal requests, one after another.
+/// Equal requests at equal intervals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
-    /// How many.
+pub(super) struct CalibrationLoad {
+    /// Number of requests.
     pub(super) requests: u64,
-    /// From one to the next.
+    /// Interval between requests.
     pub(super) apart: Duration,
     /// Tokens of each answer.
     pub(super) tokens: u32,
-    /// From one token to the next; zero for all at once.
+    /// Gap between tokens; zero for all at once.
     pub(super) gap: Duration,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Debug)]
-pub(super) struct Flown {
+pub(super) struct LoadResult {
     pub(super) records: Vec<RequestRecord>,
-    /// Processor time of the thread that wrote requests and read answers, nanoseconds.
+    /// CPU time of the thread that writes requests and reads answers, nanoseconds.
     pub(super) cpu_ns: u64,
 }
 
-impl Flown {
+impl LoadResult {
     /// Events with text that arrived.
     pub(super) fn events(&self) -> u64 {
         self.records.iter().map(|record| record.chunks.len() as u64).sum()
     }
 }
 
-/// The client and the server, on one clock.
-pub(super) struct Stand {
+/// The client and the reference server, on one clock.
+pub(super) struct TestBed {
     runtime: Runtime,
     engine: Arc<OpenAiEngine>,
-    server: KnownServer,
+    server: ReferenceServer,
     clock: RunClock,
-    /// How long after its planned end a load is waited for.
+    /// How long to wait for answers after a load's planned end.
     patience: Duration,
-    /// The first place that no request has had.
+    /// The first index that no request has had.
     next_index: u64,
 }
 
-impl Stand {
+impl TestBed {
     pub(super) fn build(patience: Duration) -> Result<Self, CalibrationError> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let server = KnownServer::start(clock).map_err(CalibrationError::Sockets)?;
+        let server = ReferenceServer::start(clock).map_err(CalibrationError::Sockets)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(CalibrationError::Sockets)?;
         let url = format!("http://{}", server.address()).parse().map_err(CalibrationError::Client)?;
@@ -90,8 +90,8 @@ impl Stand {
         Ok(Self { runtime, engine: Arc::new(engine), server, clock, patience, next_index: 0 })
     }
 
-    /// Flies a load, with connections ready for all that it may have in flight.
-    pub(super) fn fly(&mut self, load: Load) -> Result<Flown, CalibrationError> {
+    /// Executes a load, with warm connections for all requests that may be in flight.
+    pub(super) fn execute(&mut self, load: CalibrationLoad) -> Result<LoadResult, CalibrationError> {
         self.runtime.block_on(self.engine.warm_up(CONNECTIONS));
         let begin = self.clock.now().after(LEAD);
         let orders: Vec<_> = (0..load.requests).map(|k| load.order(k, self.next_index + k, begin)).collect();
@@ -104,7 +104,7 @@ impl Stand {
             window_start: begin,
             window_end: end,
         };
-        let feed = Feed::start(Arc::clone(&self.engine), orders.into_iter());
+        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter());
         let (_nobody, interrupt) = watch::channel(crate::runner::Interrupt::None);
         let run = Run {
             engine: Arc::clone(&self.engine),
@@ -116,22 +116,22 @@ impl Stand {
             interrupt,
         };
         let mut records = Vec::with_capacity(load.requests as usize);
-        let footer = self.runtime.block_on(run.fly(feed, |landed| records.push(landed.record)));
+        let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)));
         let client = footer.client.ok_or(CalibrationError::NoCpuTime)?;
-        Ok(Flown { records, cpu_ns: client.loop_cpu_ns })
+        Ok(LoadResult { records, cpu_ns: client.loop_cpu_ns })
     }
 
-    /// Ends the server and tells what it wrote.
+    /// Stops the server and returns its writes.
     pub(super) fn finish(self) -> Result<Writes, CalibrationError> {
         self.server.finish().map_err(CalibrationError::Sockets)
     }
 }
 
-/// Connections ready before each load: more than any has in flight, and than rest between two answers.
+/// Warm connections before each load: more than any load has in flight.
 const CONNECTIONS: usize = 96;
 
-impl Load {
-    /// The `k`-th request, under the place that it has in the whole calibration.
+impl CalibrationLoad {
+    /// The `k`-th request, with its index in the whole calibration.
     fn order(&self, k: u64, index: u64, begin: Timestamp) -> RequestSpec {
         let planned = PlannedRequest {
             index,

@@ -1,8 +1,8 @@
-//! What this machine can measure: the floor under its figures, and the plans that it can be trusted with.
+//! Measures this machine's own timing accuracy, and which plans it can execute reliably.
 //!
-//! A known server, in the same process but on a thread of its own, streams answers whose every write it notes on
-//! the run's own clock. The client that is measured is the one that flies runs: same engine, same run loop, same
-//! stamps.
+//! A reference server, in this process but on its own thread, streams answers and records every write on the
+//! run's own clock. The client under measurement is the one that executes runs: same engine, same run loop,
+//! same stamps.
 
 mod answer;
 mod calibrate;
@@ -11,6 +11,6 @@ mod conversation;
 mod load;
 mod server;
 
-pub use calibrate::{QUICK, Stage, calibrate};
-pub use capacity::{Capacity, Demand, Overload};
+pub use calibrate::{CalibrationStage, QUICK, calibrate};
+pub use capacity::{ClientCapacity, ClientDemand, Overload};
 pub use load::CalibrationError;

@@ -1,4 +1,4 @@
-//! The known server: one thread, non-blocking sockets, and a note of every write of a paced token.
+//! The reference server: one thread, non-blocking sockets, and a record of every write of a paced token.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -10,27 +10,27 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::conversation::Conversation;
+use super::conversation::ServerConnection;
 use crate::clock::{RunClock, Timestamp};
 
 const LISTENER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
 
-/// Longest sleep while tokens are due, after which sockets are looked at again.
+/// Longest sleep while tokens are due, after which sockets are checked again.
 const NAP: Duration = Duration::from_millis(1);
 
-/// When the writes of each paced answer's tokens began, by the place of its request in the schedule.
+/// When the writes of each paced answer's tokens began, by the index of its request.
 pub(super) type Writes = HashMap<u64, Vec<Timestamp>>;
 
-/// The server; it ends when dropped.
+/// The server; dropping it ends it.
 #[derive(Debug)]
-pub(super) struct KnownServer {
+pub(super) struct ReferenceServer {
     address: SocketAddr,
     stop: Waker,
     thread: Option<JoinHandle<io::Result<Writes>>>,
 }
 
-impl KnownServer {
+impl ReferenceServer {
     /// Listens on a free port of the loopback interface.
     pub(super) fn start(clock: RunClock) -> io::Result<Self> {
         let mut listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
@@ -40,7 +40,7 @@ impl KnownServer {
         let stop = Waker::new(poll.registry(), STOP)?;
         let hall =
             Hall { poll, listener, clock, guests: Vec::new(), due: BinaryHeap::new(), writes: Writes::new() };
-        let thread = std::thread::Builder::new().name("known server".to_owned());
+        let thread = std::thread::Builder::new().name("reference server".to_owned());
         let thread = Some(thread.spawn(move || hall.serve())?);
         Ok(Self { address, stop, thread })
     }
@@ -49,7 +49,7 @@ impl KnownServer {
         self.address
     }
 
-    /// Ends it and tells what it wrote.
+    /// Stops it and returns its writes.
     pub(super) fn finish(mut self) -> io::Result<Writes> {
         self.stop.wake()?;
         match self.thread.take().map(JoinHandle::join) {
@@ -60,21 +60,21 @@ impl KnownServer {
     }
 }
 
-impl Drop for KnownServer {
+impl Drop for ReferenceServer {
     fn drop(&mut self) {
         // A thread that cannot be woken ends with the process.
         let _ = self.stop.wake();
     }
 }
 
-/// All that the server's thread has.
+/// The state of the server's thread.
 struct Hall {
     poll: Poll,
     listener: TcpListener,
     clock: RunClock,
-    /// Connections by their token; those that are over leave a gap.
-    guests: Vec<Option<Conversation>>,
-    /// Who has to speak next, and when.
+    /// Connections by their token; closed ones leave a gap.
+    guests: Vec<Option<ServerConnection>>,
+    /// Which connection writes next, and when.
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
     writes: Writes,
 }
@@ -113,7 +113,7 @@ impl Hall {
                         token,
                         Interest::READABLE | Interest::WRITABLE,
                     )?;
-                    self.guests.push(Some(Conversation::new(socket)));
+                    self.guests.push(Some(ServerConnection::new(socket)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -131,7 +131,7 @@ impl Hall {
         }
     }
 
-    /// A connection is over. What it was told counts, also where the client did not wait for the rest.
+    /// A connection is over. Its writes count even where the client did not wait for the rest.
     fn part(&mut self, guest: usize) {
         let stream = self.guests[guest].take().and_then(|conversation| conversation.stream);
         self.writes.extend(stream.map(|stream| (stream.index, stream.writes)));
@@ -142,7 +142,7 @@ impl Hall {
         self.writes
     }
 
-    /// Lets everyone speak whose moment has come.
+    /// Writes every token that is due.
     fn speak(&mut self) {
         while let Some(&Reverse((due, guest))) = self.due.peek()
             && due <= self.clock.now()

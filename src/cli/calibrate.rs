@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::outcome::{self, Format};
-use crate::calibration::{Stage, calibrate};
+use crate::calibration::{CalibrationStage, calibrate};
 use crate::session::{Exit, Printer, Stop, host};
 
 /// Measure what this machine can measure.
@@ -28,9 +28,9 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     let length = Duration::from_secs(u64::from(args.seconds));
     let found = calibrate(length, |stage| {
         printer.words(match stage {
-            Stage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
-            Stage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
-            Stage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
+            CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
+            CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
+            CalibrationStage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
         });
     });
     let found = found.map_err(Stop::impossible)?;

@@ -88,9 +88,9 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let capacity = CapacityPlan::of(contract, offers);
     let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render_capacity(&capacity, format)?)?;
+    printer.data(&outcome::render_capacity(&capacity, &sweeps, format)?)?;
     if let Some(path) = &args.page {
-        save::text(path, &report::capacity_page(&capacity, &sweeps))?;
+        save::text(path, &report::render::html(&report::documents::capacity(&capacity, &sweeps)))?;
         printer.words(&format!("page written to {}", path.display()));
     }
     Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })

@@ -16,7 +16,7 @@ use crate::experiment::compare::{
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
-use crate::report;
+use crate::report::{documents, render};
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
@@ -181,10 +181,11 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(side.name(), side.reasons(), args.validity.policy())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let document = documents::compared(&compared);
     Ok(Told {
-        shown: outcome::render_compared(&compared, format(args))?,
-        page: report::compared_page(&compared),
-        markdown: report::compared_markdown(&compared),
+        shown: outcome::show(&document, &compared, format(args))?,
+        page: render::html(&document),
+        markdown: render::markdown(&document),
         passed: compared.passed(),
     })
 }
@@ -200,10 +201,11 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(&side.name, invalid, args.validity.policy())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
+    let document = documents::compared_sweeps(&compared);
     Ok(Told {
-        shown: outcome::render_compared_sweeps(&compared, format(args))?,
-        page: report::compared_sweeps_page(&compared),
-        markdown: report::compared_sweeps_markdown(&compared),
+        shown: outcome::show(&document, &compared, format(args))?,
+        page: render::html(&document),
+        markdown: render::markdown(&document),
         passed: compared.passed(),
     })
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
-use crate::report;
+use crate::report::documents;
 use crate::session::Stop;
 
 /// What `--from` takes.
@@ -80,9 +80,8 @@ pub(super) fn run_in(typed: &Path) -> Result<Option<ForeignRun>, Stop> {
 
 /// How each of the runs of a file is named.
 fn listed(path: &Path, runs: &[ForeignRun]) -> String {
-    let lines = runs
-        .iter()
-        .zip(1..)
-        .map(|(run, number)| format!("\n  {}:{number}  {}", path.display(), report::foreign_in_words(run)));
+    let lines = runs.iter().zip(1..).map(|(run, number)| {
+        format!("\n  {}:{number}  {}", path.display(), documents::foreign_in_words(run))
+    });
     format!("{}\nhint: name one of these", lines.collect::<String>())
 }

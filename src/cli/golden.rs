@@ -13,7 +13,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
-use crate::runner::{CheckTimes, Checks, FinishedCheck, Interrupt, Judge};
+use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
 use crate::session::{Printer, Stop};
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
@@ -82,7 +82,7 @@ pub(super) struct Golden<'a> {
     session: &'a Session,
     checks: Checks<OpenAiEngine>,
     named: Vec<GoldenCheck>,
-    judge: Judge,
+    judge: AnswerJudge,
 }
 
 impl<'a> Golden<'a> {
@@ -104,7 +104,7 @@ impl<'a> Golden<'a> {
             session,
             checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
             named: spec.checks.clone(),
-            judge: Judge::new(spec, engine.secrets()),
+            judge: AnswerJudge::new(spec, engine.secrets()),
         })
     }
 

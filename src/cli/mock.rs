@@ -7,7 +7,9 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
-use crate::mock::{Backend, CannedAnswer, Chance, MockOptions, MockServer, PromptDetails, StopLength, Words};
+use crate::mock::{
+    AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
+};
 use crate::session::{Exit, Printer, Stop};
 
 /// Serves a simulated engine over HTTP in real time.
@@ -56,7 +58,7 @@ pub(super) struct MockArgs {
 
     /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
-    faults: Vec<Chance>,
+    faults: Vec<FaultChance>,
 
     /// Tell in `usage` how much of a prompt was cached, as vLLM's option of this name
     #[arg(long, help_heading = "Answers")]
@@ -107,7 +109,7 @@ impl MockArgs {
         MockOptions {
             adapters: self.adapters.clone(),
             stop_length: self.stop_length,
-            words: if self.echo { Words::Echo } else { Words::Stock },
+            words: if self.echo { AnswerWords::Echo } else { AnswerWords::Stock },
             answers: self.answers.clone(),
             prompt_details: if self.enable_prompt_tokens_details {
                 PromptDetails::Shown

@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::live::Words;
+use crate::live::LineWriter;
 use crate::session::Printer;
 
 /// Open-loop load generator for LLM servers.
@@ -99,7 +99,7 @@ pub fn main() -> ExitCode {
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("SKYLINE_LOG").unwrap_or_else(|_| "warn".into()),
         )
-        .with_writer(Words::default)
+        .with_writer(LineWriter::default)
         .without_time()
         .init();
     let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));

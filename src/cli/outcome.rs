@@ -5,11 +5,12 @@ use serde::Serialize;
 
 use crate::analysis::{Judgement, Summary};
 use crate::experiment::capacity::CapacityPlan;
-use crate::experiment::compare::{Compared, ComparedForeign, ComparedSweeps};
+use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts};
-use crate::report::{self, Beside, Colour, Extent, Style};
+use crate::report::render::{self, Extent};
+use crate::report::{self, Beside, Colour, Document, Style, documents};
 use crate::session::{Exit, Stop, wants_colour};
 
 pub(super) use crate::report::Format;
@@ -31,22 +32,32 @@ const WIDEST: usize = 120;
 /// The summary in the form asked for, with what goes beside it.
 pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::run_text(summary, beside, style(), Extent::Full)),
+        Format::Text => Ok(text(&documents::run(summary, beside, None))),
         Format::Json => report::json_beside(summary, beside).map_err(Stop::impossible),
     }
 }
 
+/// A result in the form asked for.
+pub(super) fn show(document: &Document, result: &impl Serialize, format: Format) -> Result<String, Stop> {
+    match format {
+        Format::Text => Ok(text(document)),
+        Format::Json => report::json(result).map_err(Stop::impossible),
+    }
+}
+
+/// A result as text for where data goes.
+pub(super) fn text(document: &Document) -> String {
+    render::text(document, style(), Extent::Full)
+}
+
 /// The prediction in the form asked for.
 pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::prediction_text(prediction, style())),
-        Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
-    }
+    show(&documents::prediction(prediction), prediction, format)
 }
 
 /// A fitted engine, for a person.
 pub(super) fn render_fit(fit: &EngineFit) -> String {
-    report::engine_fit_text(fit, style())
+    text(&documents::engine_fit(fit))
 }
 
 /// What was predicted from a fitted engine as JSON, with how well it fits.
@@ -56,74 +67,44 @@ pub(super) fn render_fitted(told: &impl Serialize, fit: &EngineFit) -> Result<St
 
 /// What a fitted engine predicts of several rates, in the form asked for.
 pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::rates_text(predicted, style())),
-        Format::Json => report::rates_json(predicted).map_err(Stop::impossible),
-    }
+    show(&documents::predicted_rates(predicted), predicted, format)
 }
 
 /// Several runs in the form asked for.
 pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::repeats_text(repeats, style(), Extent::Full)),
-        Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
-    }
+    show(&documents::repeats(repeats), repeats, format)
 }
 
 /// An A/B experiment in the form asked for.
 pub(super) fn render_ab(test: &AbTest, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::ab_text(test, style())),
-        Format::Json => report::ab_json(test).map_err(Stop::impossible),
-    }
+    show(&documents::ab(test), test, format)
 }
 
 /// A sweep in the form asked for.
 pub(super) fn render_sweep(sweep: &Sweep, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::sweep_text(sweep, style())),
-        Format::Json => report::sweep_json(sweep).map_err(Stop::impossible),
-    }
-}
-
-/// A comparison in the form asked for.
-pub(super) fn render_compared(compared: &Compared, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_text(compared, style())),
-        Format::Json => report::compared_json(compared).map_err(Stop::impossible),
-    }
-}
-
-/// A comparison of sweeps in the form asked for.
-pub(super) fn render_compared_sweeps(compared: &ComparedSweeps, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_sweeps_text(compared, style())),
-        Format::Json => report::compared_sweeps_json(compared).map_err(Stop::impossible),
-    }
+    show(&documents::sweep(sweep), sweep, format)
 }
 
 /// What a rate takes and costs, in the form asked for.
-pub(super) fn render_capacity(capacity: &CapacityPlan, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::capacity_text(capacity, style())),
-        Format::Json => report::capacity_json(capacity).map_err(Stop::impossible),
-    }
+pub(super) fn render_capacity(
+    capacity: &CapacityPlan,
+    sweeps: &[Sweep],
+    format: Format,
+) -> Result<String, Stop> {
+    show(&documents::capacity(capacity, sweeps), capacity, format)
 }
 
 /// Runs of another tool, in the form asked for.
 pub(super) fn render_foreign(runs: &[ForeignRun], format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::foreign_text(runs, style())),
+        Format::Text => Ok(text(&documents::foreign(runs))),
         Format::Json => report::foreign_json(runs).map_err(Stop::impossible),
     }
 }
 
 /// A comparison with runs of other tools, in the form asked for.
 pub(super) fn render_compared_foreign(compared: &ComparedForeign, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::compared_foreign_text(compared, style())),
-        Format::Json => report::compared_foreign_json(compared).map_err(Stop::impossible),
-    }
+    show(&documents::compared_foreign(compared), compared, format)
 }
 
 /// What a calibration found, in the form asked for.
@@ -133,8 +114,8 @@ pub(super) fn render_calibration(
     format: Format,
 ) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::calibration_text(found, host, style(), Extent::Full)),
-        Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
+        Format::Text => Ok(text(&documents::calibration(found, host))),
+        Format::Json => documents::calibration_json(found, host).map_err(Stop::impossible),
     }
 }
 

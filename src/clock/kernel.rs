@@ -1,4 +1,4 @@
-//! Puts the kernel's receive stamps, which are wall-clock times, on the clock of a run.
+//! Converts the kernel's receive stamps, which are wall-clock times, to the clock of a run.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,21 +7,21 @@ use tokio::time::Instant;
 use super::run_clock::RunClock;
 use super::timestamp::Timestamp;
 
-/// Two readings of the lead further apart than this were not taken of one lead: either the wall clock was set, or
-/// this thread was stopped between its two looks.
+/// Two readings of the lead further apart than this are not of the same lead: the wall clock was set, or this
+/// thread was stopped between its two readings.
 const TOLERANCE: i64 = 20_000;
 /// How long a lead is used before it is measured again.
 const RENEWAL: i64 = 1_000_000_000;
-/// Measurements of which the tightest is kept.
+/// Measurements of which the tightest is used.
 const TRIES: u32 = 5;
 
 /// Knows by how much the wall clock leads the monotonic one.
 ///
-/// Both are slowed and hastened alike by time synchronisation, so the lead stays what it is until somebody sets the
-/// wall clock. It is measured as `wall − (before + after) / 2`, with the monotonic clock read before and after the
-/// wall clock, the tightest of five such readings: good to some ten nanoseconds. Every stamp is held against a fresh
-/// look at both clocks; where these disagree with the lead, it is measured again at once, and no stamp from before a
-/// change is believed, since nobody knows which clock it was read from.
+/// Time synchronisation slows and speeds both alike, so the lead stays the same until the wall clock is set.
+/// It is measured as `wall − (before + after) / 2`, with the monotonic clock read before and after the wall
+/// clock, the tightest of five such readings: good to some ten nanoseconds. Each stamp is compared with fresh
+/// readings of both clocks. Where these disagree with the lead, it is measured again at once, and stamps from
+/// before the change are dropped, since it is unknown which clock they were read from.
 #[derive(Debug)]
 pub struct KernelClock {
     anchor: Instant,
@@ -33,7 +33,7 @@ pub struct KernelClock {
     believed_from: i64,
 }
 
-/// One look at both clocks, nanoseconds.
+/// One reading of both clocks, nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     monotonic: i64,
@@ -45,13 +45,13 @@ struct Look {
 pub struct Receipt {
     /// When the read that brought them returned.
     pub read: Timestamp,
-    /// How long before that the kernel had received them (the last of them, where there were several packets);
-    /// absent where the kernel does not tell, or tells what cannot be.
+    /// How long before that the kernel had received them (the last of several packets); `None` where the
+    /// kernel gives no stamp or an impossible one.
     pub delay: Option<Duration>,
 }
 
 impl Receipt {
-    /// The best that is known: the kernel's moment, else the read's.
+    /// The kernel's time where it is known, else the read's.
     #[must_use]
     pub fn at(self) -> Timestamp {
         let delay = self.delay.map_or(0, |delay| delay.as_nanos() as u64);
@@ -60,10 +60,11 @@ impl Receipt {
 }
 
 impl RunClock {
-    /// The receipt for a read that has returned just now, with the kernel's stamp: time since 1970.
+    /// The receipt for a read that has just returned, with the kernel's stamp: time since 1970.
     ///
-    /// What was read cannot have come before `earliest`, when it was asked for. However long it lay in the kernel after
-    /// that, its stamp is believed: a client that was stopped for seconds still knows when an answer came.
+    /// Bytes cannot have come before `earliest`, when the request began to leave. However long they lay in
+    /// the kernel after that, the stamp is used: a client that was stopped for seconds still knows when an
+    /// answer came.
     #[must_use]
     pub fn receipt(&self, kernel: &mut KernelClock, stamp: Option<Duration>, earliest: Timestamp) -> Receipt {
         let now = Instant::now();
@@ -134,7 +135,7 @@ mod tests {
 
     const SECOND: i64 = 1_000_000_000;
 
-    /// A clock whose wall clock leads by 100 s, and a measurer of the lead that must not be asked.
+    /// A wall clock that leads by 100 s.
     fn clock() -> KernelClock {
         let anchor = Instant::now();
         KernelClock { anchor, lead: 100 * SECOND, measured: 0, believed_from: i64::MIN }
@@ -173,7 +174,7 @@ mod tests {
         let (now, lead) = (5 * SECOND, 100 * SECOND);
         let stamp = now + lead - 4 * SECOND;
         assert_eq!(clock.judge(stamp, look(now, lead), || look(now + 50, lead)), Some(4 * SECOND));
-        // Unless the wall clock was set meanwhile, as where a virtual machine's own clock stood still too.
+        // Unless the wall clock was set meanwhile, as where a virtual machine's own clock stopped too.
         let mut clock = self::clock();
         assert_eq!(clock.judge(stamp, look(now, lead + SECOND), || look(now + 50, lead + SECOND)), None);
     }
@@ -189,7 +190,7 @@ mod tests {
                 None,
                 "{step}"
             );
-            // One that was still waiting, too, and the first after it holds again.
+            // Nor is one that still waited; the first after it is valid again.
             let later = now + 10_000;
             assert_eq!(clock.judge(now - 1_000 + old, look(later, new), not_asked), None, "{step}");
             assert_eq!(clock.judge(later - 500 + new, look(later, new), not_asked), Some(500), "{step}");

@@ -7,5 +7,5 @@ mod timestamp;
 
 pub use kernel::{KernelClock, Receipt};
 pub use run_clock::RunClock;
-pub use sharp_wait::{SharpWait, Step};
+pub use sharp_wait::{SharpWait, WaitStep};
 pub use timestamp::Timestamp;

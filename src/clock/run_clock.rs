@@ -8,8 +8,8 @@ use super::timestamp::Timestamp;
 
 /// The clock of one run. Copies are the same clock.
 ///
-/// It follows tokio's clock, so that whole runs can be tested in paused, exact time; outside such tests that
-/// is the operating system's monotonic clock.
+/// It follows tokio's clock, so that whole runs can be tested in paused, exact time. Outside tests that is
+/// the operating system's monotonic clock.
 #[derive(Clone, Copy, Debug)]
 pub struct RunClock {
     origin: Instant,
@@ -17,20 +17,20 @@ pub struct RunClock {
 }
 
 impl RunClock {
-    /// A clock whose zero lies `lead` in the future, so that everything can be made ready before it.
+    /// A clock whose zero is `lead` in the future, so that everything can be prepared before it.
     #[must_use]
     pub fn starting_in(lead: Duration) -> Self {
         Self { origin: Instant::now() + lead, started_at: jiff::Timestamp::now() + lead }
     }
 
-    /// A clock whose zero is that moment of the wall clock; `None` when it has passed.
+    /// A clock whose zero is this wall-clock time; `None` when it has passed.
     #[must_use]
     pub fn starting_at(moment: jiff::Timestamp) -> Option<Self> {
         let lead = Duration::try_from(moment.duration_since(jiff::Timestamp::now())).ok()?;
         Some(Self { origin: Instant::now() + lead, started_at: moment })
     }
 
-    /// The present moment; zero for as long as the run has not begun.
+    /// The current time; zero until the run begins.
     #[must_use]
     pub fn now(&self) -> Timestamp {
         self.timestamp(Instant::now())
@@ -47,13 +47,13 @@ impl RunClock {
         self.instant(moment).saturating_duration_since(Instant::now())
     }
 
-    /// The moment as tokio's timers want it.
+    /// The moment for tokio's timers.
     #[must_use]
     pub fn instant(&self, moment: Timestamp) -> Instant {
         self.origin + Duration::from_nanos(moment.as_nanos())
     }
 
-    /// The wall-clock time of the run's zero, for names and headers only: no latency is taken from it.
+    /// The wall-clock time of the run's zero, for names and headers only: no latency is computed from it.
     #[must_use]
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at

@@ -1,4 +1,4 @@
-//! Waits that end to within microseconds, for threads of their own.
+//! Waits that end within microseconds, for threads of their own.
 
 use std::time::Duration;
 
@@ -7,44 +7,45 @@ use tokio::time::Instant;
 use super::run_clock::RunClock;
 use super::timestamp::Timestamp;
 
-/// The longest stretch that is spun through at the end of a wait, and the one that is until sleeps have shown how late
-/// they end. Without Linux's timer slack set ([`SharpWait::new`]) systems end sleeps later.
+/// The longest stretch at the end of a wait that is spun through, and the one used until the lateness of
+/// sleeps is known. Without Linux's timer slack set ([`SharpWait::new`]), sleeps end later.
 const MOST: Duration = Duration::from_micros(if cfg!(target_os = "linux") { 40 } else { 120 });
-/// The shortest: what it takes to wake up at best.
+/// The shortest: the best time of a wake-up.
 const LEAST: Duration = Duration::from_micros(2);
-/// The stretch shrinks by this share of itself at each sleep that ended within it, and grows by [`GROWTH`] at each that
-/// did not: it comes to rest where one sleep in three does not.
+/// The stretch shrinks by this share after each sleep that ended within it, and grows by [`GROWTH`] after
+/// each that did not: it settles where one sleep in three does not.
 const SHRINKAGE: u32 = 32;
 /// See [`SHRINKAGE`].
 const GROWTH: u32 = 16;
 
-/// How a thread waits that must not be late: it sleeps for as long as sleeps can be trusted, and spins for the rest.
+/// How a thread waits that must not be late: it sleeps for as long as sleeps can be trusted and spins for the
+/// rest.
 ///
-/// How late sleeps end is learned from them. Spinning costs as much CPU time as working does: on a two-core cloud VM
-/// (Intel Xeon, Linux 6.18), where sleeps end 4–5 µs late at the median, a wait that always spun through the last 40 µs
-/// made up a quarter of what a short request cost.
+/// It learns how late sleeps end. Spinning costs as much CPU time as working: on a two-core cloud VM (Intel
+/// Xeon, Linux 6.18), where sleeps end 4–5 µs late at the median, a wait that always spun through the last 40
+/// µs made up a quarter of the cost of a short request.
 #[derive(Debug)]
 pub struct SharpWait {
     clock: RunClock,
     spin: Duration,
-    /// The moment that was waited for last, and when the sleep before it ought to be over.
+    /// The last time that was waited for, and when the sleep before it should end.
     asked: Option<(Timestamp, Instant)>,
 }
 
-/// What a thread that must not be late does next while a moment is ahead.
+/// The next step of a thread that waits for a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum WaitStep {
     /// Sleep at most this long and ask again.
     Sleep(Duration),
-    /// Ask again at once: the moment is nearer than a sleep can be trusted.
+    /// Ask again at once: a sleep might end too late.
     Spin,
-    /// The moment has come.
+    /// The time has come.
     Over,
 }
 
 impl SharpWait {
-    /// The waits of this thread. The system is asked to end its sleeps on time: Linux by default lets them be 50 µs
-    /// late to save power. Where it cannot be asked, sleeps stay as they are.
+    /// The waits of this thread. Asks the system to end its sleeps on time: by default Linux lets them be 50
+    /// µs late to save power. Where that fails, sleeps stay as they are.
     #[must_use]
     pub fn new(clock: RunClock) -> Self {
         #[cfg(target_os = "linux")]
@@ -52,27 +53,27 @@ impl SharpWait {
         Self { clock, spin: MOST, asked: None }
     }
 
-    /// How to wait for `moment`: asked when the wait begins, and again after each step that was not the last.
-    pub fn step_towards(&mut self, moment: Timestamp) -> Step {
+    /// How to wait for `moment`: called when the wait begins, and after each step but the last.
+    pub fn step_towards(&mut self, moment: Timestamp) -> WaitStep {
         let now = Instant::now();
         // A wait that was given up teaches nothing.
         if let Some((_, asked)) = self.asked.take().filter(|(awaited, _)| *awaited == moment) {
             self.woke(asked, now);
         }
-        // By the clock of the machine: that of the run stands at zero until the run begins.
+        // By the machine's clock: the run's clock is zero until the run begins.
         let left = self.clock.instant(moment).saturating_duration_since(now);
         if left.is_zero() {
-            Step::Over
+            WaitStep::Over
         } else if left > self.spin {
             let sleep = left.saturating_sub(self.spin);
             self.asked = Some((moment, now + sleep));
-            Step::Sleep(sleep)
+            WaitStep::Sleep(sleep)
         } else {
-            Step::Spin
+            WaitStep::Spin
         }
     }
 
-    /// Learns from a sleep, unless it was ended before its time.
+    /// Learns from a sleep, unless it was cut short.
     fn woke(&mut self, asked: Instant, now: Instant) {
         let Some(late) = now.checked_duration_since(asked) else { return };
         let spin = if late > self.spin {
@@ -91,7 +92,7 @@ mod tests {
     async fn sleeps_late_by(wait: &mut SharpWait, late_us: impl Fn(u32) -> u64) {
         for turn in 0..2_000 {
             let due = wait.clock.now().after(Duration::from_millis(1));
-            while let Step::Sleep(time) = wait.step_towards(due) {
+            while let WaitStep::Sleep(time) = wait.step_towards(due) {
                 tokio::time::advance(time + Duration::from_micros(late_us(turn))).await;
             }
         }
@@ -101,18 +102,18 @@ mod tests {
     async fn a_wait_is_slept_then_spun() {
         let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
         let mut after = |micros| wait.step_towards(Timestamp::ZERO.after(Duration::from_micros(micros)));
-        assert_eq!(after(1_000), Step::Sleep(Duration::from_millis(1).saturating_sub(MOST)));
-        assert_eq!(after(40), Step::Spin);
-        assert_eq!(after(0), Step::Over);
+        assert_eq!(after(1_000), WaitStep::Sleep(Duration::from_millis(1).saturating_sub(MOST)));
+        assert_eq!(after(40), WaitStep::Spin);
+        assert_eq!(after(0), WaitStep::Over);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_run_that_has_not_begun_is_waited_for() {
         let lead = Duration::from_millis(20);
         let mut wait = SharpWait::new(RunClock::starting_in(lead));
-        assert_eq!(wait.step_towards(Timestamp::ZERO), Step::Sleep(lead.saturating_sub(MOST)));
+        assert_eq!(wait.step_towards(Timestamp::ZERO), WaitStep::Sleep(lead.saturating_sub(MOST)));
         tokio::time::advance(lead).await;
-        assert_eq!(wait.step_towards(Timestamp::ZERO), Step::Over);
+        assert_eq!(wait.step_towards(Timestamp::ZERO), WaitStep::Over);
     }
 
     #[tokio::test(start_paused = true)]
@@ -120,7 +121,7 @@ mod tests {
         let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
         sleeps_late_by(&mut wait, |_| 5).await;
         assert!((4..=6).contains(&wait.spin.as_micros()), "{wait:?}");
-        // One in twenty is very late: that is not worth spinning for. One in two is.
+        // One in twenty is very late: not worth spinning for. One in two is.
         sleeps_late_by(&mut wait, |turn| if turn % 20 == 0 { 30 } else { 5 }).await;
         assert!((4..=8).contains(&wait.spin.as_micros()), "{wait:?}");
         sleeps_late_by(&mut wait, |turn| if turn % 2 == 0 { 30 } else { 5 }).await;
@@ -143,7 +144,7 @@ mod tests {
         let due = |wait: &SharpWait| wait.clock.now().after(Duration::from_millis(1));
         for _ in 0..100 {
             let moment = due(&wait);
-            assert!(matches!(wait.step_towards(moment), Step::Sleep(_)));
+            assert!(matches!(wait.step_towards(moment), WaitStep::Sleep(_)));
             tokio::time::advance(Duration::from_millis(5)).await;
         }
         assert_eq!(wait.spin, LEAST);
@@ -154,7 +155,7 @@ mod tests {
         let mut wait = SharpWait::new(RunClock::starting_in(Duration::ZERO));
         for _ in 0..1_000 {
             let due = wait.clock.now().after(Duration::from_millis(1));
-            assert_ne!(wait.step_towards(due), Step::Over);
+            assert_ne!(wait.step_towards(due), WaitStep::Over);
             tokio::time::advance(Duration::from_micros(100)).await;
         }
         assert_eq!(wait.spin, MOST);

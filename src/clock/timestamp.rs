@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A moment of a run: nanoseconds since the run began, monotonic.
 ///
-/// Zero is the moment that the schedule calls zero. A `u64` of nanoseconds lasts 584 years.
+/// Zero is the zero of the schedule. A `u64` of nanoseconds lasts 584 years.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -41,7 +41,7 @@ impl Timestamp {
         self.0 as f64 / 1e9
     }
 
-    /// Time from `earlier` to `self`; zero when `earlier` is in truth the later one.
+    /// Time from `earlier` to `self`; zero when `earlier` is later.
     #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))

@@ -5,12 +5,12 @@ use std::str::FromStr;
 
 use reqwest::Url;
 
-/// What stands between HTTP and the network.
+/// The scheme of an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// Nothing.
+    /// HTTP over TCP.
     Http,
-    /// TLS.
+    /// HTTP over TLS.
     Https,
 }
 
@@ -27,32 +27,32 @@ impl BaseUrl {
         self.url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
-    /// The port, the scheme's own when none was given.
+    /// The port; without one, the scheme's default.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or(80)
     }
 
-    /// How it is spoken to.
+    /// The scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
     }
 
-    /// What the `Host` header says.
+    /// The value of the `Host` header.
     #[must_use]
     pub fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// The path on the server of `path` below this address.
+    /// The path of `path` below this address.
     #[must_use]
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.url.path().trim_end_matches('/'))
     }
 
-    /// The whole address of `path` below this one.
+    /// The URL of `path` below this address.
     #[must_use]
     pub fn join(&self, path: &str) -> String {
         format!("{self}{path}")
@@ -68,18 +68,18 @@ impl fmt::Display for BaseUrl {
 impl FromStr for BaseUrl {
     type Err = String;
 
-    /// Reads an address such as `http://localhost:8000`, with `/v1` at its end or without.
+    /// Reads an address such as `http://localhost:8000`, with or without `/v1` at its end.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         Self::read(text, "http://localhost:8000")
     }
 }
 
 impl BaseUrl {
-    /// Reads the address of something that is usually found where `example` says.
+    /// Reads an address that usually looks like `example`.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, with the example to follow.
+    /// What is wrong with it, with the example.
     pub fn read(text: &str, example: &str) -> Result<Self, String> {
         if text.contains('@') {
             return Err(
@@ -94,7 +94,7 @@ impl BaseUrl {
         let mut url = Url::parse(text)
             .map_err(|error| format!("`{text}` is not an address ({error}); write it like {example}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("`{text}`: only http and https are spoken; write it like {example}"));
+            return Err(format!("`{text}`: only http and https are supported; write it like {example}"));
         }
         if url.query().is_some() || url.fragment().is_some() {
             return Err(format!(

@@ -1,93 +1,105 @@
-//! What every engine can do, whatever server is behind it.
+//! The interface of every engine, whatever server is behind it.
 
+use std::collections::VecDeque;
 use std::fmt;
 
 use bytes::Bytes;
 
+use super::captured_text::{CaptureText, CapturedText};
 use super::chunk_text::ChunkText;
-use super::kept::{Keep, Kept};
 use super::secrets::Secrets;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
 use crate::record::{Failure, FinishReason, Usage};
 
-/// Something that answers requests with token streams.
+/// Answers requests with token streams.
 pub trait Engine: Send + Sync + 'static {
     /// The answer to one request.
     type Answer: Answer;
 
-    /// Builds all that can be built before the request's moment has come.
+    /// Builds all that can be built before the request is due.
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest;
 
-    /// Begins an answer. Nothing is sent before the first [`Answer::next`]; dropping the answer cancels the
+    /// Begins an answer. Nothing is sent before the first [`Answer::next`]. Dropping the answer cancels the
     /// request and closes its connection.
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> Self::Answer;
 
-    /// Makes connections ready for about `count` requests that will start soon.
+    /// Opens connections for about `count` requests that will start soon.
     fn warm_up(&self, count: usize) -> impl Future<Output = ()> + Send;
 }
 
 /// A request ready to be written to a socket.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PreparedRequest {
-    /// Its place in the schedule.
+    /// Its index in the schedule.
     pub index: u64,
     /// The serialised body.
     pub body: Bytes,
-    /// What is kept of its answer.
-    pub keep: Keep,
+    /// Whether the answer's text is captured.
+    pub capture: CaptureText,
 }
 
 impl PreparedRequest {
-    /// The request at this place of the schedule, of whose answer nothing is kept.
+    /// The request with this index, without capture.
     #[must_use]
     pub fn new(index: u64, body: Bytes) -> Self {
-        Self { index, body, keep: Keep::Nothing }
+        Self { index, body, capture: CaptureText::No }
     }
 
-    /// The same request, of whose answer this is kept.
+    /// The same request with this capture.
     #[must_use]
-    pub fn keeping(self, keep: Keep) -> Self {
-        Self { keep, ..self }
+    pub fn capturing(self, capture: CaptureText) -> Self {
+        Self { capture, ..self }
     }
 }
 
 impl fmt::Debug for PreparedRequest {
-    /// Shows the length of the body and not the body, which may hold a credential.
+    /// Shows the length of the body, not the body: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, keep } = self;
+        let Self { index, body, capture } = self;
         let mut shown = f.debug_struct("PreparedRequest");
-        shown.field("index", index).field("body_length", &body.len()).field("keep", keep).finish()
+        shown.field("index", index).field("body_length", &body.len()).field("capture", capture).finish()
     }
 }
 
-/// One answer in the making.
+/// One answer under way.
 pub trait Answer: Send {
-    /// Waits for what happens next. After [`AnswerEvent::Ended`] it must not be called again.
+    /// Waits for the next event. Must not be called again after [`AnswerEvent::Ended`].
     ///
-    /// Cancel safe: a call that is dropped before it is ready loses nothing.
+    /// Cancel safe: dropping the call before it is ready loses nothing.
     fn next(&mut self) -> impl Future<Output = AnswerEvent> + Send;
 
-    /// The next event where it is known already: what came with one read need not be waited for piece by piece.
+    /// Waits for the end of the answer.
+    fn until_end(&mut self) -> impl Future<Output = AnswerEnd> + Send {
+        async {
+            loop {
+                if let AnswerEvent::Ended(end) = self.next().await {
+                    return *end;
+                }
+            }
+        }
+    }
+
+    /// The next event of the last read, if there is one: it need not be awaited.
     fn next_known(&mut self) -> Option<AnswerEvent> {
         None
     }
 
-    /// Why the model stopped, where all of the text has come and the end of the answer has not: what is known of one
-    /// that nobody waits for any longer.
+    /// Why the model stopped, where all of the text has come and the end has not. For answers that are cut
+    /// off.
     fn finish_reason(&self) -> Option<FinishReason> {
         None
     }
 }
 
-/// Something that happened to a request, with the moment at which it did.
+/// Something that happened to a request, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AnswerEvent {
-    /// The request was handed to a socket.
+    /// The request was written to a socket.
     Sent {
-        /// When the write that took its last byte began.
+        /// When the write of its last byte began.
         at: Timestamp,
-        /// Whether a connection had to be opened for it.
+        /// Whether a connection was opened for it.
         opened_connection: bool,
     },
     /// The response's status and headers came.
@@ -97,19 +109,21 @@ pub enum AnswerEvent {
     },
     /// A chunk with non-empty text came.
     Chunk {
-        /// When the bytes that completed it arrived: in the kernel where it tells, else with the read that
-        /// brought them.
+        /// When the bytes that completed it arrived: in the kernel where it reports that, else with the read.
         at: Timestamp,
-        /// Tokens it carries, where the server tells; else `None`, which counts as one.
+        /// Tokens it carries, where the server reports them; `None` counts as one.
         tokens: Option<u32>,
-        /// What the text is.
+        /// The kind of the text.
         text: ChunkText,
         /// Whether it came in the same read as the chunk before it, and so shares its stamp.
         merged: bool,
     },
-    /// It is over. Boxed, for it comes once, and the other events many times.
+    /// It is over. Boxed, since it comes once and the other events many times.
     Ended(Box<AnswerEnd>),
 }
+
+/// Events of an answer in order, not returned yet.
+pub type AnswerEvents = VecDeque<AnswerEvent>;
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,12 +138,25 @@ pub struct AnswerEnd {
     pub finish_reason: Option<FinishReason>,
     /// The server's token counts.
     pub usage: Option<Usage>,
-    /// What it said, where that was to be kept and it came whole.
-    pub kept: Option<Kept>,
+    /// Its text, where it was captured and came whole.
+    pub captured: Option<CapturedText>,
 }
 
 impl AnswerEnd {
-    /// The same without `secrets` in what the server said.
+    /// An end that is only a failure.
+    #[must_use]
+    pub fn failed(at: Timestamp, failure: Failure) -> Self {
+        Self {
+            at,
+            result: Err(failure),
+            whole_answer: None,
+            finish_reason: None,
+            usage: None,
+            captured: None,
+        }
+    }
+
+    /// The same with `secrets` hidden in what the server said.
     #[must_use]
     pub(crate) fn without(mut self, secrets: &Secrets) -> Self {
         if let Err(failure) = &mut self.result {

@@ -1,8 +1,8 @@
-//! What is behind a failure, where its kind alone does not tell the cure.
+//! The cause of a failure, where its kind alone does not determine the hint.
 
 use crate::record::Failure;
 
-/// What is behind a failure.
+/// The cause of a failure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cause {
     /// Nothing more than the failure's kind is known.
@@ -10,38 +10,38 @@ pub(crate) enum Cause {
     Unknown,
     /// The host's name has no address.
     UnknownHost,
-    /// Nobody listens at the port.
+    /// Nothing listens at the port.
     Refused,
     /// This process has too many files open.
     OutOfFiles,
     /// This machine has no local port left.
     OutOfPorts,
-    /// The TLS handshake was refused by either side, a certificate that does not hold among the reasons.
+    /// Either side refused the TLS handshake, for example because of an invalid certificate.
     Untrusted,
-    /// What answers the handshake is not TLS.
+    /// The peer does not speak TLS.
     NotTls,
-    /// A whole answer came where a stream was asked for.
+    /// A whole answer came where a stream was requested.
     NotStreaming,
-    /// The body is of a type that no answer has.
+    /// The content type is that of no answer.
     ContentType,
     /// The body is compressed.
     Compressed,
-    /// The server's error object names the model as what is wrong.
+    /// The server's error object names the model.
     Model,
 }
 
 impl Cause {
-    /// Whether waiting may cure it.
+    /// Whether waiting may help.
     pub(crate) const fn may_pass(self) -> bool {
         !matches!(self, Self::Untrusted | Self::NotTls)
     }
 }
 
-/// A failure, and what is behind it.
+/// A failure and its cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
-    /// What is told and counted.
+pub(crate) struct DiagnosedFailure {
+    /// The failure for reports and counts.
     pub failure: Failure,
-    /// What the hint is chosen by.
+    /// Determines the hint.
     pub cause: Cause,
 }

@@ -1,18 +1,18 @@
-//! What the text of a chunk is.
+//! The kind of a chunk's text.
 
-/// What the text of a chunk is.
+/// The kind of a chunk's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChunkText {
     /// The answer itself.
     Content,
-    /// A reasoning model thinking aloud.
+    /// Reasoning of a reasoning model.
     Reasoning,
     /// The arguments or the name of a tool call.
     ToolCall,
 }
 
 impl ChunkText {
-    /// Of two kinds of text in one chunk, the one nearer to the answer itself.
+    /// Of two kinds in one chunk, the one nearer to the answer itself.
     pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
         let rank = |kind: &Self| match kind {
             Self::Content => 2,

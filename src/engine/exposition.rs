@@ -1,28 +1,28 @@
-//! Reads pages of metrics in Prometheus' text format.
+//! Reads metrics pages in Prometheus' text format.
 
 use std::borrow::Cow;
 
 /// One value of one series.
 #[derive(Clone, Copy, Debug)]
-pub struct Sample<'a> {
+pub struct MetricSample<'a> {
     /// Name of the series.
     pub name: &'a str,
-    /// What stands between its braces.
+    /// The text between its braces.
     labels: &'a str,
-    /// The value; not a number where what stands there is none.
+    /// The value; NaN where it is no number.
     pub value: f64,
 }
 
-/// The samples of a page in Prometheus' text format 0.0.4, or in `OpenMetrics` 1.0, in their order.
+/// The samples of a page in Prometheus' text format 0.0.4 or in `OpenMetrics` 1.0, in order.
 ///
-/// Help, types and comments are passed over, and so are lines that are no samples, as that of a page that was cut off; of
-/// a sample all behind its value: its timestamp, and an exemplar.
-pub fn samples(page: &str) -> impl Iterator<Item = Sample<'_>> {
+/// Ignores help, types, comments and lines that are no samples, such as the last one of a truncated page; of
+/// a sample, its timestamp and exemplar.
+pub fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
     page.lines().filter_map(sample)
 }
 
-impl<'a> Sample<'a> {
-    /// The value of the label `name`, without its escapes; `None` where it has none.
+impl<'a> MetricSample<'a> {
+    /// The value of the label `name`, unescaped, if there is one.
     #[must_use]
     pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
@@ -37,16 +37,16 @@ impl<'a> Sample<'a> {
         }
     }
 
-    /// Whether it counts requests that did not end well, which vLLM and TensorRT-LLM count in the same series as those
-    /// that did, by their `finished_reason`.
+    /// Whether it counts failed requests, which vLLM and TensorRT-LLM count in the same series as successful
+    /// ones, by `finished_reason`.
     #[must_use]
     pub fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
     }
 
-    /// Whether it is a value of the requests of one priority, which SGLang with `--enable-priority-scheduling` tells beside
-    /// that of all requests, whose label is empty. So it is with values that go up and down; its totals have each request
-    /// under its own priority alone.
+    /// Whether it is the value of one priority. With `--enable-priority-scheduling` SGLang reports gauges for
+    /// each priority beside that of all requests, whose label is empty; counters carry each request's own
+    /// priority alone.
     #[must_use]
     pub fn is_of_one_priority(&self) -> bool {
         self.label("priority").is_some_and(|priority| !priority.is_empty())
@@ -54,7 +54,7 @@ impl<'a> Sample<'a> {
 }
 
 /// A line `name{labels} value [timestamp] [# exemplar]`.
-fn sample(line: &str) -> Option<Sample<'_>> {
+fn sample(line: &str) -> Option<MetricSample<'_>> {
     let line = line.trim();
     if line.starts_with('#') {
         return None;
@@ -69,10 +69,10 @@ fn sample(line: &str) -> Option<Sample<'_>> {
         None => ("", rest),
     };
     let value = value.split_whitespace().next().and_then(|value| value.parse().ok());
-    Some(Sample { name, labels, value: value.unwrap_or(f64::NAN) })
+    Some(MetricSample { name, labels, value: value.unwrap_or(f64::NAN) })
 }
 
-/// Where the closing brace is: one inside a quoted value closes nothing.
+/// The index of the closing brace; one inside a quoted value does not count.
 fn end_of_labels(labels: &str) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -85,7 +85,7 @@ fn end_of_labels(labels: &str) -> Option<usize> {
     }
 }
 
-/// Where the closing quote is: one behind a backslash closes nothing.
+/// The index of the closing quote; one after a backslash does not count.
 fn end_of_quoted(text: &str) -> Option<usize> {
     let mut escaped = false;
     text.bytes().position(|byte| {
@@ -119,12 +119,12 @@ mod tests {
     use super::*;
 
     fn read(page: &str) -> Vec<(String, f64)> {
-        samples(page).map(|sample| (sample.name.to_owned(), sample.value)).collect()
+        metric_samples(page).map(|sample| (sample.name.to_owned(), sample.value)).collect()
     }
 
     #[test]
     fn a_page_that_tries_every_corner_of_the_format_is_read() {
-        // After the example of the format's own description, and what pages in the wild do.
+        // After the example in the format's own description, and what real pages do.
         let page = "# HELP http_requests_total The {total} number of \"requests\" 9.\n\
                     # TYPE http_requests_total counter\n\
                     http_requests_total{method=\"post\",code=\"200\"} 1027 1395066363000\n\
@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(values[..4], [1027.0, 1.458_255_915e9, 12.47, f64::INFINITY]);
         assert!(values[4].is_nan());
         assert_eq!(values[5..], [7.0, 9.0]);
-        let all: Vec<_> = samples(page).collect();
+        let all: Vec<_> = metric_samples(page).collect();
         assert_eq!(all[0].label("code").as_deref(), Some("200"));
         assert_eq!(all[0].label("cod"), None);
         assert_eq!(all[1].label("path").as_deref(), Some("C:\\DIR\\FILE.TXT"));
@@ -164,8 +164,8 @@ mod tests {
         let lines = page.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()).count();
         assert_eq!(read(page).len(), lines);
         assert!(read(page).iter().all(|(_, value)| value.is_finite()));
-        let success = samples(page).filter(|sample| sample.name == "vllm:request_success_total");
-        let (failed, well): (Vec<_>, Vec<_>) = success.partition(Sample::is_of_failures);
+        let success = metric_samples(page).filter(|sample| sample.name == "vllm:request_success_total");
+        let (failed, well): (Vec<_>, Vec<_>) = success.partition(MetricSample::is_of_failures);
         assert_eq!((failed.len(), well.len()), (2, 3));
     }
 }

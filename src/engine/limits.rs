@@ -1,28 +1,28 @@
-//! Tells how many connections this machine can hold open.
+//! How many connections this machine can hold open.
 
 use crate::units::count;
 
-/// Files that a run needs beside its connections: the log, the control plane, the runtime's own.
+/// Files that a run needs beside its connections: the log, the control connections, the runtime's own.
 const OTHER_FILES: u64 = 64;
 
-/// How many connections to one server this process can hold open at a time. Absent: the system does not tell.
+/// How many connections to one server this process can hold open. `None`: the system does not report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConnectionLimits {
     /// Files that this process may have open; a connection is one.
     pub files: Option<u64>,
-    /// Local ports that the system gives to connections; each one to the same address needs its own.
+    /// Local ports for connections; each connection to the same address needs its own.
     pub ports: Option<u64>,
 }
 
 impl ConnectionLimits {
-    /// The limits of this process, that on files raised as far as the system lets it.
+    /// The limits of this process, with the limit on files raised as far as the system allows.
     #[must_use]
     pub fn raised() -> Self {
         Self { files: rlimit::increase_nofile_limit(u64::MAX).ok(), ports: local_ports() }
     }
 
-    /// What is wrong, with its cure, when `connections` at a time are more than there can be. Each takes
-    /// `files_each` files: two where the server is in this process too.
+    /// The problem and its hint when there cannot be `connections` at a time. Each takes `files_each` files:
+    /// two where the server is in this process too.
     #[must_use]
     pub fn shortage(&self, connections: u64, files_each: u64) -> Option<String> {
         let needed = connections.saturating_mul(files_each).saturating_add(OTHER_FILES);
@@ -45,7 +45,7 @@ impl ConnectionLimits {
     }
 }
 
-/// Number of ports that the system chooses from, without those reserved.
+/// Number of ports that the system chooses from, without reserved ones.
 fn local_ports() -> Option<u64> {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let reserved = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_reserved_ports").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The address of a page of metrics.
+//! The address of a metrics page.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,20 +7,20 @@ use reqwest::Url;
 
 use super::address::Scheme;
 
-/// The address of a page of metrics. It is shown, and kept, without its credentials and without its query.
+/// The address of a metrics page. It is shown and stored without its credentials and query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MetricsUrl {
     url: Url,
 }
 
 impl MetricsUrl {
-    /// How it is spoken to.
+    /// The scheme.
     #[must_use]
     pub fn scheme(&self) -> Scheme {
         if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
     }
 
-    /// All of it, credentials included: to be sent, never to be shown.
+    /// All of it with credentials: to be sent, never shown.
     pub(crate) fn whole(&self) -> &Url {
         &self.url
     }
@@ -46,17 +46,17 @@ impl fmt::Display for MetricsUrl {
 impl FromStr for MetricsUrl {
     type Err = String;
 
-    /// Reads an address such as `http://localhost:9400/metrics`; without a path it is that of `/metrics`. What is wrong is
-    /// told without repeating the address, which may hold a password.
+    /// Reads an address such as `http://localhost:9400/metrics`; the default path is `/metrics`. Errors do
+    /// not repeat the address, which may hold a password.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const FORM: &str = "write it like http://localhost:9400/metrics";
         if !text.contains("://") {
-            return Err(format!("the address of a page of metrics has a scheme; {FORM} or https://…"));
+            return Err(format!("the address of a metrics page needs a scheme; {FORM} or https://…"));
         }
         let mut url = Url::parse(text)
-            .map_err(|error| format!("this is no address of a page of metrics ({error}); {FORM}"))?;
+            .map_err(|error| format!("this is not the address of a metrics page ({error}); {FORM}"))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(format!("pages of metrics are read over http and https only; {FORM}"));
+            return Err(format!("metrics pages are read over http and https only; {FORM}"));
         }
         if url.path() == "/" {
             url.set_path("/metrics");

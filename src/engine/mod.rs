@@ -2,11 +2,11 @@
 
 mod address;
 mod answer;
+mod captured_text;
 mod cause;
 mod chunk_text;
 mod dialect;
 mod exposition;
-mod kept;
 mod limits;
 mod metrics_url;
 mod openai;
@@ -17,14 +17,14 @@ mod target;
 mod wire;
 
 pub use address::{BaseUrl, Scheme};
-pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+pub use answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, Engine, PreparedRequest};
+pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use chunk_text::ChunkText;
 pub use dialect::{
-    CacheReset, CounterNames, Dialect, DialectTraits, IdleConnections, LengthForcing, PriorityOrder,
+    CacheReset, Dialect, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder,
     SchemaField, TokenizeCall,
 };
-pub use exposition::{Sample, samples};
-pub use kept::{AnswerText, Keep, Kept, ToolCall};
+pub use exposition::{MetricSample, metric_samples};
 pub use limits::ConnectionLimits;
 pub use metrics_url::MetricsUrl;
 pub use openai::{
@@ -32,9 +32,9 @@ pub use openai::{
     OpenAiEngine, ServerChanged, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
-pub use stream::{Arrival, Close, Progress, ResponseReader};
+pub use stream::{ArrivalStamp, BodyEnd, ReadProgress, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, Endpoint, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
-pub use wire::Exchange;
+pub use wire::HttpAnswer;
 pub(crate) use wire::client_config;

@@ -1,4 +1,5 @@
-//! What is kept of that which every request asks for alike: settings as they are, what may be secret as its SHA-256.
+//! The parameters that all requests share, as the run's header stores them: settings as they are, possible
+//! secrets as SHA-256.
 
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -8,12 +9,12 @@ use crate::record::RequestParameters;
 use crate::units::hexadecimal;
 
 impl Sampling {
-    /// The parameters of requests that are sampled so, with this merged into their bodies.
+    /// The parameters of requests with this sampling and extra body.
     #[must_use]
     pub fn parameters(&self, extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
         let Self { temperature, top_p, top_k, seed } = *self;
         let extra_body = (!extra_body.is_empty()).then(|| {
-            // The order of an object's fields says nothing (RFC 8259, section 4).
+            // The order of an object's fields has no meaning (RFC 8259, section 4).
             let mut body = Value::Object(extra_body.clone());
             body.sort_all_objects();
             hexadecimal(&Sha256::digest(body.to_string()))

@@ -1,4 +1,4 @@
-//! Takes secrets out of what servers say.
+//! Hides secrets in what servers say.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::record::{Failure, FailureKind, FinishReason};
 
 /// The secrets of a target: a server may echo the key that it refused.
 ///
-/// These count as secret: the API key; the value of a header, and any text in the extra body, whose name speaks
-/// of a credential; and the value of any other header that is long enough for one. Short values of other
-/// headers, such as `X-Env: prod`, are ordinary words that messages need.
+/// Secret are the API key; the value of a header, and any text in the extra body, whose name suggests a
+/// credential; and the value of any other header that is long enough for one. Short values of other headers,
+/// such as `X-Env: prod`, are ordinary words that messages need.
 #[derive(Clone, Default)]
 pub struct Secrets(Arc<[String]>);
 
-/// Shorter values are not looked for: they would be found everywhere.
+/// Shorter values are not searched for: they would match everywhere.
 const SHORTEST: usize = 4;
-/// A value of this length may be a credential whatever its header is called.
+/// A value of this length may be a credential, whatever its header is called.
 const LONG: usize = 16;
 /// Headers whose values are never secret, however long.
 const OPEN_HEADERS: [HeaderName; 7] =
     [ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, ORIGIN, REFERER, USER_AGENT];
 
 impl Secrets {
-    /// The secrets in a target, so far as they can be told.
+    /// The secrets of a target.
     pub(crate) fn of(target: &Target) -> Self {
         let mut all: Vec<String> = target.api_key.iter().map(|key| key.expose().to_owned()).collect();
         for header in &target.headers {
@@ -36,18 +36,18 @@ impl Secrets {
         let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
         all.extend(escaped);
         all.retain(|secret| secret.len() >= SHORTEST);
-        // The longest first, so that none is left in part by a shorter one inside it.
+        // Longest first, so that a shorter one inside it leaves no part of it.
         all.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         all.dedup();
         Self(all.into())
     }
 
-    /// `text` without them. It must not have been cut before: half a secret is not found.
+    /// `text` without secrets. It must not be truncated before: half a secret is not found.
     pub(crate) fn hide(&self, text: String) -> String {
         self.0.iter().fold(text, |text, secret| text.replace(secret, "***"))
     }
 
-    /// A failure whose message is without them, and cut only then.
+    /// A failure whose message has no secrets; it is truncated after they are hidden.
     pub(crate) fn failure(&self, reason: FailureKind, message: impl Into<String>) -> Failure {
         Failure::new(reason, self.hide(message.into()))
     }
@@ -57,7 +57,7 @@ impl Secrets {
         self.0.first().map_or(0, String::len)
     }
 
-    /// A finish reason without them.
+    /// A finish reason without secrets.
     pub(crate) fn hide_in_reason(&self, reason: FinishReason) -> FinishReason {
         match reason {
             FinishReason::Other(word) => FinishReason::Other(self.hide(word)),
@@ -72,7 +72,7 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Whether a header or a field of this name holds a credential.
+/// Whether a header or field of this name holds a credential.
 pub(crate) fn names_a_credential(name: &str) -> bool {
     name.to_ascii_lowercase().split(|c: char| !c.is_ascii_alphanumeric()).any(|word| {
         let spoken_of = ["secret", "password", "passwd", "credential", "authoriz", "cookie"];
@@ -122,7 +122,7 @@ fn every_text(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// A secret as JSON writes it, where that differs, with slashes as they are and escaped.
+/// A secret as JSON escapes it, where that differs, with plain and with escaped slashes.
 fn escaped(secret: &str) -> Vec<String> {
     let quoted = Value::from(secret).to_string();
     let plain = quoted[1..quoted.len() - 1].to_owned();

@@ -1,4 +1,4 @@
-//! Whom to ask, and what is asked of every answer alike.
+//! The server under test, and what all requests to it share.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,40 +14,40 @@ use super::address::BaseUrl;
 use super::dialect::Dialect;
 use crate::workload::AnswerShape;
 
-/// Everything about the server and the form of the requests that does not change during a run.
+/// Everything about the server and its requests that does not change during a run.
 #[derive(Clone)]
 pub struct Target {
     /// The server's address.
     pub url: BaseUrl,
-    /// How it speaks.
+    /// Its dialect.
     pub dialect: Dialect,
-    /// Where requests go.
+    /// The endpoint of requests.
     pub endpoint: Endpoint,
     /// Whether answers are streamed.
     pub form: AnswerForm,
-    /// The model to ask for; found from `/v1/models` when absent.
+    /// The model to request; found from `/v1/models` when absent.
     pub model: Option<String>,
-    /// The models of requests that are drawn one of their own, by its place here; empty: all ask for `model`.
+    /// The models of requests with a model of their own, by index; empty: all use `model`.
     pub models: Vec<String>,
-    /// The form that answers to each class must have, by the class's place in the workload; empty: all are words.
+    /// The answer format of each class, by its index in the workload; empty: free text.
     pub answers: Vec<Option<AnswerShape>>,
-    /// Whether requests say how urgent they are.
+    /// Whether requests carry a priority.
     pub priority: PriorityField,
-    /// Headers sent with every request; they win over ours, and one given twice is sent twice.
+    /// Headers of every request; they replace ours, and one given twice is sent twice.
     pub headers: Vec<Header>,
     /// Sent as `Authorization: Bearer`.
     pub api_key: Option<Secret>,
-    /// How tokens are drawn.
+    /// Sampling parameters.
     pub sampling: Sampling,
-    /// Merged into every body last, by the rules of JSON Merge Patch (RFC 7386): objects are merged, `null`
-    /// takes a field out, anything else wins over ours.
+    /// Merged into every body last, as a JSON Merge Patch (RFC 7386): objects are merged, `null` removes a
+    /// field, anything else replaces ours.
     pub extra_body: Map<String, Value>,
-    /// How the server proves who it is.
+    /// How the server's certificate is checked.
     pub tls: TlsOptions,
 }
 
 impl Target {
-    /// A target with everything at its default: streamed chat, temperature 0, system roots.
+    /// A target with defaults: streamed chat, temperature 0, system roots.
     #[must_use]
     pub fn new(url: BaseUrl, dialect: Dialect) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl Target {
 }
 
 impl fmt::Debug for Target {
-    /// Shows which fields the extra body has, and not their values: one may be a credential.
+    /// Shows the names of the extra body's fields, not their values: one may be a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {
             url,
@@ -104,7 +104,7 @@ impl fmt::Debug for Target {
     }
 }
 
-/// Where requests go.
+/// The endpoint of requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/v1/chat/completions`.
@@ -115,7 +115,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Its name, as written after `--endpoint`.
+    /// Its name for `--endpoint`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -147,7 +147,7 @@ impl FromStr for Endpoint {
         match name {
             "chat" => Ok(Self::Chat),
             "completions" => Ok(Self::Completions),
-            _ => Err(format!("`{name}` is not an endpoint; there are chat and completions")),
+            _ => Err(format!("`{name}` is not an endpoint; use chat or completions")),
         }
     }
 }
@@ -155,33 +155,33 @@ impl FromStr for Endpoint {
 /// Whether requests carry the field `priority`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PriorityField {
-    /// They do not: the server knows nothing of priorities.
+    /// They do not.
     #[default]
     Unsent,
     /// They do, in the server's own order.
     Sent,
 }
 
-/// How an answer comes.
+/// Whether an answer is streamed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswerForm {
-    /// Chunk by chunk, as server-sent events.
+    /// As server-sent events, chunk by chunk.
     #[default]
     Streamed,
     /// In one piece.
     Whole,
 }
 
-/// How tokens are drawn. An absent value is left to the server.
+/// Sampling parameters. An absent value is left to the server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sampling {
-    /// 0 draws the likeliest token, so that runs can be repeated.
+    /// 0 picks the likeliest token, so that runs can be repeated.
     pub temperature: Option<f64>,
     /// Nucleus sampling.
     pub top_p: Option<f64>,
-    /// Not a field of OpenAI's, but of every self-hosted server's.
+    /// Not a field of OpenAI's, but of every self-hosted server.
     pub top_k: Option<i64>,
-    /// Seed of the server's draws.
+    /// The server's sampling seed.
     pub seed: Option<i64>,
 }
 
@@ -191,37 +191,37 @@ impl Default for Sampling {
     }
 }
 
-/// How the server proves who it is.
+/// How the server's certificate is checked.
 #[derive(Clone, Debug, Default)]
 pub struct TlsOptions {
-    /// A PEM file of roots trusted in place of the system's.
+    /// A PEM file of trusted roots in place of the system's.
     pub ca_cert: Option<PathBuf>,
-    /// Whether the proof is asked for.
+    /// Whether the certificate is checked.
     pub check: CertificateCheck,
 }
 
 /// Whether a server's certificate must hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CertificateCheck {
-    /// It must be valid and made out to the host.
+    /// It must be valid for the host.
     #[default]
     Full,
-    /// Any certificate will do (`--insecure`).
+    /// Any certificate is accepted (`--insecure`).
     Skipped,
 }
 
-/// A text that must not be seen: its `Debug` and `Display` are masked.
+/// A secret text: its `Debug` and `Display` are masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 impl Secret {
-    /// Keeps `text` out of sight. White space around it is dropped, so that what is sent is what is hidden.
+    /// Holds `text`, without white space around it, so that what is sent is what is hidden.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into().trim().to_owned())
     }
 
-    /// The text itself, to be sent and not to be shown.
+    /// The text itself, to be sent, never shown.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
@@ -240,7 +240,7 @@ impl fmt::Display for Secret {
     }
 }
 
-/// Headers that say how a message is framed and read, which is not for the user to say.
+/// Headers that frame the message; the user cannot set them.
 const OURS: [HeaderName; 6] =
     [CONTENT_TYPE, CONTENT_LENGTH, ACCEPT_ENCODING, TRANSFER_ENCODING, CONNECTION, UPGRADE];
 
@@ -254,7 +254,7 @@ pub struct Header {
 impl FromStr for Header {
     type Err = String;
 
-    /// Reads `Name: value`. The complaint never repeats the value.
+    /// Reads `Name: value`. Errors never repeat the value.
     fn from_str(line: &str) -> Result<Self, Self::Err> {
         let (name, value) = line
             .split_once(':')
@@ -263,7 +263,7 @@ impl FromStr for Header {
         let header = parsed.map_err(|_| format!("`{}` cannot be the name of a header", name.trim()))?;
         if OURS.contains(&header) {
             return Err(format!(
-                "header `{header}` cannot be given: it belongs to the form of the request, or to the connection"
+                "header `{header}` cannot be set: it belongs to the framing of the request or to the connection"
             ));
         }
         let mut value = HeaderValue::from_str(value.trim())
@@ -307,7 +307,7 @@ mod tests {
             "Upgrade",
         ] {
             let error = format!("{name}: x").parse::<Header>().unwrap_err();
-            assert!(error.contains(&format!("`{}` cannot be given", name.to_lowercase())), "{error}");
+            assert!(error.contains(&format!("`{}` cannot be set", name.to_lowercase())), "{error}");
         }
         assert!("Host: other".parse::<Header>().is_ok(), "a gateway may choose its server by it");
     }

@@ -1,8 +1,8 @@
-//! The terminal's second screen, on which a dashboard stands, and the way back from it, whatever happens.
+//! The terminal's alternate screen, on which the dashboard is drawn, and the way back from it, whatever
+//! happens.
 //!
-//! There is one terminal, so there is one stage in the process. While it is taken nothing else may write to standard error:
-//! words that are said meanwhile stand in the dashboard, and go to standard error when the first screen is back, where they
-//! can be read again.
+//! There is one terminal, so the process has one alternate screen. While it is taken, nothing else may write
+//! to standard error: messages appear in the dashboard and are printed when the normal screen is back.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -12,51 +12,51 @@ use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 
-use super::echo_guard::Typing;
+use super::echo_guard::EchoGuard;
 
-/// What the dashboard took, while there is one.
+/// The alternate screen, while it is taken.
 static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
 
-/// The line that stands in place, while there is one.
+/// The line that is redrawn in place, if there is one.
 static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// Sees to the ways out of which this file would not hear.
+/// Installs the panic hook and the signal handler once.
 static WAYS_OUT: Once = Once::new();
 
 #[derive(Debug)]
 struct Taken {
-    typing: Option<Typing>,
+    typing: Option<EchoGuard>,
     said: Vec<String>,
 }
 
-/// Nothing that is done with it held can panic, so that the panic hook always gets it.
+/// No code that holds this lock can panic, so that the panic hook always gets it.
 fn taken() -> MutexGuard<'static, Option<Taken>> {
     TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The stage, for as long as it is held.
+/// The alternate screen; dropping it gives the terminal back.
 #[derive(Debug)]
-pub(super) struct Stage(());
+pub(super) struct AltScreen(());
 
-impl Stage {
-    /// Takes the terminal; `None` where another has it, or it cannot be written to.
+impl AltScreen {
+    /// Takes the terminal; `None` where the process has already taken it, or it cannot be written to.
     pub(super) fn enter() -> Option<Self> {
         WAYS_OUT.call_once(watch_ways_out);
         let mut taken = taken();
         if taken.is_some() || execute!(io::stderr(), EnterAlternateScreen, Hide).is_err() {
             return None;
         }
-        *taken = Some(Taken { typing: Typing::hide(), said: Vec::new() });
+        *taken = Some(Taken { typing: EchoGuard::hide(), said: Vec::new() });
         Some(Self(()))
     }
 
-    /// Whether it still is: a panic elsewhere in the program gives the terminal back.
+    /// Whether it is still taken: a panic elsewhere in the program gives the terminal back.
     #[allow(clippy::unused_self)] // Only who was on the stage may ask.
     pub(super) fn is_taken(&self) -> bool {
         taken().is_some()
     }
 
-    /// The last words that were said, oldest first.
+    /// The last messages, oldest first.
     #[allow(clippy::unused_self)] // Only who is on the stage shows them.
     pub(super) fn said(&self, most: usize) -> Vec<String> {
         let taken = taken();
@@ -64,25 +64,24 @@ impl Stage {
         said[said.len().saturating_sub(most)..].to_vec()
     }
 
-    /// What is drawn on it.
     #[allow(clippy::unused_self)] // Only who is on the stage draws.
     pub(super) fn canvas(&self) -> Canvas {
         Canvas::default()
     }
 }
 
-impl Drop for Stage {
+impl Drop for AltScreen {
     fn drop(&mut self) {
         leave();
     }
 }
 
-/// Gives the terminal back, if it is taken, and says what was said meanwhile. To be called before the process is ended from
-/// elsewhere than the thread that draws.
+/// Gives the terminal back, if it is taken, and prints the messages of that time. Call it before the process
+/// ends on another thread than the one that draws.
 pub fn leave() {
     let mut taken = taken();
     let Some(Taken { typing, said }) = taken.take() else { return };
-    // A terminal that has gone away needs nothing back.
+    // A terminal that is gone needs nothing back.
     let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
     if let Some(typing) = typing {
         typing.show();
@@ -93,8 +92,8 @@ pub fn leave() {
     }
 }
 
-/// Says a line of words: on standard error, above a line that stands there in place, or, while a dashboard stands, in it, and
-/// on standard error afterwards.
+/// Prints a message to standard error, above a line that is redrawn in place. While the dashboard is on, the
+/// message appears there and is printed afterwards.
 pub fn say(line: &str) {
     if let Some(taken) = &mut *taken() {
         taken.said.push(line.to_owned());
@@ -108,18 +107,18 @@ pub fn say(line: &str) {
     }
 }
 
-/// The line that stands in place; nothing that is done with it held says anything.
+/// The line that is redrawn in place. No code that holds this lock calls [`say`].
 pub(super) fn standing() -> MutexGuard<'static, Option<ProgressBar>> {
     STANDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Standard error for those who write lines of words by themselves, such as diagnostics.
+/// Standard error for whatever writes lines by itself, such as diagnostics.
 #[derive(Debug, Default)]
-pub struct Words {
+pub struct LineWriter {
     unfinished: Vec<u8>,
 }
 
-impl Write for Words {
+impl Write for LineWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.unfinished.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -133,14 +132,14 @@ impl Write for Words {
     }
 }
 
-impl Drop for Words {
+impl Drop for LineWriter {
     fn drop(&mut self) {
         // It cannot fail.
         let _ = self.flush();
     }
 }
 
-/// A picture under way to the terminal: it gets there whole, or, if the terminal has been given back, not at all.
+/// A frame under way to the terminal: it gets there whole, or not at all if the terminal has been given back.
 #[derive(Debug, Default)]
 pub(super) struct Canvas(Vec<u8>);
 
@@ -159,7 +158,7 @@ impl Write for Canvas {
     }
 }
 
-/// From here on neither a panic nor a signal that ends the process leaves the terminal as it is.
+/// From here on, neither a panic nor a signal that ends the process leaves the terminal as it is.
 fn watch_ways_out() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -170,8 +169,8 @@ fn watch_ways_out() {
     std::thread::spawn(end_on_signals);
 }
 
-/// Ends the process on the signals that would end it anyway, and puts it to sleep on that which would, once the terminal is
-/// given back; Ctrl-C has its own listener.
+/// Gives the terminal back on the signals that end or suspend the process, then does what they ask. Ctrl-C
+/// has its own listener.
 #[cfg(unix)]
 fn end_on_signals() {
     use rustix::process::Signal;
@@ -198,7 +197,7 @@ fn end_on_signals() {
     });
     if let Some(signal) = ended_by {
         leave();
-        // What a shell says of a process that a signal has ended.
+        // The exit code that shells give to a process ended by a signal.
         std::process::exit(128 + signal.as_raw_value());
     }
 }
@@ -207,35 +206,35 @@ fn end_on_signals() {
 mod tests {
     use super::*;
 
-    /// One test, for there is one stage.
+    /// One test, since the process has one alternate screen.
     #[test]
     fn the_terminal_is_given_back_whatever_happens() {
         let take = || *taken() = Some(Taken { typing: None, said: Vec::new() });
         take();
-        let stage = Stage(());
+        let stage = AltScreen(());
         say("one");
         {
-            let mut words = Words::default();
+            let mut words = LineWriter::default();
             write!(words, "two\nth").unwrap();
             writeln!(words, "ree").unwrap();
         }
-        // Other tests in this process may have words too.
+        // Other tests in this process may print messages too.
         let ours = |line: &String| ["one", "two", "three"].contains(&line.as_str());
         let said: Vec<_> = stage.said(usize::MAX).into_iter().filter(ours).collect();
         assert_eq!(said, ["one", "two", "three"]);
-        assert!(Stage::enter().is_none(), "two have the terminal");
+        assert!(AltScreen::enter().is_none(), "two have the terminal");
         drop(stage);
         assert!(taken().is_none(), "dropped");
 
         take();
-        let stage = Stage(());
+        let stage = AltScreen(());
         let panicked = std::thread::spawn(|| {
             WAYS_OUT.call_once(watch_ways_out);
             panic!("this is how a test panics");
         });
         assert!(panicked.join().is_err());
         assert!(!stage.is_taken(), "a panic elsewhere leaves the terminal taken");
-        // What is drawn afterwards goes nowhere, and nothing is in its way.
+        // What is drawn afterwards is dropped.
         let mut canvas = stage.canvas();
         canvas.write_all(b"a picture").unwrap();
         canvas.flush().unwrap();

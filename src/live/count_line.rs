@@ -1,16 +1,16 @@
-//! Shows how far a count of answers has come.
+//! Shows the progress of counting tokens.
 
 use super::alt_screen::say;
 use super::in_place::InPlace;
 use super::screen::Screen;
 use crate::units;
 
-/// The line of a count that is on; dropping it takes it off the screen.
+/// The progress line of a count; dropping it removes it.
 #[derive(Debug)]
 pub struct CountLine(Option<InPlace>);
 
 impl CountLine {
-    /// Begins to show the count of so many answers.
+    /// Starts to show the count of `answers` answers.
     #[must_use]
     pub fn start(screen: Screen, answers: usize) -> Self {
         match screen {
@@ -26,7 +26,7 @@ impl CountLine {
         }
     }
 
-    /// So many are counted.
+    /// `done` answers are counted.
     pub fn at(&self, done: usize) {
         if let Some(bar) = &self.0 {
             bar.set_position(done as u64);

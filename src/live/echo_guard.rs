@@ -1,8 +1,8 @@
-//! Keeps what is typed off the screen while a dashboard stands there.
+//! Switches the terminal's echo off while the dashboard is on.
 //!
-//! The terminal goes on to turn Ctrl-C into an interrupt: only the echo is off, and Ctrl-Z, for a run that is put to sleep
-//! is spoiled. It is the terminal of standard error, where the dashboard stands, whatever standard input is; one that
-//! somebody else works with is left alone, for who sets it from the background is stopped.
+//! The terminal still turns Ctrl-C into an interrupt. Only the echo and Ctrl-Z are off, since suspending a
+//! run spoils it. The terminal is that of standard error, where the dashboard is, whatever standard input is.
+//! In the background it is left alone, since setting it from there stops the process.
 
 #[cfg(unix)]
 mod unix {
@@ -13,16 +13,16 @@ mod unix {
         LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcgetpgrp, tcsetattr,
     };
 
-    /// What switches a key's meaning off (`_POSIX_VDISABLE`).
+    /// Disables a key (`_POSIX_VDISABLE`).
     const NO_KEY: u8 = if cfg!(target_os = "linux") { 0 } else { 0xff };
 
-    /// How the terminal was before, to be put back.
+    /// The terminal's settings before, to be restored.
     #[derive(Debug)]
-    pub(in crate::live) struct Typing(Termios);
+    pub(crate) struct EchoGuard(Termios);
 
-    impl Typing {
-        /// Puts the echo out; `None` where nothing is echoed.
-        pub(in crate::live) fn hide() -> Option<Self> {
+    impl EchoGuard {
+        /// Switches the echo off; `None` where nothing is echoed.
+        pub(crate) fn hide() -> Option<Self> {
             let before = tcgetattr(io::stderr()).ok().filter(|_| is_in_foreground())?;
             let mut hidden = before.clone();
             hidden.local_modes -= LocalModes::ECHO;
@@ -31,50 +31,48 @@ mod unix {
             Some(Self(before))
         }
 
-        /// Puts it back.
-        pub(in crate::live) fn show(self) {
+        /// Restores the settings.
+        pub(crate) fn show(self) {
             if is_in_foreground() {
-                // A terminal that has gone away needs none.
+                // A terminal that is gone needs nothing.
                 let _ = tcsetattr(io::stderr(), OptionalActions::Now, &self.0);
             }
         }
     }
 
-    /// Stops this process until it is told to go on.
-    pub(in crate::live) fn sleep() {
+    /// Stops this process until it gets SIGCONT.
+    pub(crate) fn sleep() {
         // It cannot fail for a process that signals itself.
         let _ = kill_process(getpid(), Signal::STOP);
     }
 
-    /// Whether this process is the one that the terminal's person works with.
-    pub(in crate::live) fn is_in_foreground() -> bool {
+    /// Whether this process is in the terminal's foreground.
+    pub(crate) fn is_in_foreground() -> bool {
         tcgetpgrp(io::stderr()).is_ok_and(|group| group == getpgrp())
     }
 }
 
 #[cfg(not(unix))]
 mod elsewhere {
-    /// Nothing to put back.
     #[derive(Debug)]
-    pub(in crate::live) struct Typing;
+    pub(crate) struct EchoGuard;
 
-    impl Typing {
+    impl EchoGuard {
         /// Consoles elsewhere are left as they are.
-        pub(in crate::live) fn hide() -> Option<Self> {
+        pub(crate) fn hide() -> Option<Self> {
             None
         }
 
-        /// Puts nothing back.
-        pub(in crate::live) fn show(self) {}
+        pub(crate) fn show(self) {}
     }
 
     /// There is no background.
-    pub(in crate::live) fn is_in_foreground() -> bool {
+    pub(crate) fn is_in_foreground() -> bool {
         true
     }
 }
 
 #[cfg(not(unix))]
-pub(super) use elsewhere::{Typing, is_in_foreground};
+pub(super) use elsewhere::{EchoGuard, is_in_foreground};
 #[cfg(unix)]
-pub(super) use unix::{Typing, is_in_foreground, sleep};
+pub(super) use unix::{EchoGuard, is_in_foreground, sleep};

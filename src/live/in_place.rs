@@ -1,4 +1,4 @@
-//! A line that is redrawn in place, above which words can be said.
+//! A line that is redrawn in place, above which messages can be printed.
 
 use std::ops::Deref;
 
@@ -6,12 +6,12 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::alt_screen as stage;
 
-/// The line, on standard error; dropping it takes it off the screen. One stands at a time.
+/// The line, on standard error; dropping it removes it. There is one at a time.
 #[derive(Debug)]
 pub(super) struct InPlace(ProgressBar);
 
 impl InPlace {
-    /// A line of this form, of something that is whole at `length`.
+    /// A line of this template for progress up to `length`.
     pub(super) fn of(template: &str, length: Option<u64>) -> Self {
         let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {

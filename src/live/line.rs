@@ -1,4 +1,4 @@
-//! One line of progress: redrawn in place on a terminal, printed anew every few seconds elsewhere.
+//! One line of progress: redrawn in place on a terminal, printed every few seconds elsewhere.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use console::Term;
 
 use super::alt_screen as stage;
 use super::in_place::InPlace;
-use super::watched::Watched;
+use super::watched::WatchedRun;
 use crate::clock::Timestamp;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
@@ -17,19 +17,18 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// How often a line is printed where there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
 
-/// A line about a run.
-pub(super) struct Line<'a>(&'a Watched);
+pub(super) struct ProgressLine<'a>(&'a WatchedRun);
 
-impl<'a> Line<'a> {
-    pub(super) const fn new(watched: &'a Watched) -> Self {
+impl<'a> ProgressLine<'a> {
+    pub(super) const fn new(watched: &'a WatchedRun) -> Self {
         Self(watched)
     }
 
-    /// Shows it in place until `stopped` hangs up.
+    /// Redraws it in place until `stopped` hangs up.
     pub(super) fn redraw(&self, stopped: &Receiver<()>) {
         let Self(watched) = self;
         let window_end = watched.plan.window_end;
-        // On a narrow terminal the words matter more than the bar.
+        // On a narrow terminal the text matters more than the bar.
         let narrow = Term::stderr().size().1 < 110;
         let template = if narrow { "{wide_msg}" } else { "{bar:20.cyan} {wide_msg}" };
         let bar = InPlace::of(template, Some(window_end.as_nanos()));
@@ -40,7 +39,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Prints it now and then until `stopped` hangs up.
+    /// Prints it every few seconds until `stopped` hangs up.
     pub(super) fn print(&self, stopped: &Receiver<()>) {
         let Self(watched) = self;
         while stopped.recv_timeout(PRINT) == Err(RecvTimeoutError::Timeout) {
@@ -50,7 +49,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// The state of a run in a line.
+/// The state of a run in one line.
 pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestamp) -> String {
     let mut parts = vec![if now < window_end {
         format!("{:.0}/{:.0} s", now.as_secs_f64(), window_end.as_secs_f64())
@@ -60,7 +59,7 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
     parts.push(format!("{} released", units::count(snapshot.released)));
     parts.push(format!("{} in flight", units::count(snapshot.in_flight)));
     if snapshot.queued > 0 {
-        parts.push(format!("{} waiting for a place", units::count(snapshot.queued)));
+        parts.push(format!("{} queued", units::count(snapshot.queued)));
     }
     parts.push(format!("{} done", units::count(snapshot.completed)));
     if snapshot.failed > 0 {
@@ -69,7 +68,7 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
     if let Some(rates) = snapshot.rates {
         parts.push(format!("{} tok/s", units::three_digits(rates.tokens)));
     }
-    // In the warm-up there is nothing of the window yet.
+    // In the warm-up there are no figures of the window yet.
     let LiveLatency { recent, window } = snapshot.ttft;
     if let Some(ttft) = window.or(recent) {
         let ms = |duration| units::three_digits(units::millis(duration));
@@ -81,7 +80,7 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::{Rates, Spread};
+    use crate::runner::{LiveSpread, Rates};
 
     #[test]
     fn the_line_says_what_is_going_on() {
@@ -95,11 +94,11 @@ mod tests {
         snapshot.queued = 4;
         snapshot.failed = 2;
         let (p50, p99) = (Duration::from_micros(80_400), Duration::from_millis(190));
-        snapshot.ttft.window = Some(Spread { p50, p99, ..Spread::default() });
+        snapshot.ttft.window = Some(LiveSpread { p50, p99, ..LiveSpread::default() });
         let line = describe(&snapshot, Timestamp::from_secs_f64(63.0), end);
         assert_eq!(
             line,
-            "draining 3 s · 1,234 released · 40 in flight · 4 waiting for a place · 1,190 done · 2 failed · \
+            "draining 3 s · 1,234 released · 40 in flight · 4 queued · 1,190 done · 2 failed · \
              1,280 tok/s · TTFT p50 80.4 p99 190 ms"
         );
     }

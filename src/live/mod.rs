@@ -12,9 +12,9 @@ mod step_line;
 mod view;
 mod watched;
 
-pub use alt_screen::{Words, leave, say};
+pub use alt_screen::{LineWriter, leave, say};
 pub use count_line::CountLine;
 pub use screen::Screen;
 pub use step_line::StepLine;
 pub use view::LiveView;
-pub use watched::{Paced, Watched};
+pub use watched::{Paced, WatchedRun};

@@ -1,40 +1,39 @@
-//! What can be said of a run before it is over: what speaks against it, and how it stands to what is demanded.
+//! What is known of a run before it is over: problems of validity, and how it stands against its objectives.
 //!
-//! All of it is cheap and provisional. The verdict of the report is another one: it comes from the records, when all of them
-//! are there.
+//! All of it is cheap and provisional. The report's verdict comes from the records, when all of them are
+//! there.
 
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
 use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Share, Statistic, lag_bar_ms};
-use crate::runner::{LiveLatency, Snapshot, Spread};
+use crate::runner::{LiveLatency, LiveSpread, Snapshot};
 use crate::units::{count, millis, three_digits};
 
-/// How something stands so far.
+/// Whether a provisional finding is good or bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
-    /// It would do.
+pub(super) enum Status {
+    /// Within its limit so far.
     Good,
-    /// It would not.
+    /// Outside its limit so far.
     Bad,
-    /// It cannot be told yet, or only when the run is over.
+    /// Not known yet, or only when the run is over.
     Open,
 }
 
-/// Something that can be said so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
-    pub(super) standing: Standing,
+    pub(super) standing: Status,
     pub(super) text: String,
 }
 
 impl Remark {
-    fn new(standing: Standing, text: impl Into<String>) -> Self {
+    fn new(standing: Status, text: impl Into<String>) -> Self {
         Self { standing, text: text.into() }
     }
 }
 
-/// All that can be said: the validity first, then each objective.
+/// All provisional findings: validity first, then each objective.
 pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     let mut remarks = validity(snapshot, objectives);
     remarks.extend(objectives.iter().map(|objective| held_against(objective, snapshot)));
@@ -43,54 +42,54 @@ pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Rema
 
 fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
-        return vec![Remark::new(Standing::Open, "nothing is measured before the warm-up is over")];
+        return vec![Remark::new(Status::Open, "nothing is measured before the warm-up is over")];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
     let speaks: Vec<_> = lag(snapshot).into_iter().chain(failures).chain(cap(snapshot)).collect();
-    if speaks.iter().any(|remark| remark.standing != Standing::Good) {
-        return speaks.into_iter().filter(|remark| remark.standing != Standing::Good).collect();
+    if speaks.iter().any(|remark| remark.standing != Status::Good) {
+        return speaks.into_iter().filter(|remark| remark.standing != Status::Good).collect();
     }
     let seen: Vec<_> = speaks.into_iter().map(|remark| remark.text).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(": {}", seen.join(", ")) };
-    vec![Remark::new(Standing::Good, format!("nothing speaks against the run{seen}"))]
+    vec![Remark::new(Status::Good, format!("no problems so far{seen}"))]
 }
 
-/// p99 of the schedule lag against its bar. Of too few requests one hiccup decides which is p99.
+/// p99 of the schedule lag against its limit. With few requests one outlier decides p99.
 fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let lag = snapshot.schedule_lag.window?;
     let median = snapshot.ttft.window.or(snapshot.e2e.window).map_or(0.0, |spread| millis(spread.p50));
     let (p99, bar) = (millis(lag.p99), lag_bar_ms(median));
     let said = format!("p99 schedule lag {} ms", three_digits(p99));
     Some(if p99 <= bar {
-        Remark::new(Standing::Good, said)
+        Remark::new(Status::Good, said)
     } else if lag.n < Quantile::P99.floor() {
         let bar = three_digits(bar);
-        Remark::new(Standing::Open, format!("{said} of {} requests, the bar {bar} ms", count(lag.n)))
+        Remark::new(Status::Open, format!("{said} of {} requests, limit: {bar} ms", count(lag.n)))
     } else {
         let bar = three_digits(bar);
-        Remark::new(Standing::Bad, format!("INVALID as it stands: {said}, the bar {bar} ms"))
+        Remark::new(Status::Bad, format!("INVALID so far: {said}, limit: {bar} ms"))
     })
 }
 
 fn failures(snapshot: &Snapshot) -> Option<Remark> {
     let share = share(snapshot, snapshot.measured.failed)?;
     Some(if share <= ERROR_RATE_BAR {
-        Remark::new(Standing::Good, format!("{} failed", percent(share)))
+        Remark::new(Status::Good, format!("{} failed", percent(share)))
     } else {
         let bar = percent(ERROR_RATE_BAR);
-        Remark::new(Standing::Bad, format!("INVALID as it stands: {} failed, the bar {bar}", percent(share)))
+        Remark::new(Status::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
-/// What a concurrency cap holds back now.
+/// How many requests the concurrency cap holds back now.
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
-    let held = || format!("the cap holds {} back, and their wait counts", count(queued));
-    (queued > 0).then(|| Remark::new(Standing::Open, held()))
+    let held = || format!("{} queued under the cap; their wait counts", count(queued));
+    (queued > 0).then(|| Remark::new(Status::Open, held()))
 }
 
-/// Of the requests of the window that were let go.
+/// `part` as a share of the window's dispatched requests.
 fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
     let released = snapshot.measured.released;
     (released > 0).then(|| part as f64 / released as f64)
@@ -112,15 +111,15 @@ fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
             let kept = objective.comparison.holds(value, objective.bound);
             let said = format!("{objective}: {}", objective.subject.show(value));
             match too_few(objective, snapshot) {
-                Some(n) => Remark::new(Standing::Open, format!("{said} of {} samples so far", count(n))),
-                None => Remark::new(if kept { Standing::Good } else { Standing::Bad }, said),
+                Some(n) => Remark::new(Status::Open, format!("{said} of {} samples so far", count(n))),
+                None => Remark::new(if kept { Status::Good } else { Status::Bad }, said),
             }
         }
-        None => Remark::new(Standing::Open, format!("{objective}: not known yet")),
+        None => Remark::new(Status::Open, format!("{objective}: not known yet")),
     }
 }
 
-/// The samples behind a percentile that needs more of them.
+/// The number of samples of a percentile that needs more of them.
 fn too_few(objective: &Objective, snapshot: &Snapshot) -> Option<u64> {
     let FigureKey::Latency(Statistic::Percentile(quantile), metric) = objective.subject else { return None };
     let n = live(metric, snapshot)?.window?.n;
@@ -144,7 +143,7 @@ fn live(metric: Metric, snapshot: &Snapshot) -> Option<LiveLatency> {
     }
 }
 
-const fn of(statistic: Statistic, spread: &Spread) -> Duration {
+const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
     match statistic {
         Statistic::Mean => spread.mean,
         Statistic::Min => spread.min,
@@ -160,17 +159,17 @@ const fn of(statistic: Statistic, spread: &Spread) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::Tally;
+    use crate::runner::WindowCounts;
 
     fn spread(n: u64, p50_ms: u64, p99_ms: u64) -> LiveLatency {
         let (p50, p99) = (Duration::from_millis(p50_ms), Duration::from_millis(p99_ms));
-        LiveLatency { recent: None, window: Some(Spread { n, p50, p99, ..Spread::default() }) }
+        LiveLatency { recent: None, window: Some(LiveSpread { n, p50, p99, ..LiveSpread::default() }) }
     }
 
     /// A thousand requests of the window, on time and answered after 80 ms.
     fn sound() -> Snapshot {
         let mut snapshot = Snapshot {
-            measured: Tally { released: 1_000, completed: 990, ..Tally::default() },
+            measured: WindowCounts { released: 1_000, completed: 990, ..WindowCounts::default() },
             ttft: spread(1_000, 80, 190),
             ..Snapshot::default()
         };
@@ -178,17 +177,17 @@ mod tests {
         snapshot
     }
 
-    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
+    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Status, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
         remarks(snapshot, &objectives).into_iter().map(|remark| (remark.standing, remark.text)).collect()
     }
 
     #[test]
     fn a_sound_run_has_nothing_against_it_so_far() {
-        let text = "nothing speaks against the run: p99 schedule lag 1.00 ms, 0 % failed";
-        assert_eq!(said(&sound(), &[]), [(Standing::Good, text.to_owned())]);
+        let text = "no problems so far: p99 schedule lag 1.00 ms, 0 % failed";
+        assert_eq!(said(&sound(), &[]), [(Status::Good, text.to_owned())]);
         let before = "nothing is measured before the warm-up is over";
-        assert_eq!(said(&Snapshot::default(), &[]), [(Standing::Open, before.to_owned())]);
+        assert_eq!(said(&Snapshot::default(), &[]), [(Status::Open, before.to_owned())]);
     }
 
     #[test]
@@ -198,19 +197,19 @@ mod tests {
         snapshot.measured.failed = 20;
         snapshot.queued = 1_200;
         let texts = [
-            (Standing::Bad, "INVALID as it stands: p99 schedule lag 2.00 ms, the bar 1.00 ms"),
-            (Standing::Bad, "INVALID as it stands: 2.00 % failed, the bar 1.00 %"),
-            (Standing::Open, "the cap holds 1,200 back, and their wait counts"),
+            (Status::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
+            (Status::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
+            (Status::Open, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
-        // 1 % of a long TTFT is a wider bar, and of few requests p99 is one of them.
+        // 1 % of a long TTFT is a wider limit; with few requests, one of them is the p99.
         snapshot.ttft = spread(1_000, 300, 400);
         assert!(said(&snapshot, &[]).iter().all(|(_, text)| !text.contains("lag")));
         snapshot.schedule_lag = spread(100, 0, 9);
         let (standing, text) = &said(&snapshot, &[])[0];
         assert_eq!(
             (*standing, text.as_str()),
-            (Standing::Open, "p99 schedule lag 9.00 ms of 100 requests, the bar 3.00 ms")
+            (Status::Open, "p99 schedule lag 9.00 ms of 100 requests, limit: 3.00 ms")
         );
     }
 
@@ -232,14 +231,14 @@ mod tests {
             ],
         );
         let texts = [
-            (Standing::Good, "nothing speaks against the run: p99 schedule lag 1.00 ms"),
-            (Standing::Good, "p99 ttft < 200ms: 190 ms"),
-            (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
-            (Standing::Good, "error_rate < 5%: 2.00 %"),
-            (Standing::Open, "p95 e2e < 1s: not known yet"),
-            (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
-            (Standing::Open, "goodput > 5/s: not known yet"),
-            (Standing::Open, "p95 ttft of chat < 1s: not known yet"),
+            (Status::Good, "no problems so far: p99 schedule lag 1.00 ms"),
+            (Status::Good, "p99 ttft < 200ms: 190 ms"),
+            (Status::Bad, "p50 ttft < 80ms: 80.0 ms"),
+            (Status::Good, "error_rate < 5%: 2.00 %"),
+            (Status::Open, "p95 e2e < 1s: not known yet"),
+            (Status::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
+            (Status::Open, "goodput > 5/s: not known yet"),
+            (Status::Open, "p95 ttft of chat < 1s: not known yet"),
         ];
         assert_eq!(found, texts.map(|(standing, text)| (standing, text.to_owned())));
     }

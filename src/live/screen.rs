@@ -1,4 +1,4 @@
-//! What progress is shown on.
+//! Where progress is shown.
 
 use std::io::{self, IsTerminal};
 
@@ -6,7 +6,7 @@ use console::Term;
 
 use super::echo_guard as typing;
 
-/// Smallest terminal that a dashboard is drawn on: rows and columns.
+/// Smallest terminal for a dashboard: rows and columns.
 const SMALLEST: (u16, u16) = (12, 60);
 
 /// Where progress goes.
@@ -23,8 +23,8 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// The most that standard error bears: nothing can be redrawn in a pipe or on a terminal that only prints
-    /// (`TERM=dumb`), nor where somebody works with another process because this one is in the background.
+    /// The most that standard error allows: nothing is redrawn in a pipe, on a terminal that only prints
+    /// (`TERM=dumb`), or in the background of a terminal.
     #[must_use]
     pub fn detect() -> Self {
         let term = std::env::var_os("TERM");
@@ -37,7 +37,7 @@ impl Screen {
         }
     }
 
-    /// A line, where there would be a dashboard.
+    /// A line in place of a dashboard.
     #[must_use]
     pub fn in_a_line(self) -> Self {
         match self {
@@ -46,8 +46,8 @@ impl Screen {
         }
     }
 
-    /// The same on the terminal as it is now: a line, where it is too small for a dashboard, and nothing in place, where
-    /// this process has been put into the background since.
+    /// The same for the terminal as it is now: a line where it is too small for a dashboard, and no redrawing
+    /// where this process has moved to the background.
     pub(super) fn fitting(self) -> Self {
         if matches!(self, Self::Dashboard | Self::Line) && !typing::is_in_foreground() {
             return Self::Plain;
@@ -57,7 +57,7 @@ impl Screen {
     }
 }
 
-/// Whether a dashboard finds room.
+/// Whether a dashboard fits.
 pub(super) const fn fits(columns: u16, rows: u16) -> bool {
     rows >= SMALLEST.0 && columns >= SMALLEST.1
 }

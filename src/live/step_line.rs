@@ -1,4 +1,4 @@
-//! Shows which step of a long computation is on.
+//! Shows the current step of a long computation.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::clock::{RunClock, Timestamp};
 /// How often a step is printed where there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
 
-/// The line of the step that is on; dropping it takes it off the screen.
+/// The line of the current step; dropping it removes it.
 #[derive(Debug)]
 pub struct StepLine(Shown);
 
@@ -22,7 +22,7 @@ enum Shown {
 }
 
 impl StepLine {
-    /// Begins, before the first step.
+    /// Starts before the first step.
     #[must_use]
     pub fn start(screen: Screen) -> Self {
         Self(match screen {
@@ -38,7 +38,7 @@ impl StepLine {
         })
     }
 
-    /// This step is on now.
+    /// Shows `step` as the current one.
     pub fn at(&mut self, step: &str) {
         match &mut self.0 {
             Shown::InPlace(bar) => bar.set_message(step.to_owned()),

@@ -1,14 +1,14 @@
-//! Keeps an eye on a run and shows it, from its beginning to its end.
+//! Shows a run from its beginning to its end.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
 use super::dashboard;
-use super::line::Line;
+use super::line::ProgressLine;
 use super::screen::Screen;
-use super::watched::Watched;
+use super::watched::WatchedRun;
 
-/// The view of a run that is on; dropping it takes it off the screen.
+/// The live view of a run; dropping it removes it from the screen.
 #[derive(Debug)]
 pub struct LiveView {
     stop: Option<mpsc::Sender<()>>,
@@ -18,13 +18,13 @@ pub struct LiveView {
 impl LiveView {
     /// Shows `watched` until dropped.
     #[must_use]
-    pub fn start(screen: Screen, watched: Watched) -> Self {
+    pub fn start(screen: Screen, watched: WatchedRun) -> Self {
         let (stop, stopped) = mpsc::channel();
         let show = move || match screen.fitting() {
             Screen::Quiet => {}
             Screen::Dashboard => dashboard::show(&watched, &stopped),
-            Screen::Line => Line::new(&watched).redraw(&stopped),
-            Screen::Plain => Line::new(&watched).print(&stopped),
+            Screen::Line => ProgressLine::new(&watched).redraw(&stopped),
+            Screen::Plain => ProgressLine::new(&watched).print(&stopped),
         };
         let thread = match screen {
             Screen::Quiet => None,

@@ -1,4 +1,4 @@
-//! A run that is looked at, and the figures a screen reads of it.
+//! What a screen reads of a run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,37 +9,37 @@ use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
 use crate::workload::WorkloadSpec;
 
-/// A run that is looked at. Its figures stay where they are counted: a screen only reads them.
+/// A run that is shown live. The figures stay where they are counted; a screen only reads them.
 #[derive(Clone, Debug)]
-pub struct Watched {
-    /// The workload that is flown.
+pub struct WatchedRun {
+    /// The name of the workload.
     pub workload: String,
-    /// Who answers: the engine and its model.
+    /// The engine and its model.
     pub server: String,
-    /// What it is part of, and which part; absent for a run by itself.
+    /// The part of an experiment that this run is; `None` for a run by itself.
     pub part: Option<String>,
-    /// Its figures.
+    /// Live counters.
     pub progress: Arc<Progress>,
-    /// Its clock.
+    /// The run's clock.
     pub clock: RunClock,
     /// What is planned.
     pub plan: PlanFacts,
-    /// What of it leaves at moments that are known before.
+    /// Which requests have planned times.
     pub paced: Paced,
     /// When it stops waiting for answers.
     pub drained: Timestamp,
-    /// What is demanded of it.
+    /// The objectives of the run.
     pub objectives: Vec<Objective>,
 }
 
-/// What leaves at moments that are known before a run.
+/// Which requests leave at times that are known before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paced {
     /// Every request.
     Requests,
     /// The first request of each session; the others wait for answers.
     Sessions,
-    /// Nothing: users ask again once they are answered.
+    /// None: users send the next request once the last is answered (closed loop).
     Nothing,
 }
 
@@ -55,9 +55,9 @@ impl Paced {
     }
 }
 
-impl Watched {
-    /// The run that `header` is of: which part of what, what is demanded of it; where its figures are, its clock, and how
-    /// long it waits for answers after its window.
+impl WatchedRun {
+    /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
+    /// waits for answers after its window.
     #[must_use]
     pub fn of(
         header: &RunHeader,
@@ -78,7 +78,7 @@ impl Watched {
         }
     }
 
-    /// The moment, and what is known then.
+    /// The current time and the state at it.
     pub(super) fn look(&self) -> (Timestamp, Snapshot) {
         let now = self.clock.now();
         (now, self.progress.snapshot(now))

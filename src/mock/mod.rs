@@ -1,8 +1,9 @@
-//! A known engine: a simulated server lived through in real time and spoken to over HTTP as vLLM is, with faults on
-//! demand and a log of what it really did.
+//! A known engine: a simulated server run in real time behind vLLM's HTTP API, with faults on demand and a
+//! log of what it did.
 //!
 //! ```text
-//! socket ── logged_socket ── hyper ── routes ─┬─ generate ─▶ engine_thread (drives the Server) ─▶ responder (answer, script)
+//! socket ── logged_socket ── hyper ── routes ─┬─ generate ─▶ engine_thread (runs the Server) ─▶ responder
+//! (reply, script)
 //!               └──── connection_log ─────────┴─ metrics, truth, tokenize, models …
 //! ```
 
@@ -18,8 +19,8 @@ mod server;
 mod state;
 mod truth;
 
-pub use faults::{Chance, Fault};
-pub use options::{Backend, MockOptions, PromptDetails, StopLength, Words};
+pub use faults::{Fault, FaultChance};
+pub use options::{AnswerWords, Backend, MockOptions, PromptDetails, StopLength};
 pub use reply::CannedAnswer;
 pub use server::{MockServer, MockStartError};
 pub use truth::MockStatistics;

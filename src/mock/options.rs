@@ -1,23 +1,23 @@
-//! What the mock is told about itself.
+//! The mock's options.
 
 use std::path::PathBuf;
 
-use super::faults::Chance;
+use super::faults::FaultChance;
 use super::reply::CannedAnswer;
 use crate::random::RandomStream;
 use crate::simulator::{
     BatchingConfig, BatchingEngine, Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, SimulatedServer,
 };
 
-/// The simulated server behind the mock, and what its clients are told of it.
+/// The simulated server behind the mock, and what its clients see of it.
 pub struct Backend {
-    /// Who makes the tokens.
+    /// The server that makes the tokens.
     pub server: Box<dyn SimulatedServer + Send>,
     /// Name of the model served.
     pub model: String,
-    /// Longest prompt and answer together, tokens.
+    /// Longest prompt plus answer, tokens.
     pub max_model_len: u32,
-    /// What it claims to be, for people.
+    /// A description for the user.
     pub claim: String,
 }
 
@@ -31,15 +31,15 @@ impl std::fmt::Debug for Backend {
 }
 
 impl Backend {
-    /// Longest prompt and answer together of a server that sets no limit of its own, tokens.
+    /// Longest prompt plus answer of a server that sets no limit, tokens.
     pub const PLAIN_MODEL_LEN: u32 = 131_072;
 
-    /// Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults: the smallest accelerator that a team is
-    /// likely to rent, and a model that it is likely to try first.
+    /// Llama-3.1-8B in 16 bits on one NVIDIA A10G, with vLLM's defaults: the smallest accelerator that a team
+    /// is likely to rent, and a model that it is likely to try first.
     ///
     /// # Errors
     ///
-    /// Never with the figures built in; the type leaves it to the caller.
+    /// Never with the built-in figures; the type leaves it to the caller.
     pub fn preset() -> Result<Self, DoesNotFit> {
         let (Ok(hardware), Ok(model)) = ("a10g".parse(), "llama-3.1-8b".parse()) else {
             unreachable!("both are built in")
@@ -58,47 +58,47 @@ impl Backend {
         })
     }
 
-    /// A server without physics: `places`, first come first served, a drawn time to the first token and drawn gaps
-    /// after it.
+    /// A server without physics: so many slots, first come first served, a drawn time to the first token and
+    /// drawn gaps after it.
     #[must_use]
-    pub fn fixed(places: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
+    pub fn fixed(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
-            server: Box::new(FixedQueue::new(places, ttft, gap, seed)),
+            server: Box::new(FixedQueue::new(slots, ttft, gap, seed)),
             model: "mock".to_owned(),
             max_model_len: Self::PLAIN_MODEL_LEN,
-            claim: format!("a queue of {places} places with declared latencies"),
+            claim: format!("a queue with {slots} slots and declared latencies"),
         }
     }
 }
 
-/// How the mock answers, whatever is behind it.
+/// How the mock answers, whatever server is behind it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MockOptions {
-    /// Names of adapters that are served beside the model; each computes prefixes of its own.
+    /// Names of adapters served beside the model; each has its own prefixes.
     pub adapters: Vec<String>,
-    /// How long answers are that may end by themselves.
+    /// Lengths of answers that may end by themselves.
     pub stop_length: StopLength,
-    /// What answers say.
-    pub words: Words,
-    /// Answers to prompts with certain words in them, before all others.
+    /// The words of answers.
+    pub words: AnswerWords,
+    /// Answers to prompts with certain words; these come first.
     pub answers: Vec<CannedAnswer>,
-    /// Whether usage tells how much of a prompt was in the prefix cache.
+    /// Whether usage says how much of a prompt was in the prefix cache.
     pub prompt_details: PromptDetails,
-    /// What goes wrong, and how often.
-    pub faults: Vec<Chance>,
-    /// File for the log of what it did; `None` keeps it in memory only.
+    /// Faults and their probabilities.
+    pub faults: Vec<FaultChance>,
+    /// File for the truth log; `None` keeps it in memory only.
     pub truth: Option<PathBuf>,
     /// Seed of lengths and faults.
     pub seed: u64,
 }
 
-/// What answers say.
+/// The words of answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Words {
-    /// Always the same few words, over and over.
+pub enum AnswerWords {
+    /// The same few words, repeated.
     #[default]
     Stock,
-    /// The prompt's own, over and over.
+    /// The prompt's own words, repeated.
     Echo,
 }
 
@@ -108,11 +108,11 @@ pub enum PromptDetails {
     /// Left out, as vLLM does by default.
     #[default]
     Hidden,
-    /// With `cached_tokens`, in the counts at the end of an answer.
+    /// With `cached_tokens` in the usage at the end of an answer.
     Shown,
 }
 
-/// Lengths at which a model would stop by itself: log-normal, as lengths of chat answers nearly are.
+/// Lengths at which a model would stop by itself: log-normal, much like the lengths of chat answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopLength {
     /// Median, tokens.
@@ -121,7 +121,7 @@ pub struct StopLength {
     pub sigma: f64,
 }
 
-/// About the answers in `ShareGPT` (vLLM's filtered set has a mean of some 200 tokens): an estimate.
+/// Close to the answers in `ShareGPT` (vLLM's filtered set has a mean of about 200 tokens): an estimate.
 impl Default for StopLength {
     fn default() -> Self {
         Self { median: 150.0, sigma: 0.8 }
@@ -129,7 +129,7 @@ impl Default for StopLength {
 }
 
 impl StopLength {
-    /// One length, at least one token.
+    /// Draws one length, at least one token.
     pub(super) fn draw(&self, stream: &mut RandomStream) -> u32 {
         (self.median * libm::exp(self.sigma * stream.normal())).round().max(1.0) as u32
     }

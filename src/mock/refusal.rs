@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use super::engine_thread::NotTaken;
+use super::engine_thread::SubmitError;
 
 /// An answer that is an error.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message, None)
     }
 
-    /// The body does not have the shape of a request.
+    /// The body does not have the fields of a request.
     pub(super) fn validation(mistakes: &[Mistake]) -> Self {
         let (count, plural) = (mistakes.len(), if mistakes.len() == 1 { "" } else { "s" });
         let mut message = format!("{count} validation error{plural}:");
@@ -49,13 +49,13 @@ impl Refusal {
         Self::new(StatusCode::BAD_REQUEST, "Bad Request", &message, place)
     }
 
-    /// There is no such model here.
+    /// The model is not served.
     pub(super) fn unknown_model(asked: &str, served: &str) -> Self {
         let message = format!("The model `{asked}` does not exist. Valid aliases: {served}.");
         Self::new(StatusCode::NOT_FOUND, "NotFoundError", &message, Some("model"))
     }
 
-    /// The error that a fault asks for.
+    /// The error of a fault.
     pub(super) fn injected(status: StatusCode) -> Self {
         let (kind, message) = match status {
             StatusCode::UNAUTHORIZED => {
@@ -72,18 +72,18 @@ impl Refusal {
         Self { retry_after: waits.then_some(1), ..refusal }
     }
 
-    /// What stands on a path that is no path.
+    /// The answer on an unknown path.
     pub(super) fn detail(status: StatusCode, words: &str) -> Self {
         Self { status, body: json!({ "detail": words }), retry_after: None }
     }
 }
 
-impl From<NotTaken> for Refusal {
-    fn from(reason: NotTaken) -> Self {
+impl From<SubmitError> for Refusal {
+    fn from(reason: SubmitError) -> Self {
         let words = reason.to_string();
         match reason {
-            NotTaken::Never(_) => Self::bad_request(&words),
-            NotTaken::Stopped => {
+            SubmitError::Never(_) => Self::bad_request(&words),
+            SubmitError::Stopped => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)
             }
         }
@@ -105,7 +105,7 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// One thing that is wrong with the shape of a body, as pydantic says it.
+/// One validation error, as pydantic writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mistake {
     place: Option<String>,
@@ -113,7 +113,7 @@ pub(super) struct Mistake {
 }
 
 impl Mistake {
-    /// A field's mistake: pydantic's name for it, where, what is wanted, what came.
+    /// A field's error: pydantic's name, where, what is expected, what came.
     pub(super) fn field(kind: &str, place: &str, words: &str, came: &Value) -> Self {
         let place = format!("body.{place}");
         let line =
@@ -131,7 +131,7 @@ impl Mistake {
         Self { place: Some(place), line }
     }
 
-    /// The body is declared to be something else.
+    /// The content type is not JSON.
     pub(super) fn media_type() -> Self {
         let line = "Unsupported Media Type: Only 'application/json' is allowed".to_owned();
         Self { place: None, line }
@@ -141,7 +141,7 @@ impl Mistake {
 /// Characters of a wrong value that are repeated, as in vLLM.
 const LONGEST_INPUT: usize = 200;
 
-/// A value as vLLM repeats it: short ones in Python's form, containers by their size.
+/// A value as vLLM repeats it: short ones in Python's syntax, containers by their size.
 fn python(value: &Value) -> String {
     match value {
         Value::Null => "None".to_owned(),

@@ -1,4 +1,4 @@
-//! The mock as an HTTP server on a thread of its own.
+//! The mock as an HTTP server on its own thread.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,12 +16,12 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-use super::engine_thread::Heart;
-use super::faults::Chances;
-use super::http::{Line, Tape, router};
+use super::engine_thread::EngineThread;
+use super::faults::FaultChances;
+use super::http::{ConnectionLog, LoggedSocket, router};
 use super::options::{Backend, MockOptions};
 use super::state::Mock;
-use super::truth::{MockStatistics, Truth};
+use super::truth::{MockStatistics, TruthLog};
 use crate::clock::RunClock;
 use crate::random::RandomStream;
 
@@ -34,9 +34,9 @@ pub enum MockStartError {
              machine"
     )]
     Address {
-        /// Where it was to listen.
+        /// The address.
         address: SocketAddr,
-        /// What the operating system said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// The file for the truth log cannot be created.
@@ -44,7 +44,7 @@ pub enum MockStartError {
     TruthLog {
         /// The file.
         path: PathBuf,
-        /// What the operating system said.
+        /// The operating system's error.
         error: io::Error,
     },
     /// No thread could be started.
@@ -56,7 +56,7 @@ pub enum MockStartError {
 #[derive(Debug)]
 pub struct MockServer {
     address: SocketAddr,
-    truth: Arc<Truth>,
+    truth: Arc<TruthLog>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -75,7 +75,7 @@ impl MockServer {
         let (listener, address) =
             listen(address).map_err(|error| MockStartError::Address { address, error })?;
         let clock = RunClock::starting_in(Duration::ZERO);
-        let truth = Truth::new(clock, backend.model.clone());
+        let truth = TruthLog::new(clock, backend.model.clone());
         if let Some(path) = options.truth {
             truth.write_to(&path).map_err(|error| MockStartError::TruthLog { path, error })?;
         }
@@ -84,10 +84,10 @@ impl MockServer {
             model: backend.model,
             adapters: options.adapters,
             max_model_len: backend.max_model_len,
-            heart: Heart::start(backend.server, clock)?,
+            engine: EngineThread::start(backend.server, clock)?,
             clock,
             truth: Arc::clone(&truth),
-            chances: Chances::new(options.faults, options.seed),
+            chances: FaultChances::new(options.faults, options.seed),
             words: options.words,
             answers: options.answers,
             prompt_details: options.prompt_details,
@@ -113,13 +113,14 @@ impl MockServer {
         Ok(Self { address, truth, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address it listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Stops it and tells what it did; requests under way are cut off and count as left by their clients.
+    /// Stops it and returns its statistics. Requests under way are cut off and count as left by their
+    /// clients.
     #[must_use]
     pub fn stop(mut self) -> MockStatistics {
         self.end();
@@ -154,7 +155,7 @@ async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
         let socket = match listener.accept().await {
             Ok((socket, _)) => socket,
             Err(error) => {
-                // Out of file descriptors, most likely: others will be closed.
+                // Most likely out of file descriptors; other connections will close.
                 tracing::warn!("the mock cannot accept a connection: {error}");
                 tokio::time::sleep(Duration::from_millis(10)).await;
                 continue;
@@ -164,21 +165,25 @@ async fn serve(listener: TcpListener, mock: Arc<Mock>) -> io::Result<()> {
             let _ = socket.set_zero_linger();
             continue;
         }
-        tokio::spawn(converse(socket, router.clone(), Tape::new(Arc::clone(&mock.truth), mock.clock)));
+        tokio::spawn(converse(
+            socket,
+            router.clone(),
+            ConnectionLog::new(Arc::clone(&mock.truth), mock.clock),
+        ));
     }
     Ok(())
 }
 
 /// Serves one connection until either side ends it.
-async fn converse(socket: TcpStream, router: Router, tape: Tape) {
-    // Without it Nagle's algorithm would hold small events back.
+async fn converse(socket: TcpStream, router: Router, log: ConnectionLog) {
+    // Without this, Nagle's algorithm would delay small events.
     let _ = socket.set_nodelay(true);
-    let service = TowerToHyperService::new(router.layer(Extension(tape.clone())));
-    let line = TokioIo::new(Line::new(socket, tape.clone()));
+    let service = TowerToHyperService::new(router.layer(Extension(log.clone())));
+    let line = TokioIo::new(LoggedSocket::new(socket, log.clone()));
     let connection = http1::Builder::new().serve_connection(line, service);
     tokio::select! {
-        // A client that goes away is no error of the mock's.
+        // A client that goes away is no error of the mock.
         _ = connection => {}
-        () = tape.resets() => {}
+        () = log.resets() => {}
     }
 }

@@ -1,28 +1,28 @@
-//! What every handler of the mock shares.
+//! The state that all handlers of the mock share.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::engine_thread::Heart;
-use super::faults::Chances;
-use super::options::{PromptDetails, StopLength, Words};
+use super::engine_thread::EngineThread;
+use super::faults::FaultChances;
+use super::options::{AnswerWords, PromptDetails, StopLength};
 use super::reply::CannedAnswer;
-use super::request::Served;
-use super::truth::Truth;
+use super::request::ServedModels;
+use super::truth::TruthLog;
 use crate::clock::RunClock;
 use crate::random::RandomStream;
 
-/// What every handler shares.
+/// The state that all handlers share.
 #[derive(Debug)]
 pub(super) struct Mock {
     pub(super) model: String,
     pub(super) adapters: Vec<String>,
     pub(super) max_model_len: u32,
-    pub(super) heart: Heart,
+    pub(super) engine: EngineThread,
     pub(super) clock: RunClock,
-    pub(super) truth: Arc<Truth>,
-    pub(super) chances: Chances,
-    pub(super) words: Words,
+    pub(super) truth: Arc<TruthLog>,
+    pub(super) chances: FaultChances,
+    pub(super) words: AnswerWords,
     pub(super) answers: Vec<CannedAnswer>,
     pub(super) prompt_details: PromptDetails,
     pub(super) stop_length: StopLength,
@@ -32,9 +32,9 @@ pub(super) struct Mock {
 }
 
 impl Mock {
-    /// What requests are held against.
-    pub(super) fn served(&self) -> Served<'_> {
-        Served { model: &self.model, adapters: &self.adapters, max_model_len: self.max_model_len }
+    /// The models and limits that requests are checked against.
+    pub(super) fn served(&self) -> ServedModels<'_> {
+        ServedModels { model: &self.model, adapters: &self.adapters, max_model_len: self.max_model_len }
     }
 
     /// The number of the next request.

@@ -5,10 +5,10 @@ use std::io::{self, Write};
 use super::data::{
     points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
 };
+use super::render::Extent;
 use super::{
-    Extent, Style, Told, ab_json, ab_markdown, ab_page, ab_text, benchmark_report, decision_fields,
-    json_beside, junit, openmetrics, percentile_block, run_markdown, run_page, run_text, sweep_json,
-    sweep_markdown, sweep_page, sweep_text, vllm_json,
+    Style, Told, benchmark_report, decision_fields, documents, json, json_beside, junit, openmetrics,
+    percentile_block, render, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -100,13 +100,20 @@ impl Export {
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text),
             run: &[ExportFile::text("summary.txt", |told, out| {
-                out.write_all(run_text(told.summary, told.beside, Style::PLAIN, Extent::Full).as_bytes())
+                out.write_all(
+                    render::text(
+                        &documents::run(told.summary, told.beside, None),
+                        Style::PLAIN,
+                        Extent::Full,
+                    )
+                    .as_bytes(),
+                )
             })],
             sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
-                out.write_all(sweep_text(sweep, Style::PLAIN).as_bytes())
+                out.write_all(render::text(&documents::sweep(sweep), Style::PLAIN, Extent::Full).as_bytes())
             })],
             ab: &[ExportFile::text("ab.txt", |test, out| {
-                out.write_all(ab_text(test, Style::PLAIN).as_bytes())
+                out.write_all(render::text(&documents::ab(test), Style::PLAIN, Extent::Full).as_bytes())
             })],
         },
         Self {
@@ -116,20 +123,24 @@ impl Export {
             run: &[ExportFile::text("summary.json", |told, out| {
                 out.write_all(json_beside(told.summary, told.beside)?.as_bytes())
             })],
-            sweep: &[ExportFile::text("sweep.json", |sweep, out| {
-                out.write_all(sweep_json(sweep)?.as_bytes())
-            })],
-            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(ab_json(test)?.as_bytes()))],
+            sweep: &[ExportFile::text("sweep.json", |sweep, out| out.write_all(json(sweep)?.as_bytes()))],
+            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(json(test)?.as_bytes()))],
         },
         Self {
             name: "html",
             what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
             run: &[ExportFile::text("report.html", |told, out| {
-                out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
+                out.write_all(
+                    render::html(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                )
             })],
-            sweep: &[ExportFile::text("page.html", |sweep, out| out.write_all(sweep_page(sweep).as_bytes()))],
-            ab: &[ExportFile::text("page.html", |test, out| out.write_all(ab_page(test).as_bytes()))],
+            sweep: &[ExportFile::text("page.html", |sweep, out| {
+                out.write_all(render::html(&documents::sweep(sweep)).as_bytes())
+            })],
+            ab: &[ExportFile::text("page.html", |test, out| {
+                out.write_all(render::html(&documents::ab(test)).as_bytes())
+            })],
         },
         Self {
             name: "csv",
@@ -165,11 +176,17 @@ impl Export {
             name: "markdown",
             what: "the summary of a CI job: objectives, latency, failures, advice",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
-            sweep: &[ExportFile::text("sweep.md", |sweep, out| {
-                out.write_all(sweep_markdown(sweep).as_bytes())
+            run: &[ExportFile::text("summary.md", |told, out| {
+                out.write_all(
+                    render::markdown(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                )
             })],
-            ab: &[ExportFile::text("ab.md", |test, out| out.write_all(ab_markdown(test).as_bytes()))],
+            sweep: &[ExportFile::text("sweep.md", |sweep, out| {
+                out.write_all(render::markdown(&documents::sweep(sweep)).as_bytes())
+            })],
+            ab: &[ExportFile::text("ab.md", |test, out| {
+                out.write_all(render::markdown(&documents::ab(test)).as_bytes())
+            })],
         },
         Self {
             name: "junit",

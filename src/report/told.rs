@@ -21,10 +21,9 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::exporter;
-    use crate::report::documents::run_page;
     use crate::report::sample_runs::{minute, told};
     use crate::report::{
-        Extent, Style, benchmark_report, decision_fields, json_beside, junit, openmetrics, run_text,
+        Extent, Style, benchmark_report, decision_fields, documents, json_beside, junit, openmetrics, render,
         vllm_json,
     };
 
@@ -44,8 +43,12 @@ mod tests {
             ];
             let summary = json_beside(told.summary, Beside::default()).unwrap();
             (
-                run_text(told.summary, Beside::default(), Style::PLAIN, Extent::Full),
-                run_page(log, told.summary, Beside::default()),
+                render::text(
+                    &documents::run(told.summary, Beside::default(), None),
+                    Style::PLAIN,
+                    Extent::Full,
+                ),
+                render::html(&documents::run(told.summary, Beside::default(), Some(log))),
                 serde_json::from_str(&summary).unwrap(),
                 others,
             )

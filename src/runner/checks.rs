@@ -1,4 +1,4 @@
-//! Asks golden prompts: one after another before a run, and by the clock under its load.
+//! Sends golden prompts: one after another before a run, and at fixed times under its load.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,48 +10,48 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::Interrupt;
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
+use crate::engine::{Answer, AnswerEnd, Engine, PreparedRequest};
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
-/// The longest that an answer may take where there is no load: nobody should wait long for a run to begin.
+/// Longest time that an answer may take without load, so that the run begins soon.
 const ALONE: Duration = Duration::from_mins(2);
 
-/// A golden prompt that was asked.
+/// A golden prompt that was sent, and how its answer ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FinishedCheck {
     /// Its index in the workload's list.
     pub check: u16,
-    /// The moment it was let go, under load; absent: before the run.
+    /// When it was dispatched under load; `None` before the run.
     pub released: Option<Timestamp>,
-    /// How its answer ended; absent where the run ended first.
+    /// How its answer ended; `None` if the run ended first.
     pub end: Option<AnswerEnd>,
 }
 
 /// The golden prompts of a run, ready to be sent.
 #[derive(Debug)]
 pub struct Checks<E> {
-    /// Who answers: apart from the engine of the load, so that its stamps and request ids are not mixed up with others.
+    /// A separate engine, so that stamps and request ids do not mix with those of the load.
     pub engine: Arc<E>,
     /// The prompts, in the order of the workload.
     pub prompts: Vec<PreparedRequest>,
-    /// The longest that an answer may take; absent: no limit.
+    /// Longest time that an answer may take; `None` means no limit.
     pub limit: Option<Duration>,
 }
 
-/// When golden prompts are asked under load.
+/// When golden prompts are sent under load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckTimes {
-    /// The moment of the first.
+    /// Time of the first prompt.
     pub from: Timestamp,
-    /// None is asked from here on.
+    /// No prompt is sent from this time on.
     pub until: Timestamp,
-    /// From one to the next; zero: none is asked.
+    /// Interval between prompts; zero sends none.
     pub every: Duration,
 }
 
 impl<E: Engine> Checks<E> {
-    /// Asks each prompt once, one after another.
+    /// Sends each prompt once, one after another.
     pub async fn before(&self) -> Vec<FinishedCheck> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut asked = Vec::new();
@@ -63,8 +63,8 @@ impl<E: Engine> Checks<E> {
         asked
     }
 
-    /// Asks one prompt at each of the moments, in turn, whatever became of those before it, until `over` is cancelled;
-    /// what has no answer then is cut off. A person who stops the run stops this too.
+    /// Sends one prompt at each time, in turn, whatever the answers to earlier ones. Stops when `over` is
+    /// cancelled (an unfinished answer is then cut off) or when the user interrupts the run.
     pub async fn under_load(
         self,
         clock: RunClock,
@@ -73,13 +73,13 @@ impl<E: Engine> Checks<E> {
         over: CancellationToken,
         mut keep: impl FnMut(FinishedCheck),
     ) {
-        let mut flights = JoinSet::new();
+        let mut running = JoinSet::new();
         for (number, moment) in (0..).zip(times.moments()) {
             loop {
                 tokio::select! {
                     biased;
                     () = over.cancelled() => break,
-                    Some(Ok(asked)) = flights.join_next() => keep(asked),
+                    Some(Ok(asked)) = running.join_next() => keep(asked),
                     () = sleep_until(clock.instant(moment)) => break,
                 }
             }
@@ -87,11 +87,11 @@ impl<E: Engine> Checks<E> {
                 break;
             }
             let place = number as usize % self.prompts.len();
-            // Under a number of its own, since some servers refuse two of one name at a time.
+            // Some servers refuse two concurrent requests with one id, so each request has its own index.
             let prompt =
                 PreparedRequest { index: number + self.prompts.len() as u64, ..self.prompts[place].clone() };
             let (engine, limit, over) = (Arc::clone(&self.engine), self.limit, over.clone());
-            flights.spawn(async move {
+            running.spawn(async move {
                 let released = Some(clock.now());
                 let end = tokio::select! {
                     biased;
@@ -101,8 +101,8 @@ impl<E: Engine> Checks<E> {
                 FinishedCheck { check: place as u16, released, end }
             });
         }
-        while let Some(landed) = flights.join_next().await {
-            landed.into_iter().for_each(&mut keep);
+        while let Some(finished) = running.join_next().await {
+            finished.into_iter().for_each(&mut keep);
         }
     }
 }
@@ -114,7 +114,7 @@ impl CheckTimes {
     }
 }
 
-/// How the answer to a prompt ended.
+/// Sends one prompt and returns how its answer ended.
 async fn ask<E: Engine>(
     engine: &E,
     prompt: PreparedRequest,
@@ -122,23 +122,10 @@ async fn ask<E: Engine>(
     limit: Option<Duration>,
 ) -> AnswerEnd {
     let mut answer = engine.generate(prompt, clock);
-    let whole = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return *end;
-            }
-        }
-    };
+    let whole = answer.until_end();
     let Some(limit) = limit else { return whole.await };
-    timeout(limit, whole).await.unwrap_or_else(|_| AnswerEnd {
-        at: clock.now(),
-        result: Err(Failure::new(
-            FailureKind::TimeoutTotal,
-            format!("no more than {} allowed", spoken(limit)),
-        )),
-        whole_answer: None,
-        finish_reason: None,
-        usage: None,
-        kept: None,
+    timeout(limit, whole).await.unwrap_or_else(|_| {
+        let message = format!("no more than {} allowed", spoken(limit));
+        AnswerEnd::failed(clock.now(), Failure::new(FailureKind::TimeoutTotal, message))
     })
 }

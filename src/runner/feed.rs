@@ -1,30 +1,30 @@
-//! Builds prompts and bodies ahead of their moments.
+//! Builds prompts and bodies before they are due.
 
 use std::sync::{Arc, mpsc as blocking};
 
-use super::release::Order;
+use super::release::ReadyRequest;
 use super::turns::first_order;
 use crate::engine::Engine;
 use crate::generator::{PromptBuilder, RequestSpec, SessionPlanner};
 
-/// Requests handed over together: to wake a thread costs more than to prepare a request.
+/// Requests handed over together: waking a thread costs more than preparing a request.
 const BATCH: usize = 32;
 
-/// Batches prepared ahead of their moments.
+/// Batches prepared ahead.
 const LOOK_AHEAD: usize = 16;
 
-/// Requests with their prompts and bodies built, ready ahead of their moments.
+/// Requests with their prompts and bodies built ahead of time.
 #[derive(Debug)]
-pub struct Feed {
-    batches: blocking::Receiver<Vec<Order>>,
-    batch: std::vec::IntoIter<Order>,
-    /// What follows the first requests of sessions, and who writes it; absent where every request stands by itself.
+pub struct RequestFeed {
+    batches: blocking::Receiver<Vec<ReadyRequest>>,
+    batch: std::vec::IntoIter<ReadyRequest>,
+    /// Plan and writer of later turns; `None` where no request belongs to a session.
     later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
 }
 
-impl Feed {
-    /// Builds prompts and bodies on a thread of its own, some 570 requests ahead, and returns
-    /// when the first of them are ready.
+impl RequestFeed {
+    /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
+    /// ready.
     pub fn start<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
@@ -32,7 +32,7 @@ impl Feed {
         Self::start_with(engine, schedule, None)
     }
 
-    /// The same of a schedule that may have sessions, whose later turns `prompts` writes when their time comes.
+    /// The same for a schedule that may have sessions. `prompts` writes their later turns when these are due.
     pub fn with_sessions<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
@@ -53,7 +53,7 @@ impl Feed {
         std::thread::spawn(move || {
             let mut orders = schedule.map(|request| first_order(&*engine, sessions.as_ref(), request));
             for sent in 1.. {
-                let batch: Vec<Order> = orders.by_ref().take(BATCH).collect();
+                let batch: Vec<ReadyRequest> = orders.by_ref().take(BATCH).collect();
                 // Nothing is left, or the run has ended.
                 if batch.is_empty() || batches_in.send(batch).is_err() {
                     return;
@@ -63,17 +63,17 @@ impl Feed {
                 }
             }
         });
-        // Either half the look-ahead is built, or the whole schedule is and the thread has gone.
+        // Half the look-ahead is built, or the whole schedule is and the thread has ended.
         let _ = ready.recv();
         Self { batches, batch: Vec::new().into_iter(), later }
     }
 
-    /// Takes out what follows the first requests of sessions.
+    /// Takes the plan and the writer of later turns.
     pub(super) fn take_later(&mut self) -> Option<(SessionPlanner, Arc<PromptBuilder>)> {
         self.later.take()
     }
 
-    pub(super) fn next(&mut self) -> Option<Order> {
+    pub(super) fn next(&mut self) -> Option<ReadyRequest> {
         loop {
             if let Some(order) = self.batch.next() {
                 return Some(order);

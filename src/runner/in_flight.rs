@@ -1,4 +1,4 @@
-//! All requests that have been released and have not ended.
+//! The requests that have been dispatched and have not ended.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -8,106 +8,106 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::in_flight_integral::Presence;
+use super::in_flight_integral::InFlightIntegral;
 use super::options::RunOptions;
 use super::progress::Progress;
-use super::release::Released;
-use super::request_run::{Flight, Landed};
-use super::turns::Sequels;
+use super::release::DispatchedRequest;
+use super::request_run::{FinishedRequest, RequestRun};
+use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::PlannedRequest;
 
-/// All requests that have been released and have not ended.
-pub(super) struct Air<E> {
+/// The requests that have been dispatched and have not ended.
+pub(super) struct InFlightSet<E> {
     pub(super) engine: Arc<E>,
     pub(super) clock: RunClock,
     pub(super) options: RunOptions,
     pub(super) progress: Arc<Progress>,
-    pub(super) flights: JoinSet<(PlannedRequest, Landed)>,
-    /// Released, waiting for a place under the cap, oldest first.
-    pub(super) queue: VecDeque<Released>,
-    /// What follows those that end; absent where every request stands by itself.
-    pub(super) sequels: Option<Sequels>,
-    pub(super) presence: Presence,
+    pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
+    /// Dispatched, waiting under the concurrency cap, oldest first.
+    pub(super) queue: VecDeque<DispatchedRequest>,
+    /// Later turns of sessions; `None` where no request belongs to a session.
+    pub(super) next_turns: Option<NextTurns>,
+    pub(super) integral: InFlightIntegral,
     pub(super) cancel: CancellationToken,
 }
 
-impl<E: Engine> Air<E> {
+impl<E: Engine> InFlightSet<E> {
     pub(super) fn is_empty(&self) -> bool {
-        self.flights.is_empty() && self.queue.is_empty()
+        self.running.is_empty() && self.queue.is_empty()
     }
 
-    pub(super) fn admit(&mut self, mut released: Released) {
+    pub(super) fn admit(&mut self, mut released: DispatchedRequest) {
         let request = &released.order.request;
         self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
         match self.options.max_concurrency {
             None => self.send(released, None),
-            Some(cap) if self.flights.len() < cap.get() => self.send(released, Some(self.clock.now())),
+            Some(cap) if self.running.len() < cap.get() => self.send(released, Some(self.clock.now())),
             Some(_) => self.queue.push_back(released),
         }
     }
 
-    /// Takes in one that was let go when the run was over.
-    pub(super) fn left_over(&mut self, mut released: Released) {
+    /// Takes a request that was dispatched when the run was already over.
+    pub(super) fn left_over(&mut self, mut released: DispatchedRequest) {
         self.note(&mut released);
         self.queue.push_back(released);
     }
 
-    pub(super) fn note(&mut self, released: &mut Released) {
-        self.presence.came(released.dispatched);
-        if let Some(sequels) = &mut self.sequels {
-            sequels.released(released);
+    pub(super) fn note(&mut self, released: &mut DispatchedRequest) {
+        self.integral.came(released.dispatched);
+        if let Some(next_turns) = &mut self.next_turns {
+            next_turns.released(released);
         }
     }
 
-    pub(super) fn send(&mut self, released: Released, admitted: Option<Timestamp>) {
+    pub(super) fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
         let request = released.order.request;
-        let lost = Flight::new(&request, released.dispatched);
-        self.flights.spawn(async move {
-            let flight = Flight::fly(released, admitted, &*engine, clock, timeouts, &progress, cancel);
-            // A panic is this program's fault, and a request that met it is a record like any other.
-            let landed = AssertUnwindSafe(flight).catch_unwind().await;
-            (request, landed.unwrap_or_else(|_| lost.lost(clock.now()).into()))
+        let lost = RequestRun::new(&request, released.dispatched);
+        self.running.spawn(async move {
+            let run = RequestRun::execute(released, admitted, &*engine, clock, timeouts, &progress, cancel);
+            // A panic is a fault of this program; the request it hit still gets a record.
+            let finished = AssertUnwindSafe(run).catch_unwind().await;
+            (request, finished.unwrap_or_else(|_| lost.lost(clock.now()).into()))
         });
     }
 
-    pub(super) fn landed(
+    pub(super) fn finished(
         &mut self,
-        landed: Result<(PlannedRequest, Landed), JoinError>,
-    ) -> Option<(PlannedRequest, Landed)> {
-        self.presence.left(self.clock.now());
+        finished: Result<(PlannedRequest, FinishedRequest), JoinError>,
+    ) -> Option<(PlannedRequest, FinishedRequest)> {
+        self.integral.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        let ended = landed.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        let ended = finished.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
         self.progress.ended(&ended.1.record);
         Some(ended)
     }
 
-    /// Censors what waits for a place under the cap.
-    pub(super) fn give_up_waiting(&mut self) -> impl Iterator<Item = Landed> {
-        let (now, progress, presence) = (self.clock.now(), &self.progress, &mut self.presence);
+    /// Censors what waits under the concurrency cap.
+    pub(super) fn give_up_waiting(&mut self) -> impl Iterator<Item = FinishedRequest> {
+        let (now, progress, integral) = (self.clock.now(), &self.progress, &mut self.integral);
         self.queue.drain(..).map(move |released| {
             progress.given_up();
-            presence.left(now);
-            Flight::never_sent(&released, now).into()
+            integral.left(now);
+            RequestRun::never_sent(&released, now).into()
         })
     }
 
-    /// Censors whatever is left, and tells how long all requests were there.
-    pub(super) async fn clear(mut self, mut keep: impl FnMut(Landed)) -> Presence {
+    /// Censors whatever is left and returns the in-flight integral.
+    pub(super) async fn clear(mut self, mut keep: impl FnMut(FinishedRequest)) -> InFlightIntegral {
         self.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
-        while let Some(landed) = self.flights.join_next().await {
-            if let Some((_, landed)) = self.landed(landed) {
-                keep(landed);
+        while let Some(finished) = self.running.join_next().await {
+            if let Some((_, finished)) = self.finished(finished) {
+                keep(finished);
             }
         }
-        self.presence
+        self.integral
     }
 }

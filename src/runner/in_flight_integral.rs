@@ -1,24 +1,25 @@
-//! Adds up how long requests were there, from the run's own events and not from their records.
+//! Integrates the number of requests in flight over the window, from the run's events and not from its
+//! records.
 
 use crate::clock::Timestamp;
 
-/// ∫ N(t) dt over the window, N(t) being the requests that have been let go and have not ended.
+/// ∫ N(t) dt over the window; N(t) is the number of requests dispatched and not ended.
 ///
-/// A request adds the part of the window before its end and takes off the part before its beginning.
+/// A request adds the part of the window before its end and subtracts the part before its dispatch.
 #[derive(Debug)]
-pub(super) struct Presence {
+pub(super) struct InFlightIntegral {
     start: Timestamp,
     end: Timestamp,
     nanos: i128,
 }
 
-impl Presence {
-    /// Over the window from `start` to `end`.
+impl InFlightIntegral {
+    /// An integral over the window from `start` to `end`.
     pub(super) fn within(start: Timestamp, end: Timestamp) -> Self {
         Self { start, end, nanos: 0 }
     }
 
-    /// A request was let go.
+    /// A request was dispatched.
     pub(super) fn came(&mut self, at: Timestamp) {
         self.nanos -= self.of_window_before(at);
     }
@@ -28,7 +29,7 @@ impl Presence {
         self.nanos += self.of_window_before(at);
     }
 
-    /// The sum, once everybody has left.
+    /// The integral, once every request has ended.
     pub(super) fn nanos(&self) -> u64 {
         u64::try_from(self.nanos).unwrap_or_default()
     }
@@ -45,11 +46,11 @@ mod tests {
     #[test]
     fn only_time_inside_the_window_counts() {
         let at = Timestamp::from_nanos;
-        let mut presence = Presence::within(at(100), at(200));
+        let mut integral = InFlightIntegral::within(at(100), at(200));
         for (came, left) in [(0, 50), (50, 120), (150, 170), (190, 500), (300, 400)] {
-            presence.came(at(came));
-            presence.left(at(left));
+            integral.came(at(came));
+            integral.left(at(left));
         }
-        assert_eq!(presence.nanos(), 20 + 20 + 10);
+        assert_eq!(integral.nanos(), 20 + 20 + 10);
     }
 }

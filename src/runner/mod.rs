@@ -17,10 +17,12 @@ mod turns;
 mod watch;
 
 pub use checks::{CheckTimes, Checks, FinishedCheck};
-pub use feed::Feed;
+pub use feed::RequestFeed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
-pub use progress::{LiveLatency, Progress, RECENT_S, Rates, Second, Snapshot, Spread, Tally};
-pub use records::{CollectedRun, FinishedRun, Judge, RecordWriter};
-pub use request_run::Landed;
+pub use progress::{
+    LiveLatency, LiveSpread, Progress, RECENT_S, Rates, SecondCounts, Snapshot, WindowCounts,
+};
+pub use records::{AnswerJudge, CollectedRun, FinishedRun, RecordWriter};
+pub use request_run::FinishedRequest;
 pub use run::Run;
 pub use watch::SampleSink;

@@ -1,23 +1,23 @@
-//! What a run may be told beyond its schedule.
+//! The options of a run beside its schedule.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-/// How a run is flown. Nothing here moves a release: it says what is waited for, and for how long.
+/// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
-    /// Most requests in flight; more wait in order of release, and their waiting counts in latency. Absent:
-    /// every request is sent when it is released.
+    /// Most requests in flight. Others wait in order of dispatch, and that wait counts in their latency.
+    /// `None` sends every request when it is dispatched.
     pub max_concurrency: Option<NonZeroUsize>,
     /// Limits on each request.
     pub timeouts: Timeouts,
-    /// How long after the last release of the window to wait for answers before they are censored.
+    /// How long after the last dispatch of the window to wait for answers before they are censored.
     pub drain: Duration,
-    /// What wakes the pacer.
+    /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
 }
 
-/// Limits on one request, counted from the moment it was admitted. Absent: no limit.
+/// Limits on one request, counted from its admission. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timeouts {
     /// To the first token.
@@ -28,32 +28,32 @@ pub struct Timeouts {
     pub total: Option<Duration>,
 }
 
-/// What wakes the pacer for a release.
+/// How the pacer waits for the next dispatch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pacing {
-    /// A thread of its own that sleeps until shortly before the moment and then spins: late by a few tens of
-    /// microseconds at most on an idle machine, where an async timer is late by a millisecond.
+    /// On its own thread, which sleeps until shortly before the time and then spins: at most a few tens of
+    /// microseconds late on an idle machine. An async timer is a millisecond late.
     #[default]
     Precise,
-    /// The async runtime's timer, which follows tokio's clock: exact in paused-time tests.
+    /// By the async runtime's timer, which follows tokio's clock: exact in paused-time tests.
     Timer,
 }
 
 impl Pacing {
-    /// Whether the run takes place in real time, in which the machine that flies it is worth watching.
+    /// Whether the run happens in real time, so that this machine is worth monitoring.
     pub(super) const fn is_real(self) -> bool {
         matches!(self, Self::Precise)
     }
 }
 
-/// How far a person's wish to stop has gone. Ordered.
+/// How far the user's wish to stop goes. Ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interrupt {
-    /// Nobody wants to stop.
+    /// The user did not ask to stop.
     #[default]
     None,
-    /// Release nothing more, wait for what is in flight.
+    /// Dispatch nothing more; wait for what is in flight.
     StopReleasing,
-    /// Leave at once.
+    /// Stop at once.
     Leave,
 }

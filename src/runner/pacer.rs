@@ -1,13 +1,14 @@
-//! Lets each request go at its scheduled moment.
+//! Dispatches each request at its scheduled time.
 //!
 //! ```text
 //! feeder thread          pacer                     run loop
-//! schedule ─ prepare ─▶ (bounded queue) ─ wait ─▶ (unbounded queue) ─▶ flights
+//! schedule ─ prepare ─▶ (bounded queue) ─ wait ─▶ (unbounded queue) ─▶ request runs
 //! ```
 //!
-//! Deadlines are absolute: the k-th release waits for `origin + scheduled_k`, whatever happened to the ones
-//! before it. A pacer that was held up releases what is due at once and is on time again with the next; it
-//! never shifts, skips or thins the plan, and how late it was is on every record (`dispatched − scheduled`).
+//! Deadlines are absolute: the k-th dispatch waits for `origin + scheduled_k`, whatever happened to earlier
+//! ones. This avoids coordinated omission. A delayed pacer dispatches what is due at once and is on time
+//! again with the next request. It never shifts, skips or thins the plan. Every record says how late it was:
+//! `schedule_lag = dispatched − scheduled`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,21 +16,21 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::feed::Feed;
+use super::feed::RequestFeed;
 use super::options::Pacing;
-use super::release::Released;
-use crate::clock::{RunClock, SharpWait, Step};
+use super::release::DispatchedRequest;
+use crate::clock::{RunClock, SharpWait, WaitStep};
 
-/// Longest sleep of the precise pacer before it looks whether it should stop.
+/// Longest sleep of the precise pacer before it checks `stop`.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Starts to release into `out`, until the schedule ends, or soon after `stop` is set.
+/// Starts to dispatch into `out`, until the schedule ends or soon after `stop` is set.
 pub(super) fn start(
     pacing: Pacing,
-    feed: Feed,
+    feed: RequestFeed,
     clock: RunClock,
     stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<Released>,
+    out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     match pacing {
         Pacing::Precise => {
@@ -42,10 +43,10 @@ pub(super) fn start(
 }
 
 fn release_precisely(
-    mut feed: Feed,
+    mut feed: RequestFeed,
     clock: RunClock,
     stop: &AtomicBool,
-    out: &mpsc::UnboundedSender<Released>,
+    out: &mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     let mut wait = SharpWait::new(clock);
     while let Some(order) = feed.next() {
@@ -54,26 +55,26 @@ fn release_precisely(
                 return;
             }
             match wait.step_towards(order.request.scheduled) {
-                Step::Sleep(left) => std::thread::sleep(left.min(NAP)),
-                Step::Spin => std::hint::spin_loop(),
-                Step::Over => break,
+                WaitStep::Sleep(left) => std::thread::sleep(left.min(NAP)),
+                WaitStep::Spin => std::hint::spin_loop(),
+                WaitStep::Over => break,
             }
         }
-        if out.send(Released { order, dispatched: clock.now() }).is_err() {
+        if out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err() {
             return;
         }
     }
 }
 
 async fn release_by_timer(
-    mut feed: Feed,
+    mut feed: RequestFeed,
     clock: RunClock,
     stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<Released>,
+    out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     while let Some(order) = feed.next() {
         tokio::time::sleep_until(clock.instant(order.request.scheduled)).await;
-        if stop.load(Relaxed) || out.send(Released { order, dispatched: clock.now() }).is_err() {
+        if stop.load(Relaxed) || out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err() {
             return;
         }
     }

@@ -1,23 +1,23 @@
-//! A request that is ready to leave, and one that has left.
+//! A request that is ready to leave, and one that was dispatched.
 
 use crate::clock::Timestamp;
 use crate::engine::PreparedRequest;
 use crate::generator::{PlannedRequest, Prompt};
 
-/// A request with its body, ready to leave.
+/// A request with its body, ready to be dispatched.
 #[derive(Debug)]
-pub(super) struct Order {
-    /// Its place in the plan; what it says is in the body.
+pub(super) struct ReadyRequest {
+    /// Its entry in the plan; its prompt is in the body.
     pub(super) request: PlannedRequest,
-    /// What will be written to the socket.
+    /// What is written to the socket.
     pub(super) prepared: PreparedRequest,
-    /// What it says, where it opens a session whose later turns say it again.
+    /// Its prompt, where it opens a session whose later turns repeat it.
     pub(super) said: Option<Prompt>,
 }
 
-/// A request that has been let go, and when.
+/// A request that was dispatched, and when.
 #[derive(Debug)]
-pub(super) struct Released {
-    pub(super) order: Order,
+pub(super) struct DispatchedRequest {
+    pub(super) order: ReadyRequest,
     pub(super) dispatched: Timestamp,
 }

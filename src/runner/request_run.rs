@@ -1,4 +1,4 @@
-//! Follows one request from its release to its end.
+//! Follows one request from its dispatch to its end.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -9,67 +9,69 @@ use tokio_util::sync::CancellationToken;
 
 use super::options::Timeouts;
 use super::progress::Progress;
-use super::release::Released;
+use super::release::DispatchedRequest;
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Kept};
+use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};
 use crate::generator::PlannedRequest;
 use crate::record::{Failure, FailureKind, Outcome, RequestRecord, TokenChunk, TokenSource};
 
 /// A request that has ended.
 #[derive(Debug)]
-pub struct Landed {
+pub struct FinishedRequest {
     /// What happened to it.
     pub record: RequestRecord,
-    /// What the server said, where that was to be kept and came whole.
-    pub kept: Option<Kept>,
+    /// The answer's text, where it was captured and came whole.
+    pub captured: Option<CapturedText>,
 }
 
-impl From<RequestRecord> for Landed {
-    /// Of one whose answer is not known.
+impl From<RequestRecord> for FinishedRequest {
+    /// A request whose answer's text is not known.
     fn from(record: RequestRecord) -> Self {
-        Self { record, kept: None }
+        Self { record, captured: None }
     }
 }
 
-/// A request on its way.
+/// One request under way.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct RequestRun {
     record: RequestRecord,
     reasoned: bool,
     chunks_counted: bool,
 }
 
-impl Flight {
-    /// The flight of a request that has just been let go.
+impl RequestRun {
+    /// Starts the record of a request that was just dispatched.
     pub(super) fn new(request: &PlannedRequest, dispatched: Timestamp) -> Self {
         Self { record: request.record(dispatched), reasoned: false, chunks_counted: true }
     }
 
-    /// The record of a request that was let go but never sent, because the run ended first.
-    pub(super) fn never_sent(released: &Released, ended: Timestamp) -> RequestRecord {
-        let mut flight = Self::new(&released.order.request, released.dispatched);
-        flight.close(ended, Outcome::Censored)
+    /// The record of a request that was dispatched but not sent, because the run ended first.
+    pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
+        let mut run = Self::new(&released.order.request, released.dispatched);
+        run.close(ended, Outcome::Censored)
     }
 
-    /// The record of a request that was lost to a fault of this program.
+    /// The record of a request that a fault of this program ended.
     pub(super) fn lost(mut self, ended: Timestamp) -> RequestRecord {
-        let failure = Failure::new(FailureKind::Internal, "skyline itself failed while it flew this request");
+        let failure =
+            Failure::new(FailureKind::Internal, "skyline itself failed while executing this request");
         self.close(ended, Outcome::Failed(failure))
     }
 
-    /// Flies the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors it.
-    pub(super) async fn fly<E: Engine>(
-        released: Released,
+    /// Executes the request: sends it, takes every event of its answer, enforces its limits. `cancel` censors
+    /// it.
+    pub(super) async fn execute<E: Engine>(
+        released: DispatchedRequest,
         admitted: Option<Timestamp>,
         engine: &E,
         clock: RunClock,
         timeouts: Timeouts,
         progress: &Progress,
         cancel: CancellationToken,
-    ) -> Landed {
-        let Released { order, dispatched } = released;
-        let mut flight = Self::new(&order.request, dispatched);
-        flight.record.admitted = admitted;
+    ) -> FinishedRequest {
+        let DispatchedRequest { order, dispatched } = released;
+        let mut run = Self::new(&order.request, dispatched);
+        run.record.admitted = admitted;
         let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
 
         let mut answer = engine.generate(order.prepared, clock);
@@ -77,39 +79,39 @@ impl Flight {
         let mut armed = limits.next();
         let mut alarm = pin!(ring_at(clock, armed));
         loop {
-            // Tokens push a deadline back, and the alarm is let ring once for nothing; only a deadline that came
-            // nearer must be set at once.
+            // Tokens move a deadline back, and the alarm may then ring early for nothing. Only a deadline
+            // that moved nearer must be set at once.
             let next = limits.next();
             if next.is_some_and(|next| armed.is_none_or(|armed| next < armed)) {
                 armed = next;
                 alarm.set(ring_at(clock, armed));
             }
             tokio::select! {
-                // The run's end first, so that a server which never pauses cannot put it off.
+                // The run's end comes first, so that a server which never pauses cannot delay it.
                 biased;
                 () = &mut cancelled => {
-                    return flight.cut_off(&answer, clock.now(), Outcome::Censored).into();
+                    return run.cut_off(&answer, clock.now(), Outcome::Censored).into();
                 }
                 event = answer.next() => {
-                    // What came with it is no later, and needs no other round.
+                    // Events of the same read have the same time and need no further poll.
                     let mut known = Some(event);
                     while let Some(event) = known {
                         match event {
-                            AnswerEvent::Ended(end) => return flight.end(*end, &limits),
+                            AnswerEvent::Ended(end) => return run.end(*end, &limits),
                             AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                                return flight.close(at, Outcome::Failed(failure)).into();
+                                return run.close(at, Outcome::Failed(failure)).into();
                             }
-                            event => flight.note(&event, &mut limits, progress),
+                            event => run.note(&event, &mut limits, progress),
                         }
                         known = answer.next_known();
                     }
-                    // Nor may it keep the other flights waiting.
+                    // Let other requests run.
                     consume_budget().await;
                 }
                 () = alarm.as_mut() => {
                     let now = clock.now();
                     if let Some(failure) = limits.broken(now) {
-                        return flight.cut_off(&answer, now, Outcome::Failed(failure)).into();
+                        return run.cut_off(&answer, now, Outcome::Failed(failure)).into();
                     }
                     armed = limits.next();
                     alarm.set(ring_at(clock, armed));
@@ -151,9 +153,9 @@ impl Flight {
         }
     }
 
-    /// Takes the end of the answer, or the failure that it is when the end came after a limit, however late this
-    /// program came to see it.
-    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> Landed {
+    /// Takes the end of the answer. If that end came after a limit, it is a failure, however late this
+    /// program saw it.
+    fn end(&mut self, end: AnswerEnd, limits: &Deadlines) -> FinishedRequest {
         if let Some(failure) = limits.broken(end.at) {
             return self.close(end.at, Outcome::Failed(failure)).into();
         }
@@ -161,10 +163,10 @@ impl Flight {
         self.record.usage = end.usage;
         self.record.whole_answer = end.whole_answer;
         let record = self.close(end.at, end.result.map_or_else(Outcome::Failed, |()| Outcome::Completed));
-        Landed { record, kept: end.kept }
+        FinishedRequest { record, captured: end.captured }
     }
 
-    /// Ends the request before its answer is over. All of its text may have come all the same.
+    /// Ends the request before its answer is over; all of its text may still have come.
     fn cut_off(&mut self, answer: &impl Answer, ended: Timestamp, outcome: Outcome) -> RequestRecord {
         self.record.finish_reason = answer.finish_reason();
         self.close(ended, outcome)
@@ -177,7 +179,7 @@ impl Flight {
         record.outcome = outcome;
         record.chunks.shrink_to_fit();
         (record.output_tokens, record.output_tokens_source) = match &record.usage {
-            // A server that sent text and counts none did not count.
+            // The server sent text and reported no tokens: it does not count them.
             Some(usage) if usage.completion_tokens > 0 || record.chunks.is_empty() => {
                 (usage.completion_tokens, TokenSource::Usage)
             }
@@ -190,7 +192,7 @@ impl Flight {
     }
 }
 
-/// The moments at which a request's limits are broken.
+/// The times at which the request breaks its limits.
 #[derive(Debug)]
 struct Deadlines {
     timeouts: Timeouts,
@@ -203,7 +205,7 @@ impl Deadlines {
         Self { timeouts, begin, last_token: None }
     }
 
-    /// The limits in force, each with its moment.
+    /// The limits in force, each with its time.
     fn in_force(&self) -> impl Iterator<Item = (Timestamp, FailureKind, Duration)> + use<> {
         let (since, silence, kind) = match self.last_token {
             None => (self.begin, self.timeouts.first_token, FailureKind::TimeoutFirstToken),
@@ -225,7 +227,7 @@ impl Deadlines {
     }
 }
 
-/// Rings at the given moment, or never.
+/// Waits until the given time, or for ever.
 async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
     match moment {
         Some(moment) => sleep_until(clock.instant(moment)).await,
@@ -238,8 +240,8 @@ mod tests {
     use super::*;
     use crate::record::Usage;
 
-    /// A flight scheduled at 100 ns that got these chunks: moment, tokens, kind of text.
-    fn flown(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
+    /// A request scheduled at 100 ns that got these chunks: time, tokens, kind of text.
+    fn executed(chunks: &[(u64, Option<u32>, ChunkText)], usage: Option<Usage>) -> RequestRecord {
         let request = PlannedRequest {
             index: 7,
             scheduled: Timestamp::from_nanos(100),
@@ -247,31 +249,31 @@ mod tests {
             output_tokens: 4,
             ..PlannedRequest::default()
         };
-        let mut flight = Flight::new(&request, Timestamp::from_nanos(101));
+        let mut run = RequestRun::new(&request, Timestamp::from_nanos(101));
         let mut limits = Deadlines::new(Timeouts::default(), Timestamp::from_nanos(101));
         let progress = Progress::default();
         for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
             let chunk =
                 AnswerEvent::Chunk { at: Timestamp::from_nanos(at), tokens, text, merged: i % 2 == 1 };
-            flight.note(&chunk, &mut limits, &progress);
+            run.note(&chunk, &mut limits, &progress);
         }
         let at = Timestamp::from_nanos(999);
-        flight
-            .end(
-                AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, kept: None },
-                &limits,
-            )
-            .record
+        run.end(
+            AnswerEnd { at, result: Ok(()), whole_answer: None, finish_reason: None, usage, captured: None },
+            &limits,
+        )
+        .record
     }
 
     #[test]
     fn the_first_answer_is_the_first_text_after_reasoning() {
         use ChunkText::{Content, Reasoning, ToolCall};
-        let thinking = flown(&[(200, None, Reasoning), (210, None, Reasoning), (250, None, Content)], None);
+        let thinking =
+            executed(&[(200, None, Reasoning), (210, None, Reasoning), (250, None, Content)], None);
         assert_eq!(thinking.first_answer, Some(Timestamp::from_nanos(250)));
-        let calling = flown(&[(200, None, Reasoning), (230, None, ToolCall), (250, None, Content)], None);
+        let calling = executed(&[(200, None, Reasoning), (230, None, ToolCall), (250, None, Content)], None);
         assert_eq!(calling.first_answer, Some(Timestamp::from_nanos(230)));
-        assert_eq!(flown(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
+        assert_eq!(executed(&[(200, None, Content), (210, None, Reasoning)], None).first_answer, None);
         assert_eq!(calling.merged_reads, 1);
     }
 
@@ -287,12 +289,12 @@ mod tests {
             (&counted[..], usage(9), 9, TokenSource::Usage),
             (&counted[..], None, 5, TokenSource::ChunkCounts),
             (&uncounted[..], None, 2, TokenSource::Chunks),
-            // Text came, so a count of none is no count.
+            // Text came, so a count of zero is no count.
             (&uncounted[..], usage(0), 2, TokenSource::Chunks),
             (&counted[..], usage(0), 5, TokenSource::ChunkCounts),
             (&[], usage(0), 0, TokenSource::Usage),
         ] {
-            let record = flown(chunks, usage);
+            let record = executed(chunks, usage);
             assert_eq!((record.output_tokens, record.output_tokens_source), (tokens, source));
         }
     }

@@ -1,4 +1,4 @@
-//! Flies a schedule against an engine, open loop.
+//! Executes a schedule against an engine, open loop.
 
 use std::collections::VecDeque;
 use std::pin::pin;
@@ -10,67 +10,67 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
-use super::feed::Feed;
-use super::in_flight::Air;
-use super::in_flight_integral::Presence;
+use super::feed::RequestFeed;
+use super::in_flight::InFlightSet;
+use super::in_flight_integral::InFlightIntegral;
 use super::options::{Interrupt, RunOptions};
 use super::pacer;
 use super::progress::Progress;
-use super::request_run::Landed;
-use super::turns::Sequels;
+use super::request_run::FinishedRequest;
+use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
-/// One run: who is asked, on which clock, under which rules.
+/// One run: its engine, clock, plan and options.
 #[derive(Debug)]
 pub struct Run<E> {
-    /// Who answers.
+    /// The server under test.
     pub engine: Arc<E>,
-    /// The clock that every stamp is read from; its zero is the schedule's.
+    /// The clock of every stamp; its zero is that of the schedule.
     pub clock: RunClock,
-    /// What is awaited: the run ends when all of it has.
+    /// What is planned: the run ends when all of it has ended.
     pub plan: PlanFacts,
-    /// The rules.
+    /// The options.
     pub options: RunOptions,
-    /// Who takes what this program is seen to use meanwhile; absent: nobody.
+    /// Receives samples of this program's own CPU use; `None` takes none.
     pub samples: Option<SampleSink>,
-    /// Where a screen may look on.
+    /// Live counters for a screen.
     pub progress: Arc<Progress>,
-    /// How a person stops it.
+    /// How far the user wants to stop.
     pub interrupt: watch::Receiver<Interrupt>,
 }
 
 impl<E: Engine> Run<E> {
-    /// Flies every order of `feed` and hands each request to `keep` as it ends.
+    /// Executes every request of `feed` and hands each one to `keep` when it ends.
     ///
-    /// Every request is released at its scheduled moment, whatever the engine does. The run ends when every
-    /// request of the warm-up and the window has ended; cool-down requests still in flight then are censored. So it is
-    /// with the later turns of sessions, each by its own moment, a think time after the end of the turn before.
-    /// `options.drain` after the window's end the run stops waiting, and what is left is censored.
-    pub async fn fly(self, mut feed: Feed, mut keep: impl FnMut(Landed)) -> RunFooter {
+    /// Every request is dispatched at its scheduled time, whatever the engine does. A later turn of a session
+    /// is scheduled one think time after the end of the turn before it. The run ends when every request of
+    /// the warm-up and the window has ended; cool-down requests still in flight are then censored. At
+    /// `options.drain` after the end of the window the run stops waiting and censors what is left.
+    pub async fn execute(self, mut feed: RequestFeed, mut keep: impl FnMut(FinishedRequest)) -> RunFooter {
         let Self { engine, clock, plan, options, samples, progress, mut interrupt } = self;
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let watch = options.pacing.is_real().then(|| ClientWatch::start(clock, samples)).flatten();
         let (out, mut pacer) = mpsc::unbounded_channel();
         let until = plan.window_end.after(options.drain);
-        let sequels = feed.take_later().map(|later| {
+        let next_turns = feed.take_later().map(|later| {
             let (stop, out) = (Arc::clone(&stop_pacer), out.clone());
-            Sequels::start(later, Arc::clone(&engine), (options.pacing, clock), until, stop, out)
+            NextTurns::start(later, Arc::clone(&engine), (options.pacing, clock), until, stop, out)
         });
         pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer), out);
         let mut give_up = pin!(sleep_until(clock.instant(until)));
         let drain = options.drain;
-        let mut air = Air {
+        let mut in_flight = InFlightSet {
             engine,
             clock,
             options,
             progress,
-            flights: JoinSet::new(),
+            running: JoinSet::new(),
             queue: VecDeque::new(),
-            sequels,
-            presence: Presence::within(plan.window_start, plan.window_end),
+            next_turns,
+            integral: InFlightIntegral::within(plan.window_start, plan.window_end),
             cancel: CancellationToken::new(),
         };
         let mut awaited = plan.warmup_requests + plan.measured_requests;
@@ -90,23 +90,24 @@ impl<E: Engine> Run<E> {
                 order = pacer.recv(), if releasing => {
                     releasing = order.is_some();
                     if let Some(released) = order {
-                        air.admit(released);
-                    } else if air.is_empty() {
+                        in_flight.admit(released);
+                    } else if in_flight.is_empty() {
                         break;
                     }
                 },
-                Some(landed) = air.flights.join_next() => {
-                    if let Some((request, mut landed)) = air.landed(landed) {
-                        awaited -= u64::from(landed.record.phase != Phase::Cooldown);
-                        // Of a run that a person stops nothing goes on.
-                        if releasing && let Some(sequels) = &mut air.sequels {
-                            let next = sequels.ended(request, &mut landed);
+                Some(finished) = in_flight.running.join_next() => {
+                    if let Some((request, mut finished)) = in_flight.finished(finished) {
+                        awaited -= u64::from(finished.record.phase != Phase::Cooldown);
+                        // After an interrupt no session continues.
+                        if releasing && let Some(next_turns) = &mut in_flight.next_turns {
+                            let next = next_turns.ended(request, &mut finished);
                             awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
                         }
-                        keep(landed);
+                        keep(finished);
                     }
-                    // With nothing in the air and nothing to come, whatever is still awaited will not come.
-                    if !releasing && air.is_empty() {
+                    // Nothing is in flight and nothing will be dispatched: whatever is still expected will
+                    // not come.
+                    if !releasing && in_flight.is_empty() {
                         break;
                     }
                 },
@@ -123,18 +124,19 @@ impl<E: Engine> Run<E> {
                         releasing = false;
                         footer.ending = RunEnding::Interrupted;
                         footer.released_until = clock.now().min(plan.window_end);
-                        air.progress.stopped(clock.now());
-                        // What was let go has left, unless a cap holds it back: that is not sent any more.
+                        in_flight.progress.stopped(clock.now());
+                        // What was dispatched is in flight, unless the concurrency cap holds it back: that
+                        // is not sent any more.
                         while let Ok(released) = pacer.try_recv() {
-                            air.admit(released);
+                            in_flight.admit(released);
                         }
-                        air.give_up_waiting().for_each(&mut keep);
+                        in_flight.give_up_waiting().for_each(&mut keep);
                         let limit = clock.instant(clock.now().after(drain));
                         if limit < give_up.deadline() {
                             give_up.as_mut().reset(limit);
                         }
                     }
-                    if wish == Interrupt::Leave || air.is_empty() {
+                    if wish == Interrupt::Leave || in_flight.is_empty() {
                         break;
                     }
                 },
@@ -144,10 +146,10 @@ impl<E: Engine> Run<E> {
         stop_pacer.store(true, Relaxed);
         pacer.close();
         while let Ok(released) = pacer.try_recv() {
-            air.left_over(released);
+            in_flight.left_over(released);
         }
-        footer.sessions = air.sequels.as_ref().map(Sequels::counts);
-        footer.present_ns = Some(air.clear(keep).await.nanos());
+        footer.sessions = in_flight.next_turns.as_ref().map(NextTurns::counts);
+        footer.present_ns = Some(in_flight.clear(keep).await.nanos());
         footer.ended = clock.now();
         if let Some(watch) = watch {
             footer.client = watch.finish().await;

@@ -13,7 +13,7 @@ use tokio::time::sleep_until;
 
 use engines::{Endless, Script, SeenLate, at, ms};
 
-use super::feed::Feed;
+use super::feed::RequestFeed;
 use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
 use super::progress::Progress;
 use super::run::Run;
@@ -36,27 +36,27 @@ fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
     planned.saying(Prompt::Text("hello".to_owned()))
 }
 
-/// A metronome: one request each `every` ms from 0 on, in a window that ends at `window_end`; more of the
-/// same as cool-down for ten times as long.
-struct Flown {
+/// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down
+/// for ten times as long.
+struct Executed {
     records: Vec<RequestRecord>,
     footer: RunFooter,
 }
 
-async fn fly<E: Engine>(
+async fn execute<E: Engine>(
     engine: E,
     every: u64,
     window_end: u64,
     options: RunOptions,
     wishes: &[(u64, Interrupt)],
-) -> Flown {
+) -> Executed {
     let measured_requests = window_end.div_ceil(every);
     let schedule = (0..measured_requests * 10).map(move |index| {
         let phase = if index < measured_requests { Phase::Measured } else { Phase::Cooldown };
         order(index, at(index * every), phase)
     });
     let engine = Arc::new(engine);
-    let feed = Feed::start(Arc::clone(&engine), schedule);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule);
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -77,16 +77,16 @@ async fn fly<E: Engine>(
     let progress = Arc::new(Progress::default());
     let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
-    let footer = run.fly(feed, |landed| records.push(landed.record)).await;
+    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
     drop(wish);
     let snapshot = progress.snapshot(footer.ended);
-    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
+    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the in_flight came down");
     records.sort_by_key(|record| record.index);
-    Flown { records, footer }
+    Executed { records, footer }
 }
 
-fn window(flown: &Flown) -> Vec<&RequestRecord> {
-    flown.records.iter().filter(|record| record.phase == Phase::Measured).collect()
+fn window(executed: &Executed) -> Vec<&RequestRecord> {
+    executed.records.iter().filter(|record| record.phase == Phase::Measured).collect()
 }
 
 fn failure(record: &RequestRecord) -> Option<FailureKind> {
@@ -106,8 +106,8 @@ const PATIENT: RunOptions = RunOptions {
 #[tokio::test(start_paused = true)]
 async fn every_moment_of_a_plain_run_is_exact() {
     let script = Script { ttft: ms(5), gap: ms(2), tokens: 3 };
-    let flown = fly(script, 10, 30, PATIENT, &[]).await;
-    let records = window(&flown);
+    let executed = execute(script, 10, 30, PATIENT, &[]).await;
+    let records = window(&executed);
     assert_eq!(records.len(), 3);
     for (record, begin) in records.iter().zip([0, 10, 20]) {
         assert_eq!(record.scheduled, at(begin));
@@ -128,13 +128,13 @@ async fn every_moment_of_a_plain_run_is_exact() {
         client: None,
         server: None,
     };
-    assert_eq!(flown.footer, expected);
+    assert_eq!(executed.footer, expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_engine_delays_no_release() {
-    let flown = fly(Script { ttft: ms(5_000), gap: ms(0), tokens: 1 }, 1, 1_000, PATIENT, &[]).await;
-    let records = window(&flown);
+    let executed = execute(Script { ttft: ms(5_000), gap: ms(0), tokens: 1 }, 1, 1_000, PATIENT, &[]).await;
+    let records = window(&executed);
     assert_eq!(records.len(), 1_000);
     assert!(records.iter().all(|record| record.dispatched == record.scheduled));
     assert!(records.iter().all(|record| record.sent == Some(record.scheduled)));
@@ -142,11 +142,11 @@ async fn a_slow_engine_delays_no_release() {
 
 #[tokio::test(start_paused = true)]
 async fn load_goes_on_until_the_windows_last_request_is_done() {
-    let flown = fly(Script { ttft: ms(100), gap: ms(0), tokens: 1 }, 10, 30, PATIENT, &[]).await;
-    assert!(window(&flown).iter().all(|record| record.outcome == Outcome::Completed));
+    let executed = execute(Script { ttft: ms(100), gap: ms(0), tokens: 1 }, 10, 30, PATIENT, &[]).await;
+    assert!(window(&executed).iter().all(|record| record.outcome == Outcome::Completed));
     // The last of the window left at 20 ms and was done at 120 ms; what left from 30 ms on was cut off then.
-    assert_eq!(flown.footer.ended, at(120));
-    let cooldown: Vec<_> = flown.records.iter().filter(|r| r.phase == Phase::Cooldown).collect();
+    assert_eq!(executed.footer.ended, at(120));
+    let cooldown: Vec<_> = executed.records.iter().filter(|r| r.phase == Phase::Cooldown).collect();
     assert!(cooldown.len() >= 9, "{}", cooldown.len());
     assert!(cooldown.iter().all(|record| record.outcome == Outcome::Censored && record.ended == at(120)));
 }
@@ -154,8 +154,9 @@ async fn load_goes_on_until_the_windows_last_request_is_done() {
 #[tokio::test(start_paused = true)]
 async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
     let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
-    let flown = fly(Script { ttft: ms(25), gap: ms(0), tokens: 1 }, 10, 40, options, &[]).await;
-    for (record, (dispatched, admitted)) in window(&flown).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)])
+    let executed = execute(Script { ttft: ms(25), gap: ms(0), tokens: 1 }, 10, 40, options, &[]).await;
+    for (record, (dispatched, admitted)) in
+        window(&executed).iter().zip([(0, 0), (10, 25), (20, 50), (30, 75)])
     {
         assert_eq!(record.dispatched, at(dispatched), "the pacer is not held up by the cap");
         assert_eq!(record.admitted, Some(at(admitted)));
@@ -166,9 +167,9 @@ async fn a_cap_makes_requests_wait_in_order_and_the_wait_shows() {
 #[tokio::test(start_paused = true)]
 async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
     let options = RunOptions { drain: ms(100), ..PATIENT };
-    let flown = fly(Script { ttft: ms(50), gap: ms(50), tokens: 100 }, 10, 20, options, &[]).await;
+    let executed = execute(Script { ttft: ms(50), gap: ms(50), tokens: 100 }, 10, 20, options, &[]).await;
     assert_eq!(
-        flown.footer,
+        executed.footer,
         RunFooter {
             released_until: at(20),
             ended: at(120),
@@ -179,7 +180,7 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
             server: None
         }
     );
-    let records = window(&flown);
+    let records = window(&executed);
     assert_eq!(records.len(), 2);
     for record in records {
         assert_eq!((&record.outcome, record.ended), (&Outcome::Censored, at(120)));
@@ -190,8 +191,8 @@ async fn what_the_drain_limit_cuts_off_is_censored_and_kept_with_its_tokens() {
 #[tokio::test(start_paused = true)]
 async fn a_cap_that_never_frees_leaves_censored_records_for_all_that_waited() {
     let options = RunOptions { max_concurrency: NonZeroUsize::new(1), drain: ms(100), ..PATIENT };
-    let flown = fly(Script { ttft: ms(10_000), gap: ms(0), tokens: 1 }, 10, 50, options, &[]).await;
-    let records = window(&flown);
+    let executed = execute(Script { ttft: ms(10_000), gap: ms(0), tokens: 1 }, 10, 50, options, &[]).await;
+    let records = window(&executed);
     assert_eq!(records.len(), 5);
     assert!(records.iter().all(|record| record.outcome == Outcome::Censored));
     assert_eq!(records.iter().filter(|record| record.sent.is_some()).count(), 1);
@@ -221,14 +222,14 @@ async fn each_time_limit_fails_the_request_at_its_moment() {
             1,
         ),
     ] {
-        let flown = fly(script, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
-        let record = window(&flown)[0];
+        let executed = execute(script, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
+        let record = window(&executed)[0];
         assert_eq!((failure(record), record.ended), (Some(kind), at(ended)), "{timeouts:?}");
         assert_eq!(record.chunks.len(), tokens);
     }
     let generous = Timeouts { first_token: Some(ms(41)), between_tokens: Some(ms(21)), total: Some(ms(221)) };
-    let flown = fly(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
-    assert_eq!(window(&flown)[0].outcome, Outcome::Completed);
+    let executed = execute(script, 10, 10, RunOptions { timeouts: generous, ..PATIENT }, &[]).await;
+    assert_eq!(window(&executed)[0].outcome, Outcome::Completed);
 }
 
 #[tokio::test(start_paused = true)]
@@ -241,8 +242,8 @@ async fn why_the_model_stopped_is_kept_of_an_answer_that_never_ends() {
         (drain, Some(FinishReason::Stop)),
         (RunOptions { timeouts: short, ..PATIENT }, None),
     ] {
-        let flown = fly(Endless, 10, 10, options, &[]).await;
-        let record = window(&flown)[0];
+        let executed = execute(Endless, 10, 10, options, &[]).await;
+        let record = window(&executed)[0];
         assert!(record.outcome.is_cut_off(), "{record:?}");
         assert_eq!(record.finish_reason, reason);
     }
@@ -262,8 +263,8 @@ async fn an_end_that_came_after_a_limit_is_no_success_however_late_it_is_seen() 
         (silence, Some(ms(40)), 71, Some(FailureKind::TimeoutBetweenTokens)),
     ] {
         let engine = SeenLate { token, end: ms(end) };
-        let flown = fly(engine, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
-        let record = window(&flown)[0];
+        let executed = execute(engine, 10, 10, RunOptions { timeouts, ..PATIENT }, &[]).await;
+        let record = window(&executed)[0];
         assert_eq!((failure(record), record.ended), (kind, at(end)), "{timeouts:?} {token:?} {end}");
         assert_eq!(record.whole_answer.is_some(), kind.is_none());
     }
@@ -272,7 +273,7 @@ async fn an_end_that_came_after_a_limit_is_no_success_however_late_it_is_seen() 
 #[tokio::test(start_paused = true)]
 async fn the_first_interrupt_stops_releases_and_drains() {
     let script = Script { ttft: ms(50), gap: ms(0), tokens: 1 };
-    let flown = fly(script, 10, 1_000, PATIENT, &[(95, Interrupt::StopReleasing)]).await;
+    let executed = execute(script, 10, 1_000, PATIENT, &[(95, Interrupt::StopReleasing)]).await;
     let expected = RunFooter {
         released_until: at(95),
         ended: at(140),
@@ -282,31 +283,31 @@ async fn the_first_interrupt_stops_releases_and_drains() {
         client: None,
         server: None,
     };
-    assert_eq!(flown.footer, expected);
-    assert_eq!(flown.records.len(), 10, "those of 0 to 90 ms");
-    assert!(flown.records.iter().all(|record| record.outcome == Outcome::Completed));
+    assert_eq!(executed.footer, expected);
+    assert_eq!(executed.records.len(), 10, "those of 0 to 90 ms");
+    assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_second_interrupt_leaves_at_once_and_keeps_every_record() {
     let script = Script { ttft: ms(500), gap: ms(0), tokens: 1 };
     let wishes = [(95, Interrupt::StopReleasing), (120, Interrupt::Leave)];
-    let flown = fly(script, 10, 1_000, PATIENT, &wishes).await;
-    assert_eq!((flown.footer.ended, flown.footer.ending), (at(120), RunEnding::Interrupted));
-    assert_eq!(flown.records.len(), 10);
-    assert!(flown.records.iter().all(|record| record.outcome == Outcome::Censored));
+    let executed = execute(script, 10, 1_000, PATIENT, &wishes).await;
+    assert_eq!((executed.footer.ended, executed.footer.ending), (at(120), RunEnding::Interrupted));
+    assert_eq!(executed.records.len(), 10);
+    assert!(executed.records.iter().all(|record| record.outcome == Outcome::Censored));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_sends_nothing_more_that_waits_under_a_cap() {
     let options = RunOptions { max_concurrency: NonZeroUsize::new(1), ..PATIENT };
     let script = Script { ttft: ms(60), gap: ms(0), tokens: 1 };
-    let flown = fly(script, 10, 1_000, options, &[(95, Interrupt::StopReleasing)]).await;
+    let executed = execute(script, 10, 1_000, options, &[(95, Interrupt::StopReleasing)]).await;
     // The second was sent at 60 ms and drains; the eight behind it are censored, unsent.
-    let sent: Vec<_> = flown.records.iter().filter(|record| record.sent.is_some()).collect();
-    assert_eq!((flown.records.len(), sent.len()), (10, 2));
+    let sent: Vec<_> = executed.records.iter().filter(|record| record.sent.is_some()).collect();
+    assert_eq!((executed.records.len(), sent.len()), (10, 2));
     assert!(sent.iter().all(|record| record.outcome == Outcome::Completed));
-    let waited = flown.records.iter().filter(|record| record.sent.is_none());
+    let waited = executed.records.iter().filter(|record| record.sent.is_none());
     assert!(waited.clone().all(|record| record.outcome == Outcome::Censored && record.ended == at(95)));
-    assert_eq!((waited.count(), flown.footer.ended), (8, at(120)));
+    assert_eq!((waited.count(), executed.footer.ended), (8, at(120)));
 }

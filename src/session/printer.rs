@@ -27,7 +27,7 @@ impl Printer {
     /// Data that is written piece by piece, under the same rules.
     #[allow(clippy::unused_self)] // Only who was handed the printer may print.
     pub(crate) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
-        let mut out = Watched { out: io::BufWriter::new(io::stdout()), gone: false };
+        let mut out = WatchedRun { out: io::BufWriter::new(io::stdout()), gone: false };
         match write(&mut out).and_then(|()| out.flush()) {
             // Writers of tables hide the kind of an error in one of their own.
             Err(error) if !out.gone => {
@@ -45,19 +45,19 @@ impl Printer {
 }
 
 /// Remembers that its reader has gone away.
-struct Watched<W> {
+struct WatchedRun<W> {
     out: W,
     gone: bool,
 }
 
-impl<W> Watched<W> {
+impl<W> WatchedRun<W> {
     fn watch<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
         self.gone |= outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
         outcome
     }
 }
 
-impl<W: Write> Write for Watched<W> {
+impl<W: Write> Write for WatchedRun<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes);
         self.watch(written)

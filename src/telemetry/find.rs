@@ -1,29 +1,28 @@
-//! Looks before a run which pages of metrics there are, and of what kind.
+//! Probes metrics pages before a run: which exist, and of what kind.
 
 use futures::future::join_all;
 
-use super::names::Names;
 use super::taken::{hardware_of, kind_of};
-use crate::engine::MetricsPage;
+use crate::engine::{MetricNames, MetricsPage};
 use crate::record::{PageKind, TelemetrySource};
 
-/// A page that was looked for.
+/// A metrics page that was probed.
 #[derive(Clone, Debug)]
 pub struct FoundPage {
     pub(super) page: MetricsPage,
-    /// What the run's header says of it.
+    /// Its entry in the run's header.
     pub source: TelemetrySource,
-    /// Why it will not be read, where it cannot be.
+    /// Why it cannot be read, if so.
     pub problem: Option<String>,
 }
 
 impl FoundPage {
-    /// Reads each page once, all at the same time.
+    /// Probes all pages at the same time.
     pub async fn all(pages: Vec<MetricsPage>) -> Vec<Self> {
         join_all(pages.into_iter().map(Self::look)).await
     }
 
-    /// The same pages, with those looked for again that could not be read: a server or an exporter may have come up since.
+    /// Probes again the pages that could not be read: a server or an exporter may have started since.
     pub async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             if found.problem.is_some() { Self::look(found.page.clone()).await } else { found.clone() }
@@ -33,12 +32,12 @@ impl FoundPage {
 
     async fn look(page: MetricsPage) -> Self {
         let read = async { page.open()?.read().await };
-        let told = match read.await {
+        let found = match read.await {
             Ok(text) => source(page.url(), &text)
-                .ok_or_else(|| "it has no series of a server or an exporter that is known here".to_owned()),
+                .ok_or_else(|| "it has no series of a known server or exporter".to_owned()),
             Err(problem) => Err(problem),
         };
-        match told {
+        match found {
             Ok(source) => Self { page, source, problem: None },
             Err(problem) => {
                 let unread = TelemetrySource { url: page.url(), kind: None, hardware: None, driver: None };
@@ -47,15 +46,14 @@ impl FoundPage {
         }
     }
 
-    /// Its kind; `None` where it will not be read.
     pub(super) fn kind(&self) -> Option<PageKind> {
         self.source.kind
     }
 }
 
-/// What there is to say of the page at `url` that says `text`.
+/// The source at `url` whose page is `text`; `None` where no series is known.
 pub(super) fn source(url: String, text: &str) -> Option<TelemetrySource> {
     let kind = kind_of(text)?;
-    let (hardware, driver) = hardware_of(text, Names::of(kind));
+    let (hardware, driver) = hardware_of(text, MetricNames::of(kind));
     Some(TelemetrySource { url, kind: Some(kind), hardware, driver })
 }

@@ -1,32 +1,31 @@
-//! How the server and its devices are now, by the last that each of their pages told.
+//! The current state of the server and its devices, from the latest reading of each page.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::record::{DeviceReading, Gauge, Reading, ServerState};
 
-/// A page counts as silent after so many intervals without a reading, and not before this time.
+/// A page counts as silent after so many intervals without a reading, but not before this time.
 const INTERVALS: u32 = 3;
 const LEAST: Duration = Duration::from_secs(5);
 
-/// The last that each page told.
+/// The latest reading of each page.
 #[derive(Debug)]
-pub struct Latest {
+pub struct LatestReadings {
     pages: BTreeMap<u16, Reading>,
     patience: Duration,
 }
 
-impl Latest {
-    /// Of pages that are read at this interval.
+impl LatestReadings {
+    /// Readings of pages that are read at this interval.
     #[must_use]
     pub fn every(interval: Duration) -> Self {
         let patience = interval.saturating_mul(INTERVALS).max(LEAST);
         Self { pages: BTreeMap::new(), patience }
     }
 
-    /// The values of all pages together, with `reading` in place of what its page told before: their sum, or their mean
-    /// where values do not add up. What only some of the devices tell is left out: it is not that of all. What a page told
-    /// that has been silent since is no more.
+    /// The values of all pages together after `reading`: sums, or means of values that do not add up. A value
+    /// that only some devices report is left out, since it is not that of all. A silent page is left out too.
     pub fn with(&mut self, reading: &Reading) -> ServerState {
         let now = reading.answered;
         self.pages.insert(reading.source, reading.clone());
@@ -35,7 +34,7 @@ impl Latest {
         let engines: Vec<_> = speaking.iter().map(|reading| &reading.gauges).collect();
         let devices = || speaking.iter().map(|reading| &reading.devices);
         let is_whole = |name: &str| !name.contains(' ');
-        // A device in parts has power, and its parts the rest.
+        // A partitioned device reports its power; its partitions report the rest.
         let whole: Vec<_> = devices().flatten().filter(|(name, _)| is_whole(name)).collect();
         let least = devices().flat_map(|all| {
             let in_parts =
@@ -44,8 +43,8 @@ impl Latest {
         });
         let least: Vec<_> = least.collect();
         let mut gauges = together(&engines);
-        gauges.extend(told_by_all(&whole).into_iter().filter(|(gauge, _)| *gauge == Gauge::PowerW));
-        gauges.extend(told_by_all(&least).into_iter().filter(|(gauge, _)| *gauge != Gauge::PowerW));
+        gauges.extend(common_to_all(&whole).into_iter().filter(|(gauge, _)| *gauge == Gauge::PowerW));
+        gauges.extend(common_to_all(&least).into_iter().filter(|(gauge, _)| *gauge != Gauge::PowerW));
         ServerState {
             gauges,
             devices: whole.len() as u64,
@@ -55,17 +54,17 @@ impl Latest {
     }
 }
 
-/// What all of these devices tell.
-fn told_by_all(devices: &[(&String, &DeviceReading)]) -> BTreeMap<Gauge, f64> {
+/// Values that all of these devices report.
+fn common_to_all(devices: &[(&String, &DeviceReading)]) -> BTreeMap<Gauge, f64> {
     let gauges: Vec<_> = devices.iter().map(|(_, device)| &device.gauges).collect();
-    let told = |gauge: &Gauge| gauges.iter().all(|gauges| gauges.contains_key(gauge));
-    together(&gauges).into_iter().filter(|(gauge, _)| told(gauge)).collect()
+    let by_all = |gauge: &Gauge| gauges.iter().all(|gauges| gauges.contains_key(gauge));
+    together(&gauges).into_iter().filter(|(gauge, _)| by_all(gauge)).collect()
 }
 
-/// The values of several engines, or of several devices.
-fn together(told: &[&BTreeMap<Gauge, f64>]) -> BTreeMap<Gauge, f64> {
+/// The joint values of several engines or devices.
+fn together(reported: &[&BTreeMap<Gauge, f64>]) -> BTreeMap<Gauge, f64> {
     let mut all: BTreeMap<Gauge, Vec<f64>> = BTreeMap::new();
-    for (gauge, value) in told.iter().copied().flatten() {
+    for (gauge, value) in reported.iter().copied().flatten() {
         all.entry(*gauge).or_default().push(*value);
     }
     all.into_iter().filter_map(|(gauge, values)| Some((gauge, gauge.together(values)?))).collect()
@@ -91,7 +90,7 @@ mod tests {
 
     #[test]
     fn replicas_are_one_server() {
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 9.0), (Gauge::KvUsage, 0.9)]));
         latest.with(&reading(1, &[(Gauge::Running, 2.0), (Gauge::KvUsage, 0.5)]));
         let now = latest.with(&reading(0, &[(Gauge::Running, 4.0), (Gauge::KvUsage, 0.25)]));
@@ -110,13 +109,13 @@ mod tests {
             Reading { devices: numbered.collect(), ..reading(source, &[]) }
         };
         let (busy, watts, used) = (Gauge::Utilisation, Gauge::PowerW, Gauge::MemoryUsedBytes);
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&reading(0, &[(Gauge::Running, 4.0)]));
         let one = latest.with(&machine(1, &[&[(busy, 0.9), (watts, 400.0), (used, 6e10)]]));
         let running = (Gauge::Running, 4.0);
         let expected = [running, (busy, 0.9), (watts, 400.0), (used, 6e10)].into();
         assert_eq!((one.gauges, one.devices), (expected, 1));
-        // Both number theirs from 0, and one of the second machine's does not tell its memory.
+        // Both number theirs from 0, and one of the second machine's does not report its memory.
         let second =
             machine(2, &[&[(busy, 0.5), (watts, 300.0)], &[(busy, 0.1), (watts, 50.0), (used, 1e10)]]);
         let all = latest.with(&second);
@@ -131,15 +130,15 @@ mod tests {
             let answered = Timestamp::from_nanos(second * 1_000_000_000);
             Reading { answered, ..reading(source, &[(Gauge::Running, running)]) }
         };
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         latest.with(&at(0, 10, 7.0));
         let still = latest.with(&at(1, 15, 2.0));
         assert_eq!((still.gauges[&Gauge::Running], still.silent), (9.0, 0));
         assert_eq!(still.until, Some(Timestamp::from_nanos(20_000_000_000)));
         let gone = latest.with(&at(1, 16, 2.0));
         assert_eq!((gone.gauges[&Gauge::Running], gone.silent), (2.0, 1));
-        // Where pages are read every 10 s, half a minute is waited.
-        let mut seldom = Latest::every(Duration::from_secs(10));
+        // Pages read every 10 s are awaited for half a minute.
+        let mut seldom = LatestReadings::every(Duration::from_secs(10));
         seldom.with(&at(0, 10, 7.0));
         assert_eq!(seldom.with(&at(1, 40, 2.0)).silent, 0);
     }
@@ -156,7 +155,7 @@ mod tests {
             ("0 7".to_owned(), part(0.5, 3.0)),
             ("0 8".to_owned(), part(0.7, 4.0)),
         ];
-        let mut latest = Latest::every(Duration::from_secs(1));
+        let mut latest = LatestReadings::every(Duration::from_secs(1));
         let now = latest.with(&Reading { devices: devices.into(), ..reading(0, &[]) });
         let expected =
             [(Gauge::PowerW, 400.0), (Gauge::Utilisation, 0.6), (Gauge::MemoryUsedBytes, 7.0)].into();

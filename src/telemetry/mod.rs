@@ -1,13 +1,12 @@
-//! What the server and its devices tell of themselves: pages of metrics, read while a run is on, on the run's own clock.
+//! Metrics that the server and its devices report, read during a run on the run's clock.
 
 mod find;
 mod latest;
-mod names;
 mod scrape;
 mod taken;
 #[cfg(test)]
 mod tests;
 
 pub use find::FoundPage;
-pub use latest::Latest;
-pub use scrape::{Scraping, Times};
+pub use latest::LatestReadings;
+pub use scrape::{ScrapeTimes, Scraper};

@@ -1,4 +1,4 @@
-//! Reads pages of metrics again and again while a run is on, on a thread of its own.
+//! Reads metrics pages at intervals during a run, on its own thread.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,39 +8,38 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use super::find::FoundPage;
-use super::names::Names;
 use super::taken::{Depth, Taken, taken};
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::MetricsClient;
+use crate::engine::{MetricNames, MetricsClient};
 use crate::record::Reading;
 
 /// When pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
-    /// From one reading to the next.
+pub struct ScrapeTimes {
+    /// The interval.
     pub every: Duration,
-    /// First moment of the window: pages are read then too, and their histograms taken.
+    /// Start of the window: pages are read then too, with their histograms.
     pub window_start: Timestamp,
-    /// First moment after it: as above.
+    /// End of the window: likewise.
     pub window_end: Timestamp,
 }
 
-/// Pages that are being read; it ends when dropped.
+/// Reads metrics pages; dropping it ends that.
 #[derive(Debug)]
-pub struct Scraping {
+pub struct Scraper {
     stop: CancellationToken,
-    /// What went wrong before the first reading.
+    /// Problems before the first reading.
     problems: Vec<String>,
     thread: Option<JoinHandle<Vec<String>>>,
 }
 
-impl Scraping {
-    /// Reads the pages that were found, at once and from then on at every multiple of the interval on `clock`, and gives
-    /// each reading to `keep`. What runs elsewhere is not waited for, and does not wait.
+impl Scraper {
+    /// Reads the pages at once and then at every multiple of the interval on `clock`, and gives each reading
+    /// to `keep`. It neither waits for other threads nor delays them.
     #[must_use]
     pub fn start(
         pages: &[FoundPage],
-        times: Times,
+        times: ScrapeTimes,
         clock: RunClock,
         keep: impl Fn(Reading) + Send + 'static,
     ) -> Self {
@@ -49,7 +48,7 @@ impl Scraping {
         let mut problems = Vec::new();
         for (source, found) in (0..).zip(pages) {
             let Some(kind) = found.kind() else { continue };
-            let (names, url) = (Names::of(kind), found.source.url.clone());
+            let (names, url) = (MetricNames::of(kind), found.source.url.clone());
             match found.page.open() {
                 Ok(page) => readers.push(Reader { source, url, page, names, clock, times }),
                 Err(problem) => problems.push(format!("{url} is not read: {problem}")),
@@ -62,7 +61,8 @@ impl Scraping {
         Self { stop, problems, thread }
     }
 
-    /// Reads each page a last time, and gives back what went wrong with them: a sentence for each that was not always read.
+    /// Reads each page a last time and returns the problems: one sentence for each page that could not always
+    /// be read.
     #[must_use]
     pub fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
@@ -75,7 +75,7 @@ impl Scraping {
     }
 }
 
-impl Drop for Scraping {
+impl Drop for Scraper {
     fn drop(&mut self) {
         self.stop.cancel();
     }
@@ -88,22 +88,22 @@ fn read_all(readers: Vec<Reader>, stop: &CancellationToken, keep: &impl Fn(Readi
             let reading = join_all(readers.into_iter().map(|reader| reader.read_on(stop, keep)));
             runtime.block_on(reading).into_iter().flatten().collect()
         }
-        Err(error) => vec![format!("no page of metrics is read: {error}")],
+        Err(error) => vec![format!("no metrics page is read: {error}")],
     }
 }
 
-/// What reads one page.
+/// Reads one page.
 struct Reader {
     source: u16,
     url: String,
     page: MetricsClient,
-    names: &'static Names,
+    names: &'static MetricNames,
     clock: RunClock,
-    times: Times,
+    times: ScrapeTimes,
 }
 
 impl Reader {
-    /// Until `stop`; the sentence says how often the page could not be read, and why.
+    /// Reads until `stop`; the sentence says how often the page could not be read, and why.
     async fn read_on(self, stop: &CancellationToken, keep: &impl Fn(Reading)) -> Option<String> {
         let mut moments = Moments::new(self.times);
         let (mut tries, mut failures, mut why) = (0_u64, 0_u64, String::new());
@@ -125,12 +125,12 @@ impl Reader {
             let (next, its_depth) = moments.after(self.clock.now());
             depth = tokio::select! {
                 () = stop.cancelled() => Depth::Whole,
-                // A whole reading that failed is made up for by the next.
+                // After a failed full reading the next one is full too.
                 () = sleep_until(self.clock.instant(next)) => missed.filter(|missed| *missed == Depth::Whole).unwrap_or(its_depth),
             };
         }
         (failures > 0)
-            .then(|| format!("{} could not be read {failures} of {tries} times, lastly: {why}", self.url))
+            .then(|| format!("{} could not be read {failures} of {tries} times; last error: {why}", self.url))
     }
 
     async fn read(&self, depth: Depth) -> Result<Reading, String> {
@@ -142,21 +142,22 @@ impl Reader {
     }
 }
 
-/// The moments at which a page is read: multiples of an interval, and the ends of the window.
+/// The times at which a page is read: multiples of an interval, and the ends of the window.
 #[derive(Debug)]
 struct Moments {
     every: Duration,
-    /// Ends of the window that have not come, the next one last.
+    /// Ends of the window still to come, the next one last.
     ends: Vec<Timestamp>,
 }
 
 impl Moments {
-    fn new(times: Times) -> Self {
+    fn new(times: ScrapeTimes) -> Self {
         let ends = [times.window_end, times.window_start].into_iter().filter(|end| *end > Timestamp::ZERO);
         Self { every: times.every, ends: ends.collect() }
     }
 
-    /// The next after `now`, when one has just passed. An end of the window that a slow page missed comes at once.
+    /// The next time after `now`, right after a reading. An end of the window that a slow page missed comes
+    /// at once.
     fn after(&mut self, now: Timestamp) -> (Timestamp, Depth) {
         let every = self.every.as_nanos().max(1) as u64;
         let tick = Timestamp::from_nanos((now.as_nanos() / every + 1).saturating_mul(every));
@@ -176,7 +177,8 @@ mod tests {
         use Depth::{Brief, Whole};
 
         let at = |millis: u64| Timestamp::from_nanos(millis * 1_000_000);
-        let times = Times { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
+        let times =
+            ScrapeTimes { every: Duration::from_secs(1), window_start: at(2_000), window_end: at(4_500) };
         let mut moments = Moments::new(times);
         let mut now = Timestamp::ZERO;
         let mut found = Vec::new();
@@ -197,12 +199,12 @@ mod tests {
                 (6_000, Brief)
             ]
         );
-        // A page that took from 1 to 8 s has missed both: each is made up for at once.
+        // A page that took from 1 to 8 s has missed both: each is read at once.
         let mut moments = Moments::new(times);
         let late: Vec<_> = [8_000, 8_001, 8_002].map(|now| moments.after(at(now)).0).to_vec();
         assert_eq!(late, [at(2_000), at(4_500), at(9_000)]);
-        // Without a warm-up the first reading is that of the window's beginning.
-        let mut moments = Moments::new(Times { window_start: Timestamp::ZERO, ..times });
+        // Without a warm-up the first reading is that of the window's start.
+        let mut moments = Moments::new(ScrapeTimes { window_start: Timestamp::ZERO, ..times });
         assert_eq!(moments.after(Timestamp::ZERO), (at(1_000), Brief));
     }
 }

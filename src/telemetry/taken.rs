@@ -1,27 +1,26 @@
-//! Takes out of a page what the table of its kind names.
+//! Extracts from a page the metrics that the table of its kind names.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::names::{Names, Scale};
-use crate::engine::{Sample, samples};
+use crate::engine::{MetricNames, MetricSample, metric_samples};
 use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
-/// Values from here on are the exporter's way to say that it has none (`DCGM_INT64_BLANK` and its like).
+/// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
 
-/// The samples of a page by the name of their series.
-type Series<'p> = HashMap<&'p str, Vec<Sample<'p>>>;
+/// The samples of a page by the names of their series.
+type Series<'p> = HashMap<&'p str, Vec<MetricSample<'p>>>;
 
-/// How much is taken of a page.
+/// How much of a page is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// All.
+    /// Everything.
     Whole,
-    /// All but the histograms, which are large.
+    /// Everything but the histograms, which are large.
     Brief,
 }
 
-/// What was taken of a page.
+/// The metrics of a page.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Taken {
     pub(super) gauges: BTreeMap<Gauge, f64>,
@@ -30,21 +29,21 @@ pub(super) struct Taken {
     pub(super) histograms: BTreeMap<ServerTime, TimeHistogram>,
 }
 
-/// The kind of a page, recognised by its series; `None` where it has none that is known.
+/// The kind of a page, recognised by its series; `None` where none is known.
 pub(super) fn kind_of(page: &str) -> Option<PageKind> {
-    let known = |sample: Sample<'_>| {
-        Names::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
+    let known = |sample: MetricSample<'_>| {
+        MetricNames::ALL.iter().find(|names| sample.name.starts_with(names.prefix)).map(|names| names.kind)
     };
-    samples(page).find_map(known)
+    metric_samples(page).find_map(known)
 }
 
-/// The devices that a page tells of, as `2 × NVIDIA H100 80GB HBM3`, and the version of their driver.
-pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<String>) {
+/// The devices of a page, as `2 × NVIDIA H100 80GB HBM3`, and their driver's version.
+pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, Option<String>) {
     if names.device.is_empty() {
         return (None, None);
     }
     let (mut devices, mut models, mut drivers) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-    for sample in samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
+    for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
         devices.extend(names.device.first().and_then(|whole| sample.label(whole)).map(String::from));
         models.extend(sample.label("modelName").map(String::from));
         drivers.extend(sample.label("DCGM_FI_DRIVER_VERSION").map(String::from));
@@ -55,11 +54,11 @@ pub(super) fn hardware_of(page: &str, names: &Names) -> (Option<String>, Option<
     (joined(models).map(|models| format!("{} × {models}", devices.len())), joined(drivers))
 }
 
-/// What `page` tells under these names. Of several engines, and of whatever else has labels of its own, values that add up
-/// are summed, and of the others the mean is taken.
-pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
+/// The metrics of `page` under these names. Label sets, such as several engines, are summed; values that do
+/// not add up are averaged.
+pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Taken {
     let mut series = Series::new();
-    for sample in samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
+    for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
         if sample.value.is_finite() && sample.value < BLANK {
             series.entry(sample.name).or_default().push(sample);
         }
@@ -72,7 +71,7 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
         let mut of_device: BTreeMap<String, Series<'_>> = BTreeMap::new();
         for sample in series.values().flatten() {
             if let Some(device) = device_of(sample, names) {
-                // Several users of one device are each told its values: once is enough.
+                // Several users of one device get the same values: one is enough.
                 of_device.entry(device).or_default().insert(sample.name, vec![*sample]);
             }
         }
@@ -91,30 +90,31 @@ pub(super) fn taken(page: &str, names: &Names, depth: Depth) -> Taken {
     taken
 }
 
-/// The device that a sample is about: its labels, joined; without that of a part, where it is about the whole.
-fn device_of(sample: &Sample<'_>, names: &Names) -> Option<String> {
+/// The device of a sample: its labels, joined; without the partition where the series is about the whole
+/// device.
+fn device_of(sample: &MetricSample<'_>, names: &MetricNames) -> Option<String> {
     let labels = if names.of_whole_devices.contains(&sample.name) { 1 } else { names.device.len() };
     let labels = names.device.iter().take(labels).filter_map(|label| sample.label(label));
     let name = labels.filter(|value| !value.is_empty()).collect::<Vec<_>>().join(" ");
     (!name.is_empty()).then_some(name)
 }
 
-/// The samples of the first of these names that the page has.
-fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [Sample<'p>]> {
+/// The samples of the first of these names on the page.
+fn first<'s, 'p>(known: &[&str], series: &'s Series<'p>) -> Option<&'s [MetricSample<'p>]> {
     known.iter().find_map(|name| series.get(*name)).map(Vec::as_slice)
 }
 
-fn gauges(names: &Names, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
-    let value = |(gauge, scale, known): &(Gauge, Scale, &[&str])| {
-        let samples = first(known, series)?.iter().filter(|sample| !sample.is_of_one_priority());
-        let all = gauge.together(samples.map(|sample| sample.value))?;
+fn gauges(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Gauge, f64> {
+    let value = |(gauge, scale, known): &(Gauge, f64, &[&str])| {
+        let metric_samples = first(known, series)?.iter().filter(|sample| !sample.is_of_one_priority());
+        let all = gauge.together(metric_samples.map(|sample| sample.value))?;
         Some((*gauge, all * scale)).filter(|(_, value)| value.abs() <= Reading::LARGEST)
     };
     names.gauges.iter().filter_map(value).collect()
 }
 
-fn counters(names: &Names, series: &Series<'_>) -> BTreeMap<Counter, f64> {
-    let value = |(counter, scale, known): &(Counter, Scale, &[&str])| {
+fn counters(names: &MetricNames, series: &Series<'_>) -> BTreeMap<Counter, f64> {
+    let value = |(counter, scale, known): &(Counter, f64, &[&str])| {
         let well = first(known, series)?.iter().filter(|sample| !sample.is_of_failures());
         Some((*counter, well.map(|sample| sample.value).sum::<f64>() * scale))
     };
@@ -124,8 +124,8 @@ fn counters(names: &Names, series: &Series<'_>) -> BTreeMap<Counter, f64> {
 /// The histogram `name`, its label sets added up; `None` where the page has none.
 fn histogram(series: &Series<'_>, name: &str) -> Option<TimeHistogram> {
     let total = |part: &str| {
-        let samples = series.get(format!("{name}_{part}").as_str())?;
-        Some(samples.iter().map(|sample| sample.value).sum::<f64>())
+        let metric_samples = series.get(format!("{name}_{part}").as_str())?;
+        Some(metric_samples.iter().map(|sample| sample.value).sum::<f64>())
     };
     let (count, sum_s) = (total("count")?, total("sum")?);
     let mut buckets: Vec<(f64, f64)> = Vec::new();

@@ -1,8 +1,8 @@
-//! Pages of every kind, recorded or after the form of their source, and what is taken of them.
+//! Pages of every kind, recorded or written after their source, and the metrics read from them.
 
 use super::find::source;
-use super::names::Names;
 use super::taken::{Depth, Taken, kind_of, taken};
+use crate::engine::MetricNames;
 use crate::record::{Counter, Gauge, PageKind, ServerTime, TimeHistogram};
 
 const VLLM: &str = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
@@ -10,7 +10,7 @@ const LLAMACPP: &str = include_str!("../../tests/data/transcripts/llamacpp_cpp/m
 const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
 
 fn whole(page: &str) -> Taken {
-    taken(page, Names::of(kind_of(page).unwrap()), Depth::Whole)
+    taken(page, MetricNames::of(kind_of(page).unwrap()), Depth::Whole)
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn a_recorded_page_of_vllm_tells_all() {
     assert_eq!((ttft.count, ttft.buckets.len()), (116.0, 22), "one more than succeeded");
     assert_eq!(ttft.buckets.last().unwrap(), &(2_560.0, 116.0));
     assert!(ttft.buckets.is_sorted());
-    let brief = taken(VLLM, Names::of(PageKind::Vllm), Depth::Brief);
+    let brief = taken(VLLM, MetricNames::of(PageKind::Vllm), Depth::Brief);
     assert_eq!((brief.counters, brief.histograms.len()), (page.counters, 0));
 }
 
@@ -78,7 +78,7 @@ fn engines_of_one_server_add_up() {
     assert_eq!(page.histograms[&ServerTime::E2e], times);
 }
 
-/// The names and the scales of NVIDIA's exporter, in the form in which it writes them.
+/// The names and scales of NVIDIA's exporter, in its own format.
 #[test]
 fn an_exporter_of_gpus_tells_of_each() {
     let found = source("http://gpu-1:9400/metrics".to_owned(), DCGM).unwrap();
@@ -100,16 +100,16 @@ fn an_exporter_of_gpus_tells_of_each() {
         .into()
     );
     assert!((first.counters[&Counter::EnergyJ] - 1_234_567.89).abs() < 1e-6);
-    // What an exporter does not know it says by a number that no device has.
+    // The exporter writes an unknown value as a number that no device has.
     let blank = "DCGM_FI_DEV_POWER_USAGE{gpu=\"0\"} 9223372036854775794\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n";
     assert_eq!(whole(blank).devices["0"].gauges, [(Gauge::Utilisation, 0.05)].into());
-    // Parts of one GPU are devices of their own, and two users of one are not.
+    // Partitions of one GPU are devices of their own; two users of one device are not.
     let parts = "DCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"7\"} 1\nDCGM_FI_DEV_FB_USED{gpu=\"0\",GPU_I_ID=\"8\"} 2\n\
                  DCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"a\"} 5\nDCGM_FI_DEV_FB_USED{gpu=\"1\",pod=\"b\"} 5\n";
     assert_eq!(whole(parts).devices.keys().collect::<Vec<_>>(), ["0 7", "0 8", "1"]);
 }
 
-/// dcgm-exporter repeats the power of a GPU for each of its parts.
+/// dcgm-exporter repeats the power of a GPU for each of its partitions.
 #[test]
 fn the_power_of_a_gpu_in_parts_is_that_of_one() {
     let part = |id: u8| {
@@ -127,13 +127,13 @@ fn the_power_of_a_gpu_in_parts_is_that_of_one() {
     assert_eq!(devices["0"].counters, [(Counter::EnergyJ, 5.0)].into());
     let eighth = [(Gauge::Utilisation, 0.8), (Gauge::MemoryUsedBytes, 8.0 * 1_048_576.0)];
     assert_eq!((&devices["0 8"].gauges, devices["0 8"].counters.len()), (&eighth.into(), 0));
-    // A whole GPU that tells both ways is as busy as the usual one says.
+    // A whole GPU that reports both ways is as busy as the usual series says.
     let both = "DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\"} 0.3\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 90\n";
     assert_eq!(whole(both).devices["0"].gauges, [(Gauge::Utilisation, 0.9)].into());
 }
 
-/// With `--enable-priority-scheduling` it tells how many run and wait of all, and once more by priority; what it counts
-/// stands under each request's own priority alone (`observability/metrics_collector.py`).
+/// With `--enable-priority-scheduling` it reports running and waiting requests in total and again by
+/// priority; counters carry each request's own priority alone (`observability/metrics_collector.py`).
 #[test]
 fn priorities_of_sglang_are_counted_once() {
     let page = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
@@ -185,8 +185,8 @@ fn a_page_of_nobody_known_is_of_no_kind() {
     assert_eq!(kind_of("# HELP vllm:x\nprocess_cpu_seconds_total 3\nhttp_requests_total 5\n"), None);
     assert_eq!(kind_of("<html>vllm:num_requests_running 3</html>"), None);
     assert_eq!(kind_of(""), None);
-    for names in Names::ALL {
-        let of = Names::of(names.kind);
+    for names in MetricNames::ALL {
+        let of = MetricNames::of(names.kind);
         assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));
         let all =
             names.gauges.iter().flat_map(|row| row.2).chain(names.counters.iter().flat_map(|row| row.2));

@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod coverage;
+mod distributions;
 mod experiment;
 mod mock;
 mod page;

@@ -79,7 +79,7 @@ pub(super) struct SideArgs {
 
     /// B's way of speaking the OpenAI protocol [default: --engine, as A's]
     #[arg(long, value_name = "ENGINE", hide_possible_values = true,
-          value_parser = PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).try_map(|name| name.parse::<Dialect>()))]
+          value_parser = PossibleValuesParser::new(Dialect::ALL.iter().map(|dialect| dialect.name())).try_map(|name| name.parse::<Dialect>()))]
     pub(super) b_engine: Option<Dialect>,
 
     /// Model to ask B for [default: --model, else the first that B lists]

@@ -98,7 +98,7 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, printer: Pr
 /// Keeps what is known so far, so that a later accident costs nothing.
 fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &Shelf) -> Result<(), Stop> {
     let test = flown.judged(design, invalid(args.validity.policy())).map_err(Stop::impossible)?;
-    shelf.write(Shelf::PAGE, &report::ab_page(&test))?;
+    shelf.write(Shelf::PAGE, &report::render::html(&report::documents::ab(&test)))?;
     shelf.write(FILE_NAME, &outcome::render_ab(&test, Format::Json)?)
 }
 

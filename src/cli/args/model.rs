@@ -130,9 +130,16 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "ttft", value_parser = values::delay)]
     itl: Option<Delay>,
 
-    /// Of a plain server: requests served at a time; others wait, first come, first served
-    #[arg(long, value_name = "N", help_heading = "Plain server", requires = "ttft", default_value = "256")]
-    places: NonZeroUsize,
+    /// Of a plain server: slots, the requests served at a time; others wait, first come, first served
+    #[arg(
+        long,
+        alias = "places",
+        value_name = "N",
+        help_heading = "Plain server",
+        requires = "ttft",
+        default_value = "256"
+    )]
+    slots: NonZeroUsize,
 }
 
 /// What a plain server has no use for.
@@ -286,9 +293,9 @@ impl ModelArgs {
         let facts = [
             ("ttft", json!(ttft.to_string())),
             ("itl", json!(itl.to_string())),
-            ("places", json!(self.places)),
+            ("places", json!(self.slots)),
         ];
-        Ok((EngineModel::Plain { places: self.places.get(), ttft, itl }, None, named(facts)))
+        Ok((EngineModel::Plain { places: self.slots.get(), ttft, itl }, None, named(facts)))
     }
 
     fn batching(&self) -> Result<Parts, Stop> {

@@ -26,7 +26,7 @@ pub(in crate::cli) struct ServerArgs {
     /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
     /// [default: mock, which is started for the run; vllm when --url is given]
     #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
-          value_parser = PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).try_map(|name| name.parse::<Dialect>()))]
+          value_parser = PossibleValuesParser::new(Dialect::ALL.iter().map(|dialect| dialect.name())).try_map(|name| name.parse::<Dialect>()))]
     engine: Option<Dialect>,
 
     /// Address of the server, with or without /v1 [default: the engine's own port on this machine]

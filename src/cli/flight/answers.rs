@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::engine::{Keep, SmokeReport};
+use crate::engine::{CaptureText, SmokeReport};
 use crate::generator::TokenCounter;
 use crate::live::{CountLine, Screen};
 use crate::record::TokenSource;
@@ -11,10 +11,10 @@ use crate::session::Interrupts;
 
 /// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
 /// something here can.
-pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> Keep {
+pub(super) fn keep(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
     match (smoke.token_source, counter) {
-        (TokenSource::Chunks, Some(_)) => Keep::Words,
-        _ => Keep::Nothing,
+        (TokenSource::Chunks, Some(_)) => CaptureText::Yes,
+        _ => CaptureText::No,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Setup;
-use crate::calibration::{Capacity, Demand, Overload, QUICK, calibrate};
+use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
 use crate::cli::args::MachineArgs;
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, Shard};
@@ -58,16 +58,16 @@ pub(super) fn bears(
 ) -> Result<(), Stop> {
     let Some(found) = calibration.filter(|_| !setup.machine.force) else { return Ok(()) };
     let whole = match setup.server.form() {
-        AnswerForm::Streamed => Demand::of(spec),
-        AnswerForm::Whole => Demand::of_whole_answers(spec),
+        AnswerForm::Streamed => ClientDemand::of(spec),
+        AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
     };
     let shard = setup.share.shard;
     let demand = shard.map_or(whole, |shard| whole.shared(shard));
-    Capacity(found).judge(demand).map_err(|overload| refusal(&overload, setup.lowered, shard, spec))
+    ClientCapacity(found).judge(demand).map_err(|overload| refusal(&overload, setup.lowered, shard, spec))
 }
 
 fn refusal(overload: &Overload, lowered: Lowered, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
-    let Demand { requests_per_s, events_per_request } = overload.demand;
+    let ClientDemand { requests_per_s, events_per_request } = overload.demand;
     let mean = spec.arrival.mean_rate_per_s();
     let trusted = overload.trusted_rate_per_s(mean);
     // The loads of a sweep and the rows of a table are rates of requests, of a trace too.

@@ -25,13 +25,15 @@ use crate::clock::RunClock;
 use crate::engine::{ConnectionLimits, Engine};
 use crate::experiment::{Diagnosis, seed_of_run};
 use crate::generator::{Datasets, PromptBuilder};
-use crate::live::{LiveView, Screen, Watched};
+use crate::live::{LiveView, Screen, WatchedRun};
 use crate::record::{
     Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, RunEnding, RunHeader, RunLog, RunLogWriter,
 };
-use crate::runner::{Feed, FinishedRun, Judge, Progress, RecordWriter, Run, RunOptions, SampleSink};
+use crate::runner::{
+    AnswerJudge, FinishedRun, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
+};
 use crate::session::{Interrupts, PlannedRun, Printer, Stop, command_line, datasets, host};
-use crate::telemetry::{FoundPage, Scraping};
+use crate::telemetry::{FoundPage, Scraper};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::asked::AskedOfServer;
@@ -244,12 +246,16 @@ impl Field<'_> {
         self.warn_of_connections(&options, &plan, sending);
         let counter = prompts.counter();
         let keep = answers::keep(&session.smoke, counter.as_ref());
-        let engine = Arc::new(session.engine.for_another_run().keeping(keep));
+        let engine = Arc::new(session.engine.for_another_run().capturing(keep));
         let prompt_facts = PromptFacts { template_tokens: *template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
         let openers = schedule.generate_stream(Arc::clone(&prompts));
-        let feed =
-            Feed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), Arc::clone(&prompts));
+        let feed = RequestFeed::with_sessions(
+            Arc::clone(&engine),
+            openers,
+            schedule.sessions(&plan),
+            Arc::clone(&prompts),
+        );
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = marks::prepare_cache(*setup, &spec, session, &prompts, *printer)?;
@@ -291,7 +297,7 @@ impl Field<'_> {
             workload: spec,
         };
         let folder = folder(&header)?;
-        let judge = Judge::new(&header.workload, engine.secrets());
+        let judge = AnswerJudge::new(&header.workload, engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let keeper = RecordWriter::start(log, keep, judge);
         for asked in asked {
@@ -301,10 +307,10 @@ impl Field<'_> {
         let progress = Arc::new(Progress::default());
         let times = pages::times(&setup.run.telemetry, &plan);
         let told = pages::told(keeper.reading_keeper(), Arc::clone(&progress), times.every);
-        let scraping = Scraping::start(&pages, times, clock, told);
+        let scraping = Scraper::start(&pages, times, clock, told);
         let samples = Some(SampleSink::new(keeper.client_keeper()));
         let watched =
-            Watched::of(&header, (part, setup.objectives), (Arc::clone(&progress), clock, options.drain));
+            WatchedRun::of(&header, (part, setup.objectives), (Arc::clone(&progress), clock, options.drain));
         let live = LiveView::start(setup.screen, watched);
         let footer = session.runtime.block_on(async {
             let interrupt = interrupts.run_begins();
@@ -312,7 +318,7 @@ impl Field<'_> {
             let times = Golden::times(&header.workload, &plan);
             let stop = interrupt.clone();
             let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
-            let flown = run.fly(feed, |landed| keeper.keep(landed));
+            let flown = run.execute(feed, |landed| keeper.keep(landed));
             let mut footer = match golden {
                 None => flown.await,
                 Some(golden) => golden.beside(flown, clock, times, interrupt, keeper.check_keeper()).await,

@@ -10,7 +10,7 @@ use crate::engine::MetricsPage;
 use crate::record::{PlanFacts, Reading};
 use crate::runner::Progress;
 use crate::session::{Printer, Stop};
-use crate::telemetry::{FoundPage, Latest, Times};
+use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
 
 /// The pages that were asked for. One that cannot be read is told of here, once; runs go on without it, and say so.
 pub(super) fn find(
@@ -55,13 +55,13 @@ pub(in crate::cli) fn of_one_server(page: &str, all: &str) -> Stop {
 }
 
 /// When they are read in a run of this plan.
-pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> Times {
-    Times { every: args.interval(), window_start: plan.window_start, window_end: plan.window_end }
+pub(super) fn times(args: &TelemetryArgs, plan: &PlanFacts) -> ScrapeTimes {
+    ScrapeTimes { every: args.interval(), window_start: plan.window_start, window_end: plan.window_end }
 }
 
 /// What becomes of a reading: it is kept, and whoever looks on is told how the server is.
 pub(super) fn told(keep: impl Fn(Reading), progress: Arc<Progress>, every: Duration) -> impl Fn(Reading) {
-    let latest = RefCell::new(Latest::every(every));
+    let latest = RefCell::new(LatestReadings::every(every));
     move |reading| {
         progress.server_told(latest.borrow_mut().with(&reading));
         keep(reading);

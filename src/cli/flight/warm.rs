@@ -99,7 +99,7 @@ impl Field<'_> {
     /// Refuses a server that is another than the one that was connected to, as far as it tells.
     pub(in crate::cli) fn ask_who_it_is(&self) -> Result<(), Stop> {
         let Self { session, .. } = self;
-        session.runtime.block_on(session.engine.still_the_same()).map_err(|other| {
+        session.runtime.block_on(session.engine.verify_identity()).map_err(|other| {
             Stop::impossible(format!(
                 "{other}: rounds of two servers are not one experiment\n\
                  hint: serve what was served before, and go on with --resume; or begin anew"
@@ -113,7 +113,7 @@ impl Field<'_> {
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
-            while let Some(present @ 1..) = session.engine.present().await {
+            while let Some(present @ 1..) = session.engine.in_flight_requests().await {
                 if waited >= PATIENCE {
                     let present = counted(present, "request");
                     printer.words(&format!(

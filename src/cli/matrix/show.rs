@@ -6,7 +6,9 @@ use super::MatrixArgs;
 use super::planned::PlannedCell;
 use crate::cli::outcome::{self, Format, Invalid};
 use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
-use crate::report::{self, PlannedRow, Style};
+use crate::report::documents::{self, PlannedRow};
+use crate::report::render::{self, Extent};
+use crate::report::{self, Style};
 use crate::session::{Exit, Printer, Shelf, Stop, command_line};
 
 /// The table for programs, for people, the decision record, and the page.
@@ -23,16 +25,16 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
             requests: cell.runs.iter().map(|run| run.plan.warmup_requests + run.plan.measured_requests).sum(),
         })
         .collect();
-    report::matrix_plan(experiments, &rows, outcome::style())
+    outcome::text(&documents::matrix_plan(experiments, &rows))
 }
 
 /// Writes the table's files.
 pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
-    let json = report::matrix_json(matrix).map_err(Stop::impossible)?;
-    let text = report::matrix_text(matrix, Style::PLAIN);
+    let json = report::json(matrix).map_err(Stop::impossible)?;
     let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
-    let decision = report::decision_markdown(matrix, &again);
-    let page = report::matrix_page(matrix);
+    let document = documents::matrix(matrix, Some(&again));
+    let text = render::text(&documents::matrix(matrix, None), Style::PLAIN, Extent::Full);
+    let (decision, page) = (render::markdown(&document), render::html(&document));
     FILES.into_iter().zip([json, text, decision, page]).try_for_each(|(name, text)| shelf.write(name, &text))
 }
 
@@ -63,10 +65,7 @@ pub(super) fn finish(
 
 /// The table in the form asked for.
 pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Json => report::matrix_json(matrix).map_err(Stop::impossible),
-        Format::Text => Ok(report::matrix_text(matrix, outcome::style())),
-    }
+    outcome::show(&documents::matrix(matrix, None), matrix, format)
 }
 
 /// Which runs are believed.

@@ -104,7 +104,7 @@ impl<'a> Climb<'a> {
 
     /// Keeps what is known.
     fn keep(&self, sweep: &Sweep) -> Result<(), Stop> {
-        self.flights.shelf.write(Shelf::PAGE, &report::sweep_page(sweep))?;
+        self.flights.shelf.write(Shelf::PAGE, &report::render::html(&report::documents::sweep(sweep)))?;
         self.flights.shelf.write(Sweep::FILE_NAME, &outcome::render_sweep(sweep, Format::Json)?)
     }
 

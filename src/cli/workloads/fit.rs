@@ -10,7 +10,8 @@ use crate::cli::args::SliceArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
-use crate::report::fit_text;
+use crate::report::render::{self, Extent};
+use crate::report::{Style, documents};
 use crate::session::survey;
 use crate::session::{Printer, Stop};
 use crate::workload::{BadLines, Trace};
@@ -40,9 +41,13 @@ pub(super) struct FitArgs {
     skip_bad: bool,
 }
 
+/// Columns of the report in a comment: each of its lines is one line of the file.
+const UNWRAPPED: usize = 10_000;
+
 pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
-    let report = fit_text(&report);
+    let report =
+        render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
     let toml = toml::to_string(&spec).map_err(Stop::impossible)?;
     let comment = report.trim_end().replace('\n', "\n# ");
     let text = format!("# {comment}\n\n{toml}");

@@ -1,4 +1,4 @@
-//! Makes a server's prefix cache ready for a run.
+//! Prepares a server's prefix cache for a run.
 
 use std::time::Duration;
 
@@ -6,35 +6,35 @@ use futures::StreamExt;
 use tokio::time::timeout;
 
 use super::control::{Control, ControlError};
-use crate::engine::answer::{Answer, AnswerEvent};
+use crate::engine::answer::Answer;
 use crate::engine::dialect::Dialect;
-use crate::engine::wire::Exchange;
+use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
 /// Requests sent at a time to warm a cache.
 const TOGETHER: usize = 8;
-/// How long each of them may take.
+/// Time limit of each of them.
 const LIMIT: Duration = Duration::from_mins(5);
 
-/// Why a prefix cache cannot be made ready. Its display has a `hint:` line with the cure where there is one.
+/// Why a prefix cache cannot be prepared. Its message has a `hint:` line where there is a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CacheError {
-    /// Nothing is known that empties it.
+    /// The dialect has no way to empty it.
     #[error(
-        "skyline knows no way to empty the prefix cache of `{0}`\n\
+        "the prefix cache of `{0}` cannot be emptied\n\
          hint: leave --reset-cache out: every run has new texts, unless --salt gives it those of another"
     )]
     NoReset(Dialect),
     /// The server did not empty it.
     #[error("the prefix cache was not emptied: {reason}\nhint: {cure}")]
     NotReset {
-        /// What the server says.
+        /// The server's error.
         reason: String,
-        /// What to do about it.
+        /// The remedy.
         cure: &'static str,
     },
-    /// A request that was to warm it failed.
+    /// A warm-up request failed.
     #[error("a shared prefix could not be sent before the run: {0}")]
     NotWarmed(Failure),
 }
@@ -50,13 +50,13 @@ pub(super) async fn reset(control: &Control, dialect: Dialect) -> Result<(), Cac
     })
 }
 
-pub(super) async fn warm(answers: impl Iterator<Item = Exchange>) -> Result<(), CacheError> {
+pub(super) async fn warm(answers: impl Iterator<Item = HttpAnswer>) -> Result<(), CacheError> {
     all_answered(answers, TOGETHER).await.map_err(CacheError::NotWarmed)
 }
 
-/// Waits for all answers, so many at a time.
+/// Waits for all answers, `together` at a time.
 pub(super) async fn all_answered(
-    answers: impl Iterator<Item = Exchange>,
+    answers: impl Iterator<Item = HttpAnswer>,
     together: usize,
 ) -> Result<(), Failure> {
     let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(together);
@@ -66,15 +66,9 @@ pub(super) async fn all_answered(
     Ok(())
 }
 
-/// Waits until the answer is whole.
-async fn whole(mut answer: Exchange) -> Result<(), Failure> {
-    let all = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return end.result;
-            }
-        }
-    };
+/// Waits until the answer is complete.
+async fn whole(mut answer: HttpAnswer) -> Result<(), Failure> {
+    let all = async { answer.until_end().await.result };
     let late =
         || Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}", spoken(LIMIT)));
     timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))

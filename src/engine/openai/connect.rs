@@ -1,4 +1,4 @@
-//! Waits for a server and learns what it is.
+//! Waits for a server and finds its model and version.
 
 use std::future::Future;
 use std::time::Duration;
@@ -10,29 +10,29 @@ use http::uri::PathAndQuery;
 use tokio::time::Instant;
 
 use super::control::{Control, ControlError, ListedModel};
-use crate::engine::cause::{Cause, Fault};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::{AnswerForm, Target};
 use crate::engine::wire::{Dialer, RequestHead, client_config};
 use crate::record::{EngineFacts, FailureKind};
 use crate::units::spoken;
 
-/// Time between two looks at a server that is not ready.
+/// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
-/// The least time that a look may take, however little is left of the wait.
+/// The least time for one attempt, however little of the wait is left.
 const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
-/// What goes on while a server is waited for.
+/// The progress of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConnectProgress {
     /// The server is not ready yet.
     Waiting {
-        /// What it, or the system, says.
+        /// The error of the server or the system.
         reason: String,
-        /// How long this has gone on.
+        /// How long the wait has lasted.
         elapsed: Duration,
     },
-    /// No model was given; this one is the first, or the only one, of those listed.
+    /// No model was given; this is the first of those listed.
     ModelChosen {
         /// Its name.
         model: String,
@@ -41,52 +41,52 @@ pub enum ConnectProgress {
     },
 }
 
-/// Why a server cannot be used. Its display has a `hint:` line with the cure.
+/// Why a server cannot be used. Its message has a `hint:` line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectError {
-    /// The target cannot be set up.
+    /// The target is invalid.
     #[error("{0}")]
     Setup(String),
-    /// It did not become ready.
+    /// It did not become ready in time.
     #[error("{url} was not ready within {}: {reason}\nhint: {hint}", spoken(*.waited))]
     NotReady {
         /// The server.
         url: String,
-        /// How long it was waited for.
+        /// How long the wait lasted.
         waited: Duration,
         /// The last reason.
         reason: String,
-        /// What to try.
+        /// The remedy.
         hint: &'static str,
     },
-    /// It answers, but in a way that no waiting cures.
+    /// It answers, but waiting cannot help.
     #[error("{url} cannot be used: {reason}\nhint: {hint}")]
     Unusable {
         /// The server.
         url: String,
         /// What is wrong.
         reason: String,
-        /// What to try.
+        /// The remedy.
         hint: &'static str,
     },
-    /// Models that requests would ask for are not served.
+    /// Some of the workload's models are not served.
     #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), .listed.join(", "))]
     UnknownModels {
         /// The server.
         url: String,
-        /// Those that it does not list.
+        /// The unknown models.
         unknown: Vec<String>,
-        /// Those that it lists.
+        /// The listed models.
         listed: Vec<String>,
-        /// What to try.
+        /// The remedy.
         hint: &'static str,
     },
     /// No model was given and none can be found.
-    #[error("{url} does not tell which models it serves ({reason})\nhint: name one with --model")]
+    #[error("{url} does not list its models ({reason})\nhint: name one with --model")]
     NoModel {
         /// The server.
         url: String,
-        /// What its list of models says.
+        /// The answer to the list request.
         reason: String,
     },
 }
@@ -95,7 +95,7 @@ fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// What connecting brings.
+/// The result of connecting.
 pub(super) struct Connected {
     pub dialer: Dialer,
     pub control: Control,
@@ -104,7 +104,7 @@ pub(super) struct Connected {
     pub listed: Vec<String>,
 }
 
-/// Waits for the server, then asks for its models and version.
+/// Waits for the server, then reads its models and version.
 pub(super) async fn connect(
     target: &Target,
     wait: Duration,
@@ -115,7 +115,7 @@ pub(super) async fn connect(
     let common = common_headers(target)?;
     let mut control_headers = common.clone();
     if !target.headers.iter().any(|header| header.name == HOST) {
-        // The control client knows it.
+        // The control client sets it.
         control_headers.remove(HOST);
     }
     let control =
@@ -145,8 +145,8 @@ pub(super) async fn connect(
     Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
 }
 
-/// All of a UUID (version 4, RFC 9562) but its last 12 digits: some servers refuse an `X-Request-Id` that is no
-/// UUID, and some versions of vLLM one that another client's request has at the same time.
+/// A UUID (version 4, RFC 9562) without its last 12 digits. Some servers refuse an `X-Request-Id` that is no
+/// UUID, and some versions of vLLM refuse one that another request has at the same time.
 pub(super) fn new_request_id_prefix() -> String {
     request_id_prefix(rand::random())
 }
@@ -190,15 +190,15 @@ struct NotYet {
     outlook: Outlook,
 }
 
-/// Whether a server that is not ready may become so.
+/// Whether waiting may help.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Outlook {
     Open,
     Hopeless,
 }
 
-impl From<Fault> for NotYet {
-    fn from(fault: Fault) -> Self {
+impl From<DiagnosedFailure> for NotYet {
+    fn from(fault: DiagnosedFailure) -> Self {
         let hint = hint_for(&fault);
         let outlook = if fault.cause.may_pass() { Outlook::Open } else { Outlook::Hopeless };
         Self { reason: fault.failure.message, hint, outlook }
@@ -210,7 +210,7 @@ const LOADING: &str =
     "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
 
-/// Looks once whether the server is ready.
+/// Checks once whether the server is ready.
 async fn look(
     target: &Target,
     control: &Control,
@@ -236,7 +236,7 @@ async fn look(
     Ok(dialer)
 }
 
-/// What `action` brings by `end`, if it ends by then.
+/// The result of `action`, if it ends by `end`.
 async fn by<T, E: Into<NotYet>>(
     end: Instant,
     action: impl Future<Output = Result<T, E>>,
@@ -244,8 +244,8 @@ async fn by<T, E: Into<NotYet>>(
     tokio::time::timeout_at(end, action).await.ok().map(|result| result.map_err(Into::into))
 }
 
-/// What to try against a connection that cannot be opened.
-pub(super) fn hint_for(fault: &Fault) -> &'static str {
+/// The hint for a connection that cannot be opened.
+pub(super) fn hint_for(fault: &DiagnosedFailure) -> &'static str {
     match fault.cause {
         Cause::UnknownHost => CHECK_NAME,
         Cause::Refused => {
@@ -328,8 +328,8 @@ fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
     Ok(headers)
 }
 
-/// Headers of every measured request. Those set here can be given by nobody else ([`crate::engine::Header`] refuses them), save
-/// `Accept`.
+/// Headers of every measured request. The user cannot replace these ([`crate::engine::Header`] refuses them),
+/// except `Accept`.
 fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
     let accept = match form {
         AnswerForm::Streamed => "text/event-stream",
@@ -337,7 +337,7 @@ fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
     };
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.entry(ACCEPT).or_insert(HeaderValue::from_static(accept));
-    // Moments seen through a decompressor would lie.
+    // Stamps taken through a decompressor would be wrong.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
 }

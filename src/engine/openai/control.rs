@@ -1,31 +1,29 @@
-//! Requests beside the measured path: readiness, models, version, token counts.
+//! Requests outside the measured path: readiness, models, version, token counts.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use http::header::HeaderMap;
-use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode};
 use rustls::ClientConfig;
 use serde_json::{Map, Value, json};
 
 use super::flags;
+use super::http_client::{client, reason_of};
 use super::page::MetricsPage;
 use crate::engine::address::BaseUrl;
-use crate::engine::dialect::TokenizeCall;
-use crate::engine::dialect::{Dialect, IdleConnections};
+use crate::engine::dialect::{Dialect, TokenizeCall};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::fault::{cut, words_of};
 use crate::record::{Failure, FailureKind};
 
-/// How long one of these requests may take.
+/// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
-/// Bytes read of a refusal, whose words are all that is wanted.
+/// Bytes read of an error.
 const REFUSAL_LIMIT: usize = 64 << 10;
 /// Bytes read of an answer: a gateway lists hundreds of models, and a long text has many tokens.
 const ANSWER_LIMIT: usize = 16 << 20;
 
-/// A client for the requests that nobody measures.
+/// The client for unmeasured requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Control {
     client: Client,
@@ -36,26 +34,26 @@ pub(crate) struct Control {
     secrets: Secrets,
 }
 
-/// Why a request of this kind brought nothing.
+/// Why such a request failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ControlError {
     /// There was no answer.
     #[error("{0}")]
     Unreachable(String),
-    /// The answer was a refusal.
+    /// The server answered with an error.
     #[error("{path} answers {status}: {words}")]
     Status {
-        /// What was asked.
+        /// The path.
         path: &'static str,
         /// The status.
         status: u16,
-        /// The server's words.
+        /// The server's message.
         words: String,
     },
     /// The answer cannot be read.
-    #[error("{path} answers with something else than the JSON expected: {words}")]
+    #[error("{path} does not answer with the expected JSON: {words}")]
     Unreadable {
-        /// What was asked.
+        /// The path.
         path: &'static str,
         /// What came.
         words: String,
@@ -63,7 +61,7 @@ pub(crate) enum ControlError {
 }
 
 impl ControlError {
-    /// The same, in the words of a request's failure.
+    /// The same as a request's failure.
     pub(crate) fn into_failure(self) -> Failure {
         let kind = match self {
             Self::Unreachable(_) => FailureKind::Connect,
@@ -74,17 +72,18 @@ impl ControlError {
     }
 }
 
-/// A model as `/v1/models` lists it.
+/// A model of `/v1/models`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedModel {
-    /// The name to ask for it.
+    /// Its name.
     pub id: String,
-    /// Longest prompt plus answer, where the list tells.
+    /// Longest prompt plus answer, where it is listed.
     pub max_len: Option<u64>,
 }
 
 impl Control {
-    /// A client that trusts and authenticates as the measured path does, and uses no proxy of the environment.
+    /// A client that trusts and authenticates as the measured path does, and ignores the environment's
+    /// proxies.
     pub(crate) fn new(
         url: BaseUrl,
         dialect: Dialect,
@@ -92,17 +91,7 @@ impl Control {
         tls: ClientConfig,
         secrets: Secrets,
     ) -> Result<Self, String> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(tls.clone())
-            .no_proxy()
-            .redirect(Policy::none())
-            .timeout(LIMIT)
-            .pool_max_idle_per_host(match dialect.traits().idle_connections {
-                IdleConnections::Free => usize::MAX,
-                IdleConnections::HoldThreads => 0,
-            })
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        let client = client(&tls, LIMIT, dialect.traits().idle_connections)?;
         Ok(Self { client, url, dialect, headers, tls, secrets })
     }
 
@@ -111,14 +100,14 @@ impl Control {
         const MODELS: &str = "/v1/models";
         let path = self.dialect.traits().health_path.unwrap_or(MODELS);
         match self.fetch(path).await {
-            // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are up.
-            // Whether the key is good is for the smoke test to say, with its cure.
+            // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are
+            // up. The smoke test reports a bad key with its hint.
             Err(ControlError::Status { status: 401 | 403 | 404 | 405, .. }) => Ok(()),
             other => other.map(|_| ()),
         }
     }
 
-    /// The models that the server lists: none where it keeps no list.
+    /// The listed models; none where the server has no list.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
         let list = match self.fetch("/v1/models").await {
             Ok(response) => self.json_of("/v1/models", response).await?,
@@ -136,7 +125,7 @@ impl Control {
             .collect())
     }
 
-    /// The server's version, where it tells.
+    /// The server's version, where it is reported.
     pub(crate) async fn version(&self) -> Option<String> {
         let path = self.dialect.traits().version_path?;
         let answer = self.json_of(path, self.fetch(path).await.ok()?).await.ok()?;
@@ -159,7 +148,7 @@ impl Control {
             body["model"] = model.into();
         }
         let request = self.client.post(self.url.join(call.path)).headers(self.headers.clone()).json(&body);
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
         if matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             return Ok(None);
         }
@@ -172,7 +161,7 @@ impl Control {
         })
     }
 
-    /// The server's own page of metrics, to be read as this client would.
+    /// The server's metrics page, read with the same headers and trust.
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
         let url = self.url.join(self.dialect.traits().metrics_path?);
         Some(MetricsPage::new(
@@ -183,13 +172,13 @@ impl Control {
         ))
     }
 
-    /// What the server tells of how it was started: nothing where it does not tell.
+    /// How the server was started, where it reports that.
     pub(crate) async fn serving_flags(&self) -> Map<String, Value> {
         for &path in self.dialect.traits().flags_paths {
             if let Ok(response) = self.fetch(path).await
                 && let Ok(answer) = self.json_of(path, response).await
             {
-                return flags::told(&answer, &self.secrets);
+                return flags::settings(&answer, &self.secrets);
             }
         }
         Map::new()
@@ -201,16 +190,16 @@ impl Control {
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
-    /// Posts nothing to `path`, for what that does.
+    /// Posts an empty request to `path`.
     pub(crate) async fn post(&self, path: &'static str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
         self.accepted(path, response).await.map(|_| ())
     }
 
     async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
         let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
-        self.accepted(path, response.map_err(|error| self.unreachable(&error))?).await
+        self.accepted(path, response.map_err(|error| self.unreachable(error))?).await
     }
 
     async fn accepted(&self, path: &'static str, response: Response) -> Result<Response, ControlError> {
@@ -218,7 +207,7 @@ impl Control {
         if status.is_success() {
             return Ok(response);
         }
-        // Whatever of the words can be had will do.
+        // An incomplete message will do.
         let body = Body::read(response, REFUSAL_LIMIT).await.map(|body| body.bytes).unwrap_or_default();
         Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
     }
@@ -229,7 +218,7 @@ impl Control {
     }
 
     async fn body_of(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
-        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(&error))?;
+        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
         if body.rest == Rest::Unread {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
             return Err(ControlError::Unreadable { path, words });
@@ -237,22 +226,13 @@ impl Control {
         Ok(body.bytes)
     }
 
-    /// The words in a body, without secrets, and not too many.
+    /// The message in a body, without secrets, truncated.
     fn words(&self, body: &[u8]) -> String {
         cut(words_of(body, &self.secrets), Failure::MESSAGE_LIMIT)
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> ControlError {
-        if error.is_timeout() {
-            return ControlError::Unreachable(format!("no answer within {} s", LIMIT.as_secs()));
-        }
-        // The innermost cause is the one that says something.
-        let mut cause: &dyn std::error::Error = error;
-        while let Some(source) = cause.source() {
-            cause = source;
-        }
-        let words = if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() };
-        ControlError::Unreachable(self.secrets.hide(words))
+    fn unreachable(&self, error: reqwest::Error) -> ControlError {
+        ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)))
     }
 }
 
@@ -262,7 +242,7 @@ struct Body {
     rest: Rest,
 }
 
-/// Whether a body goes on after what was read of it.
+/// Whether the body goes on after that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rest {
     None,

@@ -1,37 +1,37 @@
-//! Reads the server's own counters from its page of metrics.
+//! Reads the server's own counters from its metrics page.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
-use crate::engine::dialect::CounterNames;
-use crate::engine::exposition::{Sample, samples};
-use crate::record::ServerCounters;
+use crate::engine::dialect::DialectTraits;
+use crate::engine::exposition::{MetricSample, metric_samples};
+use crate::record::{Counter, Gauge, ServerCounters};
 
-/// How long a reading may take in all: a run waits no longer for it.
+/// Time limit of a reading: a run does not wait longer.
 const LIMIT: Duration = Duration::from_secs(2);
-/// How long counters are waited for to come to rest.
+/// How long to wait until counters settle.
 const UNREST: Duration = Duration::from_secs(1);
-/// Time between two looks at counters that may still move.
+/// Time between two readings.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Totals of a server's counters since it started, at one moment. Only the difference of two says something.
+/// A server's counters since it started, at one moment. Only the difference of two has a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterReading {
     counters: ServerCounters,
-    /// Tokens of a block of the prefix cache, where the page tells.
+    /// Tokens per block of the prefix cache, where the page reports them.
     block_tokens: Option<u32>,
 }
 
 impl CounterReading {
-    /// What was counted from `earlier` to this reading. `None` when a counter went back: the server was started
-    /// anew in between, and what it had counted before is lost.
+    /// The difference since `earlier`. `None` when a counter went back: the server was restarted, and its
+    /// earlier counts are lost.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
         let (now, then) = (&self.counters, &earlier.counters);
-        // What the earlier page did not have yet was 0: Prometheus' clients show a series with labels only once it has
-        // counted something.
+        // A series missing on the earlier page was 0: Prometheus' clients show a series with labels only
+        // once it has counted something.
         let rise = |now: Option<u64>, then: Option<u64>| match now {
             Some(now) => now.checked_sub(then.unwrap_or(0)).map(Some),
             None => Some(None),
@@ -45,35 +45,38 @@ impl CounterReading {
         })
     }
 
-    /// The counters of these names on a page; `None` when it has none of them.
-    fn of(page: &str, names: CounterNames) -> Option<Self> {
+    /// The counters of a page; `None` when it has none of them.
+    fn of(page: &str, traits: &DialectTraits) -> Option<Self> {
+        let names = traits.metrics?;
+        let count = |counter| names.counter(counter).and_then(|name| total(page, name));
         let counters = ServerCounters {
-            prompt_tokens: total(page, names.prompt_tokens),
-            generation_tokens: total(page, names.generation_tokens),
-            requests_succeeded: names.requests_succeeded.and_then(|name| total(page, name)),
-            cache_queries: total(page, names.cache_queries),
-            cache_hits: total(page, names.cache_hits),
+            prompt_tokens: count(Counter::PromptTokens),
+            generation_tokens: count(Counter::GenerationTokens),
+            requests_succeeded: count(Counter::RequestsSucceeded),
+            cache_queries: count(Counter::CacheQueries),
+            cache_hits: count(Counter::CacheHits),
         };
-        let block_tokens = names.cache_config.and_then(|name| block_size(page, name));
+        let block_tokens = traits.cache_config.and_then(|name| block_size(page, name));
         (counters != ServerCounters::default()).then_some(Self { counters, block_tokens })
     }
 
-    /// Tokens of a block of the server's prefix cache, of which only whole ones are found again, where it tells.
+    /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
     #[must_use]
     pub fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
     }
 }
 
-/// The counters once two readings agree, or as they are after a second: servers bring them up to date at their own
-/// steps, shortly after the answer is out. `None`, with a line for those who debug, when they cannot be had.
-pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<CounterReading> {
+/// The counters once two readings agree, or as they are after a second: servers update them in steps, shortly
+/// after the answer is out. `None`, with a debug message, when they cannot be read.
+pub(super) async fn at_rest(control: &Control, traits: &DialectTraits) -> Option<CounterReading> {
+    traits.metrics?;
     let begin = Instant::now();
     let reading = async {
-        let mut last = read(control, names).await?;
+        let mut last = read(control, traits).await?;
         while begin.elapsed() < UNREST {
             sleep(PAUSE).await;
-            let next = read(control, names).await?;
+            let next = read(control, traits).await?;
             if next == last {
                 return Ok(next);
             }
@@ -86,40 +89,43 @@ pub(super) async fn at_rest(control: &Control, names: CounterNames) -> Option<Co
     reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
 }
 
-/// Requests that the server has, in work or waiting, whoever sent them; `None` where it does not tell.
-pub(super) async fn present(control: &Control, names: CounterNames) -> Option<u64> {
-    let page = timeout(LIMIT, control.text(names.path)).await.ok()?.ok()?;
-    present_on(&page, names)
+/// Requests in the server, running or waiting, from any client; `None` where it reports none.
+pub(super) async fn in_flight_requests(control: &Control, traits: &DialectTraits) -> Option<u64> {
+    traits.metrics?;
+    let page = timeout(LIMIT, control.text(traits.metrics_path?)).await.ok()?.ok()?;
+    in_flight_on(&page, traits)
 }
 
-fn present_on(page: &str, names: CounterNames) -> Option<u64> {
-    let gauges = names.present.map(|name| {
-        let of_name = |sample: &Sample<'_>| sample.name == name && !sample.is_of_one_priority();
-        summed(samples(page).filter(of_name))
-    });
-    gauges.into_iter().flatten().reduce(u64::saturating_add)
+fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {
+    let names = traits.metrics?;
+    let gauges =
+        [Gauge::Running, Gauge::Waiting].into_iter().filter_map(|gauge| names.gauge(gauge)).map(|name| {
+            let of_name = |sample: &MetricSample<'_>| sample.name == name && !sample.is_of_one_priority();
+            summed(metric_samples(page).filter(of_name))
+        });
+    gauges.flatten().reduce(u64::saturating_add)
 }
 
 /// The label `block_size` of the series `name`.
 fn block_size(page: &str, name: &str) -> Option<u32> {
-    let mut series = samples(page).filter(|sample| sample.name == name);
+    let mut series = metric_samples(page).filter(|sample| sample.name == name);
     series.find_map(|sample| sample.label("block_size")?.parse().ok().filter(|&tokens| tokens > 0))
 }
 
-async fn read(control: &Control, names: CounterNames) -> Result<CounterReading, String> {
-    let page = control.text(names.path).await.map_err(|error| error.to_string())?;
-    CounterReading::of(&page, names)
-        .ok_or_else(|| format!("{} has no {} and none of its like", names.path, names.prompt_tokens))
+async fn read(control: &Control, traits: &DialectTraits) -> Result<CounterReading, String> {
+    let path = traits.metrics_path.unwrap_or_default();
+    let page = control.text(path).await.map_err(|error| error.to_string())?;
+    CounterReading::of(&page, traits).ok_or_else(|| format!("{path} has none of the server's counters"))
 }
 
-/// The sum over all label sets of the series `name`, but for those of requests that ended badly. `None` where there is no
-/// such series, or a value that no counter of things can have.
+/// The sum over all label sets of the series `name`, without failed requests. `None` where there is no such
+/// series, or a value that no counter can have.
 fn total(page: &str, name: &str) -> Option<u64> {
-    summed(samples(page).filter(|sample| sample.name == name))
+    summed(metric_samples(page).filter(|sample| sample.name == name))
 }
 
-fn summed<'a>(samples: impl Iterator<Item = Sample<'a>>) -> Option<u64> {
-    let mut values = samples.peekable();
+fn summed<'a>(metric_samples: impl Iterator<Item = MetricSample<'a>>) -> Option<u64> {
+    let mut values = metric_samples.peekable();
     values.peek()?;
     let sum: f64 = values.filter(|sample| !sample.is_of_failures()).map(|sample| sample.value).sum();
     (sum.is_finite() && sum >= 0.0).then(|| sum.round() as u64)
@@ -142,7 +148,7 @@ mod tests {
     #[test]
     fn a_recorded_page_of_vllm_is_read() {
         let page = include_str!("../../../tests/data/transcripts/vllm/metrics_after.txt");
-        let names = Dialect::Vllm.traits().counters.unwrap();
+        let names = &Dialect::Vllm.traits();
         let reading = CounterReading::of(page, names).unwrap();
         let counted = counters(Some(1_294), Some(13_017), Some(115));
         assert_eq!(
@@ -150,19 +156,19 @@ mod tests {
             ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted }
         );
         assert_eq!(reading.block_tokens(), Some(128), "on a processor");
-        assert_eq!(present_on(page, names), Some(0));
+        assert_eq!(in_flight_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
-        assert_eq!(present_on(busy, names), Some(5));
-        // SGLang with priorities: ten in all, six and four of them of either priority.
-        let names = Dialect::Sglang.traits().counters.unwrap();
+        assert_eq!(in_flight_on(busy, names), Some(5));
+        // SGLang with priorities: ten in all, six and four of the two priorities.
+        let names = &Dialect::Sglang.traits();
         let prioritised = "sglang:num_running_reqs{priority=\"\"} 10\nsglang:num_running_reqs{priority=\"0\"} 6\n\
                            sglang:num_running_reqs{priority=\"1\"} 4\nsglang:num_queue_reqs{priority=\"\"} 3\n\
                            sglang:num_queue_reqs{priority=\"0\"} 3\n";
-        assert_eq!(present_on(prioritised, names), Some(13));
+        assert_eq!(in_flight_on(prioritised, names), Some(13));
         assert_eq!(block_size("a:b{block_size=\"0\"} 1\na:c{block_size=\"32\"} 1\n", "a:b"), None);
         // A page of another server has none of them.
         let other = include_str!("../../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
-        assert_eq!((CounterReading::of(other, names), present_on(other, names)), (None, None));
+        assert_eq!((CounterReading::of(other, names), in_flight_on(other, names)), (None, None));
     }
 
     #[test]
@@ -193,7 +199,7 @@ mod tests {
         assert_eq!(reading(130, Some(50)).since(&before), Some(counters(Some(30), Some(0), None)));
         assert_eq!(reading(130, Some(40)).since(&before), None);
         assert_eq!(reading(130, None).since(&before), Some(counters(Some(30), None, None)));
-        // A series that is there only since something was counted began at 0.
+        // A series that appears only once it has counted began at 0.
         assert_eq!(
             reading(130, Some(40)).since(&reading(100, None)),
             Some(counters(Some(30), Some(40), None))

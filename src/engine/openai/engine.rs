@@ -1,4 +1,4 @@
-//! The engine itself: one server, one model, one form of request.
+//! The engine for one server, one model and one form of request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -18,20 +18,20 @@ use super::probe::{self, AnswerFormRefused};
 use super::smoke::{self, SmokeError, SmokeReport};
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
-use crate::engine::cause::{Cause, Fault};
-use crate::engine::kept::Keep;
+use crate::engine::captured_text::CaptureText;
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;
-use crate::engine::wire::{Exchange, Pool, ReadDelays, RequestHead, client_config};
+use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
 use crate::generator::RequestSpec;
 use crate::record::{Delays, EngineFacts, Failure, StampSource};
 use crate::workload::GoldenCheck;
 
-/// Token counts asked for at the same time.
+/// Concurrent requests for token counts.
 const COUNTED_TOGETHER: usize = 16;
 
-/// A server that speaks the OpenAI protocol, ready to be asked.
+/// A server that speaks the OpenAI protocol, ready for requests.
 pub struct OpenAiEngine {
     target: Target,
     facts: EngineFacts,
@@ -40,21 +40,21 @@ pub struct OpenAiEngine {
     templates: Arc<BodyTemplates>,
     head: Arc<RequestHead>,
     pool: Arc<Pool>,
-    /// How long bytes lay in the kernel, but for those of the test request.
+    /// How long bytes lay in the kernel, without those of the test request.
     delays: Arc<ReadDelays>,
-    /// The kernel stamped what came to the test request.
+    /// Whether the kernel stamped the answer to the test request.
     kernel_stamps: AtomicBool,
     control: Control,
-    /// What is kept of every answer.
-    keep: Keep,
+    /// Whether the text of every answer is captured.
+    capture: CaptureText,
 }
 
 impl OpenAiEngine {
-    /// Waits up to `wait` for the server, and finds its model and version. `progress` is told what goes on.
+    /// Waits up to `wait` for the server and finds its model and version; reports to `progress`.
     ///
     /// # Errors
     ///
-    /// What is wrong with the address or the server, with a hint at the cure.
+    /// What is wrong with the address or the server, with a hint.
     pub async fn connect(
         target: Target,
         wait: Duration,
@@ -75,17 +75,17 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(false),
             control,
-            keep: Keep::Nothing,
+            capture: CaptureText::No,
         })
     }
 
-    /// Who answers, for the record.
+    /// The server's description for the record.
     #[must_use]
     pub fn facts(&self) -> &EngineFacts {
         &self.facts
     }
 
-    /// Where the moments of arriving bytes come from, so far as answers have shown: ask after the test request.
+    /// The source of stamps, as answers so far have shown: call it after the test request.
     #[must_use]
     pub fn stamp_source(&self) -> StampSource {
         if self.kernel_stamps.load(Relaxed) || self.delays.so_far().is_some() {
@@ -95,16 +95,16 @@ impl OpenAiEngine {
         }
     }
 
-    /// How long the bytes of answers lay in the kernel before they were read: what a stamp taken by this program would
-    /// have been late by. One sample for each read of every answer of the run, the test request's apart (under TLS, for
-    /// each record that was read); absent where the kernel does not tell.
+    /// How long the bytes of answers lay in the kernel before they were read: the error of a stamp taken by
+    /// this program. One sample for each read of the run's answers (under TLS, for each record), without the
+    /// test request; `None` where the kernel gives no stamps.
     #[must_use]
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
     }
 
-    /// The same server with the same connections for another run: requests have ids of their own, by which its logs
-    /// tell them from those of other runs, and the delays of reads are counted anew.
+    /// The same server and connections for another run, with new request ids, so that server logs can tell
+    /// the runs apart, and new read delays.
     #[must_use]
     pub fn for_another_run(&self) -> Self {
         let mut facts = self.facts.clone();
@@ -118,22 +118,22 @@ impl OpenAiEngine {
             delays: Arc::default(),
             kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
             control: self.control.clone(),
-            keep: self.keep,
+            capture: self.capture,
             facts,
         }
     }
 
-    /// The same engine, which keeps this of every answer.
+    /// The same engine with this capture for every answer.
     #[must_use]
-    pub fn keeping(self, keep: Keep) -> Self {
-        Self { keep, ..self }
+    pub fn capturing(self, capture: CaptureText) -> Self {
+        Self { capture, ..self }
     }
 
-    /// Asks one short question through the measured path, before any load.
+    /// Sends one short request on the measured path, before any load.
     ///
     /// # Errors
     ///
-    /// What went wrong, with a hint at the cure.
+    /// What went wrong, with a hint.
     pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
         let body = self.templates.test_request();
         let delays = Arc::default();
@@ -153,19 +153,19 @@ impl OpenAiEngine {
         let fault = match outcome {
             Ok(end) => match &end.result {
                 Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
-                Err(failure) => Fault { failure: failure.clone(), cause: answer.cause() },
+                Err(failure) => DiagnosedFailure { failure: failure.clone(), cause: answer.cause() },
             },
-            Err(_) => Fault { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
+            Err(_) => DiagnosedFailure { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
         };
         Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, fault))
     }
 
-    /// Number of tokens of each text, by the server's own tokenizer, without special tokens; `None` where the
+    /// Number of tokens of each text by the server's tokenizer, without special tokens; `None` where the
     /// server cannot count.
     ///
     /// # Errors
     ///
-    /// The server's refusal of a text, or its silence.
+    /// The server's error, or its silence.
     pub async fn count_tokens(&self, texts: &[String]) -> Result<Option<Vec<usize>>, Failure> {
         let Some(call) = self.target.dialect.traits().tokenize else { return Ok(None) };
         let counts = futures::stream::iter(texts)
@@ -176,20 +176,20 @@ impl OpenAiEngine {
         counts.map(|counts| counts.into_iter().collect()).map_err(super::control::ControlError::into_failure)
     }
 
-    /// The server's own counters, when they have come to rest; `None` where it has none, or does not tell within
-    /// 2 s. Asked before a run and after it, the difference is what the server counted of the run.
+    /// The server's counters once they have settled; `None` where it has none, or does not report them within
+    /// 2 s. The difference of two readings, before and after a run, is what the server counted of the run.
     pub async fn counters(&self) -> Option<CounterReading> {
-        counters::at_rest(&self.control, self.target.dialect.traits().counters?).await
+        counters::at_rest(&self.control, &self.target.dialect.traits()).await
     }
 
-    /// The server's own page of metrics; `None` where its kind has none.
+    /// The server's metrics page; `None` where its dialect has none.
     #[must_use]
     pub fn metrics_page(&self) -> Option<MetricsPage> {
         self.control.metrics_page()
     }
 
-    /// Another page of metrics, at `url`: authorities are trusted as they are for the server, and nothing of what
-    /// requests carry is sent there.
+    /// Another metrics page at `url`, with the same trusted roots. The headers of requests are not sent
+    /// there.
     ///
     /// # Errors
     ///
@@ -199,9 +199,9 @@ impl OpenAiEngine {
         Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, Secrets::default()))
     }
 
-    /// Requests that the server has now, in work or waiting, whoever sent them; `None` where it does not tell.
-    pub async fn present(&self) -> Option<u64> {
-        counters::present(&self.control, self.target.dialect.traits().counters?).await
+    /// Requests in the server now, running or waiting, from any client; `None` where it reports none.
+    pub async fn in_flight_requests(&self) -> Option<u64> {
+        counters::in_flight_requests(&self.control, &self.target.dialect.traits()).await
     }
 }
 
@@ -210,17 +210,17 @@ impl OpenAiEngine {
     ///
     /// # Errors
     ///
-    /// Where the server has no way to do that, or refuses to; with a hint at the cure.
+    /// Where the server cannot or will not, with a hint.
     pub async fn reset_cache(&self) -> Result<(), CacheError> {
         cache::reset(&self.control, self.target.dialect).await
     }
 
-    /// Sends each of the requests once, a few at a time and each for one token, and waits for all: what they say is then
-    /// in a prefix cache.
+    /// Sends each request once, a few at a time and each for one token, and waits for all, so that their
+    /// prompts are in the prefix cache.
     ///
     /// # Errors
     ///
-    /// The first that is not answered, and why.
+    /// The first failure.
     pub async fn warm_cache(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), CacheError> {
         let clock = RunClock::starting_in(Duration::ZERO);
         let delays = Arc::default();
@@ -231,12 +231,13 @@ impl OpenAiEngine {
         cache::warm(answers).await
     }
 
-    /// Sends each of the requests once, `together` at a time, and waits for all, so that a server has done before the first
-    /// run what it does once: compiled kernels, captured graphs, filled pools; and to see how long that takes.
+    /// Sends each request once, `together` at a time, and waits for all, so that the server's one-time work
+    /// (compiled kernels, captured graphs, filled pools) is done before the first run, and to see how long
+    /// that takes.
     ///
     /// # Errors
     ///
-    /// The first that is not answered, and why.
+    /// The first failure.
     pub async fn warm_server(
         &self,
         requests: impl Iterator<Item = RequestSpec>,
@@ -248,21 +249,21 @@ impl OpenAiEngine {
         cache::all_answered(answers, together).await
     }
 
-    /// Asks the server once more who it is.
+    /// Checks that the server is still the one that was connected to.
     ///
     /// # Errors
     ///
-    /// In what it is another than the one that was connected to, as far as it tells; what it tells on one of the occasions
-    /// alone proves nothing.
-    pub async fn still_the_same(&self) -> Result<(), ServerChanged> {
+    /// What differs. What the server reports only once of the two times proves nothing.
+    pub async fn verify_identity(&self) -> Result<(), ServerChanged> {
         identity::compare(&self.facts, &self.listed, &self.control).await
     }
 
-    /// Asks for one token in each form that answers of a run must have.
+    /// Requests one token in each answer format of the run.
     ///
     /// # Errors
     ///
-    /// The first form that the server refuses, and why. Answers that are slow or broken are none: the run will tell.
+    /// The first format that the server refuses, and why. Slow or broken answers are no refusal; the run will
+    /// show them.
     pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
         let delays = Arc::default();
         let shapes = self.target.answers.iter().flatten();
@@ -276,38 +277,38 @@ impl OpenAiEngine {
         Ok(())
     }
 
-    /// A golden prompt, ready to be sent under this number, of whose answer the words are kept.
+    /// A golden prompt with this index, whose answer's text is captured.
     #[must_use]
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
         let body = golden_body(&self.target, &self.facts.model, check);
-        PreparedRequest::new(index, body).keeping(Keep::Words)
+        PreparedRequest::new(index, body).capturing(CaptureText::Yes)
     }
 
-    /// What nothing that is shown may repeat.
+    /// The secrets that no output may repeat.
     #[must_use]
     pub fn secrets(&self) -> Secrets {
         Secrets::of(&self.target)
     }
 
-    fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> Exchange {
+    fn exchange(&self, request: PreparedRequest, clock: RunClock, delays: &Arc<ReadDelays>) -> HttpAnswer {
         let (pool, head) = (Arc::clone(&self.pool), Arc::clone(&self.head));
-        Exchange::new(pool, head, request, clock, Arc::clone(delays))
+        HttpAnswer::new(pool, head, request, clock, Arc::clone(delays))
     }
 }
 
 impl Engine for OpenAiEngine {
-    type Answer = Exchange;
+    type Answer = HttpAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        let keep = match self.keep {
-            Keep::Nothing => self.templates.keep(&request.planned),
-            Keep::Words => Keep::Words,
+        let capture = match self.capture {
+            CaptureText::No => self.templates.capture(&request.planned),
+            CaptureText::Yes => CaptureText::Yes,
         };
-        PreparedRequest::new(request.planned.index, body).keeping(keep)
+        PreparedRequest::new(request.planned.index, body).capturing(capture)
     }
 
-    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Exchange {
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {
         self.exchange(request, clock, &self.delays)
     }
 

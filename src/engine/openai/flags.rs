@@ -1,20 +1,19 @@
-//! Takes what a server tells of how it was started, without secrets.
+//! Reads a server's startup flags, without secrets.
 
 use serde_json::{Map, Value};
 
-use crate::engine::secrets::Secrets;
-use crate::engine::secrets::names_a_credential;
+use crate::engine::secrets::{Secrets, names_a_credential};
 
-/// Settings kept: the largest known list has some 400.
+/// Most settings kept: the largest known list has about 400.
 const MOST: usize = 1_000;
-/// Letters of a value that are kept.
+/// Characters kept of a value.
 const LONGEST: usize = 200;
-/// What changes while a server runs, and what says more about its machine's owner than about its speed.
+/// Values that change while a server runs, and those that describe the machine's owner.
 const LEFT_OUT: [&str; 4] = ["internal_states", "vllm_env", "system_env", "default_generation_settings"];
 
-/// Every setting in `answer`, by its name behind the names of what it stands in, joined by dots: numbers, words, and lists of
-/// them. What was not set, and whatever a name says is a secret, is left out.
-pub(super) fn told(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
+/// Every setting in `answer` by its path, joined by dots: numbers, strings and lists. Unset values, and those
+/// whose name suggests a secret, are left out.
+pub(super) fn settings(answer: &Value, secrets: &Secrets) -> Map<String, Value> {
     let mut flags = Map::new();
     gather(answer, "", secrets, &mut flags);
     flags
@@ -69,7 +68,7 @@ mod tests {
             "served_model_name": "",
             "enable_metrics": true,
         });
-        let flags = told(&answer, &Secrets::default());
+        let flags = settings(&answer, &Secrets::default());
         let kept = json!({
             "vllm_config.model_config.dtype": "bfloat16",
             "vllm_config.parallel_config.tensor_parallel_size": 2,
@@ -77,7 +76,7 @@ mod tests {
             "enable_metrics": true,
         });
         assert_eq!(Value::Object(flags), kept);
-        assert!(told(&json!("a text"), &Secrets::default()).is_empty());
+        assert!(settings(&json!("a text"), &Secrets::default()).is_empty());
     }
 
     #[test]
@@ -85,7 +84,7 @@ mod tests {
         let mut target =
             crate::engine::Target::new("http://x".parse().unwrap(), crate::engine::Dialect::Sglang);
         target.api_key = Some(crate::engine::Secret::new("keykeykey"));
-        let flags = told(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
+        let flags = settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
         assert_eq!(flags["command"], "serve --api-key ***");
     }
 }

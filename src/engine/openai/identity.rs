@@ -1,21 +1,21 @@
-//! Asks a server again who it is, between two runs that are to be those of one server.
+//! Checks between two runs that the server is still the same.
 
 use super::control::Control;
 use crate::record::EngineFacts;
 
-/// A server that is another than the one that was connected to.
+/// The server is not the one that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {what} was {before} when it was connected to, and is {now} now")]
 pub struct ServerChanged {
     /// What changed.
     pub what: &'static str,
-    /// What it was.
+    /// Its value before.
     pub before: String,
-    /// What it is.
+    /// Its value now.
     pub now: String,
 }
 
-/// Holds what the server tells now of its version and models against what it told before.
+/// Compares the server's version and models with those of the connection.
 pub(super) async fn compare(
     facts: &EngineFacts,
     listed: &[String],
@@ -26,7 +26,7 @@ pub(super) async fn compare(
     {
         return Err(ServerChanged { what: "server version", before: before.clone(), now });
     }
-    // A list that cannot be had is no other list: the run will tell what is wrong with the server.
+    // A missing list proves nothing: the run will show what is wrong with the server.
     let models = control.models().await.unwrap_or_default();
     let asked_for = models.iter().find(|model| model.id == facts.model);
     match asked_for {

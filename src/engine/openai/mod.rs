@@ -7,6 +7,7 @@ mod control;
 mod counters;
 mod engine;
 mod flags;
+mod http_client;
 mod identity;
 mod page;
 mod probe;

@@ -1,22 +1,22 @@
-//! Fetches a page of metrics while a run is on, beside all that is measured.
+//! Fetches a metrics page during a run, outside the measured path.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use http::header::HeaderMap;
 use reqwest::Client;
-use reqwest::redirect::Policy;
 use rustls::ClientConfig;
 
+use super::http_client::{client, reason_of};
+use crate::engine::dialect::IdleConnections;
 use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 
-/// How long a page may take in all.
+/// Time limit of a page.
 const LIMIT: Duration = Duration::from_secs(2);
-/// Bytes read of a page: that of a server of many engines has some hundred kilobytes.
+/// Bytes read of a page: that of a server with many engines has some hundred kilobytes.
 const LONGEST: usize = 16 << 20;
 
-/// Where a page of metrics is, and how it is asked for.
+/// Where a metrics page is, and its headers and TLS.
 #[derive(Clone, Debug)]
 pub struct MetricsPage {
     url: MetricsUrl,
@@ -25,7 +25,7 @@ pub struct MetricsPage {
     secrets: Secrets,
 }
 
-/// A page of metrics with a client of its own.
+/// A metrics page with its own client.
 #[derive(Clone, Debug)]
 pub struct MetricsClient {
     page: MetricsPage,
@@ -37,41 +37,34 @@ impl MetricsPage {
         Self { url, headers, tls, secrets }
     }
 
-    /// Its address, without what may be secret.
+    /// Its address without secrets.
     #[must_use]
     pub fn url(&self) -> String {
         self.secrets.hide(self.url.to_string())
     }
 
-    /// Makes a client that shares nothing with others, so that the page can be read in a runtime of its own.
+    /// Makes a client that shares nothing with others, so that the page can be read in another runtime.
     ///
     /// # Errors
     ///
     /// When the client cannot be set up.
     pub fn open(&self) -> Result<MetricsClient, String> {
-        let client = Client::builder()
-            .tls_backend_preconfigured(self.tls.clone())
-            .no_proxy()
-            .redirect(Policy::none())
-            .timeout(LIMIT)
-            // A connection that idles takes a thread of some servers, and once a second a new one costs little.
-            .pool_max_idle_per_host(0)
-            .build()
-            .map_err(|error| format!("the HTTP client cannot be set up: {error}"))?;
+        // An idle connection holds a thread of some servers, and a new one each second costs little.
+        let client = client(&self.tls, LIMIT, IdleConnections::HoldThreads)?;
         Ok(MetricsClient { page: self.clone(), client })
     }
 }
 
 impl MetricsClient {
-    /// What the page says now.
+    /// The text of the page.
     ///
     /// # Errors
     ///
-    /// Why it cannot be had, in words without secrets.
+    /// Why it cannot be read, without secrets.
     pub async fn read(&self) -> Result<String, String> {
         let MetricsPage { url, headers, secrets, .. } = &self.page;
         let request = self.client.get(url.whole().clone()).headers(headers.clone());
-        let failed = |error: reqwest::Error| secrets.hide(words(error));
+        let failed = |error: reqwest::Error| secrets.hide(reason_of(error, LIMIT));
         let mut response = request.send().await.map_err(failed)?;
         if !response.status().is_success() {
             return Err(format!("it answers {}", response.status().as_u16()));
@@ -85,17 +78,4 @@ impl MetricsClient {
         }
         Ok(String::from_utf8_lossy(&page).into_owned())
     }
-}
-
-/// The innermost cause, which says something; the address, which may hold a password, is in none of them.
-fn words(error: reqwest::Error) -> String {
-    if error.is_timeout() {
-        return format!("no answer within {} s", LIMIT.as_secs());
-    }
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(source) = cause.source() {
-        cause = source;
-    }
-    if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
 }

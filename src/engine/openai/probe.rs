@@ -1,12 +1,12 @@
-//! Asks once, before any load, for each form that answers of a run must have.
+//! Tries each answer format of a run once, before any load.
 
 use std::time::Duration;
 
-use crate::engine::answer::{Answer, AnswerEvent};
-use crate::engine::wire::Exchange;
+use crate::engine::answer::Answer;
+use crate::engine::wire::HttpAnswer;
 use crate::record::{Failure, FailureKind};
 
-/// A form of answers that the server refuses. Its display has a `hint:` line with the cure.
+/// An answer format that the server refuses. Its message has a `hint:` line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the server refuses answers of the form `{kind}`: {failure}\n\
@@ -15,21 +15,14 @@ use crate::record::{Failure, FailureKind};
      out of the class"
 )]
 pub struct AnswerFormRefused {
-    /// The form, as it is written in a workload.
+    /// The format's name in a workload.
     pub kind: &'static str,
-    /// What the server said.
+    /// The server's error.
     pub failure: Failure,
 }
 
-/// What the server says against a request that asks for one token in some form; that the token is nothing whole is right.
-pub(super) async fn refusal(mut answer: Exchange, limit: Duration) -> Option<Failure> {
-    let all = async {
-        loop {
-            if let AnswerEvent::Ended(end) = answer.next().await {
-                return end.result.err();
-            }
-        }
-    };
-    let failure = tokio::time::timeout(limit, all).await.ok()??;
+/// The server's refusal of a request for one token in some format; an incomplete answer is expected.
+pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
+    let failure = tokio::time::timeout(limit, answer.until_end()).await.ok()?.result.err()?;
     matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError).then_some(failure)
 }

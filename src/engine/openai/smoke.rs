@@ -1,44 +1,44 @@
-//! Asks one short question before any load, and says what is wrong.
+//! Sends one short request before any load and diagnoses its failure.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
-use crate::engine::cause::{Cause, Fault};
+use crate::engine::cause::{Cause, DiagnosedFailure};
 use crate::engine::target::{PriorityField, Target};
 use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
 
 use super::connect::hint_for;
 
-/// Tokens asked for.
+/// Tokens requested.
 pub(super) const OUTPUT_TOKENS: u32 = 4;
-/// The question.
+/// The prompt.
 pub(super) const PROMPT: &str = "Count from one to ten.";
 
-/// What one answered question shows.
+/// What the test request showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SmokeReport {
     /// Chunks with text.
     pub chunks: u64,
-    /// The server's counts.
+    /// The server's token counts.
     pub usage: Option<Usage>,
-    /// The best count of an answer's tokens that the server gives.
+    /// The server's best count of an answer's tokens.
     pub token_source: TokenSource,
-    /// The question's text; absent where the extra body put another in its place.
+    /// The prompt; `None` where the extra body replaces it.
     pub prompt: Option<&'static str>,
     /// Why the model stopped.
     pub finish_reason: Option<FinishReason>,
 }
 
-/// Why the one question was not answered, and what to do about it.
+/// Why the test request failed, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SmokeError {
-    /// What was asked, and where.
+    /// The URL.
     pub address: String,
-    /// What came of it.
+    /// The failure.
     pub failure: Failure,
-    /// The cure.
+    /// The remedy.
     pub hint: String,
 }
 
@@ -79,14 +79,14 @@ pub(super) fn timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
 }
 
 impl SmokeError {
-    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: Fault) -> Self {
+    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: DiagnosedFailure) -> Self {
         let hint = diagnose(target, model, listed, &fault);
         Self { address: target.url.join(target.endpoint.path()), failure: fault.failure, hint }
     }
 }
 
-fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> String {
-    let Fault { failure, cause } = fault;
+fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
+    let DiagnosedFailure { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(fault).to_owned(),
@@ -149,8 +149,8 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &Fault) -> S
     }
 }
 
-/// Whether a server's words have the name of the model in quotes: servers that keep no field for it (older vLLM,
-/// Ollama) say so which model they miss.
+/// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
+/// report an unknown model this way.
 fn quotes(words: &str, model: &str) -> bool {
     [('`', '`'), ('"', '"'), ('\'', '\'')]
         .iter()

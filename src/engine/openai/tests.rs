@@ -1,4 +1,4 @@
-//! The engine against servers written byte by byte, so that every fault can be made.
+//! The engine against servers scripted byte by byte, so that every fault can be made.
 
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ async fn why_the_model_stopped_is_known_before_the_end() {
     let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
     while !matches!(answer.next().await, AnswerEvent::Chunk { .. }) {}
     assert_eq!(answer.finish_reason(), None);
-    // Nothing more happens, but the finish reason is read; 10 s are long for that on any machine.
+    // Nothing more happens, but the finish reason is read; 10 s are enough on any machine.
     for _ in 0..1_000 {
         let silence = tokio::time::timeout(Duration::from_millis(10), answer.next()).await;
         assert!(silence.is_err(), "{silence:?}");
@@ -209,8 +209,8 @@ async fn a_server_that_never_pauses_does_not_keep_a_poll_busy() {
     let lengths: Vec<usize> = lengths.collect();
     let server = serve(scripts).await;
     let engine = engine(target(&server)).await;
-    // No poll takes more than one buffer of 64 KiB, whether or not there is something to tell, nor does tokio's
-    // budget have to see to it.
+    // No poll takes more than one buffer of 64 KiB, with or without events, and without help of tokio's
+    // budget.
     for (length, chunked) in lengths.into_iter().zip([1, PIECES + 1]) {
         let (count, (events, end)) = polls(tokio::task::unconstrained(ask(&engine))).await;
         assert_eq!((end.result, chunks(&events).len()), (Ok(()), chunked));

@@ -1,4 +1,4 @@
-//! Reads the JSON of a chunk or of a whole answer, whichever server wrote it.
+//! Reads the JSON of a chunk or of a whole answer from any server.
 
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ use crate::record::{FinishReason, Usage};
 
 use super::fault::words_of;
 
-/// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are passed over.
+/// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are ignored.
 #[derive(Debug, Default, Deserialize)]
-pub(crate) struct Document<'a> {
-    /// The choices it speaks of; empty in vLLM's usage chunk.
+pub(crate) struct ChunkJson<'a> {
+    /// Its choices; empty in vLLM's usage chunk.
     #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
     #[serde(default)]
@@ -28,7 +28,7 @@ pub(crate) struct Document<'a> {
     message: Option<&'a RawValue>,
 }
 
-/// What one choice of a document says.
+/// One choice of a document.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Choice<'a> {
     #[serde(default)]
@@ -66,7 +66,7 @@ struct Message<'a> {
 
 #[derive(Debug, Default, Deserialize)]
 struct ToolCall<'a> {
-    /// Its place among the calls of the answer; absent in an answer that came whole. Whatever it is, no stream fails for it.
+    /// Index among the calls of the answer; absent in a whole answer. No value of it fails a stream.
     #[serde(borrow, default)]
     index: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -81,7 +81,7 @@ struct ToolFunction<'a> {
     arguments: Option<Text<'a>>,
 }
 
-/// A string, borrowed unless it holds escapes.
+/// A string, borrowed unless it has escapes.
 #[derive(Debug, Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -109,13 +109,13 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-impl<'a> Document<'a> {
+impl<'a> ChunkJson<'a> {
     /// Reads a document.
     pub(crate) fn parse(json: &'a [u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(json)
     }
 
-    /// The server's words, where the document is an error object.
+    /// The server's message, where the document is an error object.
     pub(crate) fn error(&self, secrets: &Secrets) -> Option<String> {
         if let Some(error) = self.error {
             return Some(words_of(error.get().as_bytes(), secrets));
@@ -125,17 +125,15 @@ impl<'a> Document<'a> {
         bare.map(|words| words_of(words.get().as_bytes(), secrets))
     }
 
-    /// Whether it has anything that an answer has.
+    /// Whether it has any field of an answer.
     pub(crate) fn is_answer(&self) -> bool {
         self.choices.is_some() || self.usage.is_some()
     }
 
-    /// The choices it speaks of.
     pub(crate) fn choices(&self) -> &[Choice<'a>] {
         self.choices.as_deref().unwrap_or_default()
     }
 
-    /// The server's counts.
     pub(crate) fn usage(&self) -> Option<Usage> {
         let fields = self.usage.as_ref()?;
         counted(Usage {
@@ -148,12 +146,12 @@ impl<'a> Document<'a> {
 }
 
 impl Choice<'_> {
-    /// Which of the answers asked for (`n`) it belongs to.
+    /// Choice index (`n`).
     pub(crate) fn index(&self) -> u32 {
         self.index.unwrap_or(0)
     }
 
-    /// What kind of text it carries, if any; the answer itself where it carries several kinds.
+    /// The kind of its text, if any; the answer itself where there are several kinds.
     pub(crate) fn text_kind(&self) -> Option<ChunkText> {
         let full = |text: &Option<Text<'_>>| text.as_ref().is_some_and(|text| !text.0.is_empty());
         if full(&self.text) {
@@ -170,12 +168,12 @@ impl Choice<'_> {
         (full(&message.reasoning) || full(&message.reasoning_content)).then_some(ChunkText::Reasoning)
     }
 
-    /// Number of token ids that came with it (`return_token_ids`).
+    /// Number of token ids (`return_token_ids`).
     pub(crate) fn token_ids(&self) -> Option<u32> {
         self.token_ids.as_ref().map(|ids| ids.len() as u32)
     }
 
-    /// Why the model stopped, in the server's word.
+    /// The server's finish reason.
     pub(crate) fn finish(&self) -> Option<&str> {
         self.finish_reason.as_ref().map(|reason| &*reason.0).filter(|reason| !reason.is_empty())
     }
@@ -186,13 +184,13 @@ impl Choice<'_> {
         text.map_or("", |text| &text.0)
     }
 
-    /// What a reasoning model thinks aloud.
+    /// The text of the model's reasoning.
     pub(crate) fn reasoning(&self) -> &str {
         let text = self.said().and_then(|said| said.reasoning.as_ref().or(said.reasoning_content.as_ref()));
         text.map_or("", |text| &text.0)
     }
 
-    /// The calls of tools, or pieces of them: the place of each among those of the answer, its name, its arguments.
+    /// Tool calls or pieces of them: index, name, arguments.
     pub(crate) fn tool_calls(&self) -> impl Iterator<Item = (u32, &str, &str)> {
         let calls = self.said().and_then(|said| said.tool_calls.as_deref()).unwrap_or_default();
         calls.iter().zip(0..).filter_map(|(call, place)| {
@@ -210,12 +208,12 @@ impl Choice<'_> {
     }
 }
 
-/// `usage`, if it is one: zero prompt and zero answer tokens are a server's way to say that it does not count.
+/// The usage, if it is one: zero prompt and zero answer tokens mean that the server does not count.
 pub(crate) fn counted(usage: Usage) -> Option<Usage> {
     (usage.prompt_tokens > 0 || usage.completion_tokens > 0).then_some(usage)
 }
 
-/// A server's word for why a model stopped, in our terms.
+/// Maps a server's finish reason to ours.
 pub(crate) fn finish_reason(word: &str) -> FinishReason {
     match word {
         "stop" | "eos" | "eos_token" | "stop_sequence" => FinishReason::Stop,

@@ -1,4 +1,4 @@
-//! Reads the usual chunk, that of one choice or of usage alone, in one pass.
+//! Reads common chunks, with one choice or with usage alone, in one pass.
 
 use std::ops::Range;
 
@@ -6,45 +6,45 @@ use crate::engine::chunk_text::ChunkText;
 use crate::record::Usage;
 
 use super::chunk::counted;
-use super::json::{Once, Walk};
+use super::json::{JsonCursor, SeenFields};
 
-/// A chunk of one choice, or of none: that of usage.
+/// A chunk with one choice, or with usage alone.
 ///
-/// [`UsualChunk::read`] takes a part of what [`Document`] takes, and never reads it differently: it is there for
-/// speed alone. Several choices, an error, escapes in names, numbers with a sign or a fraction where a count is
-/// due, and all that is wrong are `None`, for the other to judge.
+/// [`FastChunk::read`] accepts a part of what [`ChunkJson`] accepts and never reads it differently: it exists
+/// for speed alone. For several choices, an error, escapes in names, counts with a sign or a fraction, and
+/// anything wrong it returns `None`, and [`ChunkJson`] decides.
 ///
-/// [`Document`]: super::chunk::Document
+/// [`ChunkJson`]: super::chunk::ChunkJson
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct UsualChunk<'a> {
-    /// Which of the answers asked for (`n`) it belongs to.
+pub(crate) struct FastChunk<'a> {
+    /// Choice index (`n`).
     pub index: Option<u32>,
-    /// What it says of its moment.
-    pub said: Said,
-    /// Why the model stopped, in the server's word; never empty.
+    /// Its contents.
+    pub said: ChunkContents,
+    /// The server's finish reason; never empty.
     pub finish: Option<&'a str>,
-    /// Where the last text that is not empty stands: the bytes between its quotes.
+    /// Range of the last non-empty text: the bytes between its quotes.
     pub text_at: Range<usize>,
 }
 
-/// What a chunk says of its own moment. In mid-answer a chunk says no more.
+/// What one chunk reports; in mid-answer there is no more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Said {
-    /// What kind of text came, if any; the answer itself where several kinds did.
+pub(crate) struct ChunkContents {
+    /// The kind of its text, if any; the answer itself where there are several kinds.
     pub text: Option<ChunkText>,
-    /// Number of token ids that came.
+    /// Number of token ids.
     pub token_ids: Option<u32>,
     /// The server's counts.
     pub usage: Option<Usage>,
 }
 
-impl<'a> UsualChunk<'a> {
-    /// Reads a chunk, if it is a usual one.
+impl<'a> FastChunk<'a> {
+    /// Reads a chunk if it is a common one.
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
-        let mut reader = Reader { length: json.len(), chunk: UsualChunk::default() };
+        let mut reader = Reader { length: json.len(), chunk: FastChunk::default() };
         let mut choices = None;
-        let mut once = Once::default();
-        let mut walk = Walk::new(json);
+        let mut once = SeenFields::default();
+        let mut walk = JsonCursor::new(json);
         walk.object(|walk, name| match name {
             b"choices" => {
                 once.note(0)?;
@@ -55,7 +55,7 @@ impl<'a> UsualChunk<'a> {
                 once.note(1)?;
                 reader.usage(walk)
             }
-            // Beside choices, an error of `null` is none; anything else is for the full reader.
+            // Beside choices, an error of `null` is no error; anything else is left to the full reader.
             b"error" => once.note(2).filter(|()| walk.null()),
             b"detail" => once.note(3).filter(|()| walk.null()),
             b"message" => once.note(4).filter(|()| walk.null()),
@@ -66,16 +66,16 @@ impl<'a> UsualChunk<'a> {
     }
 }
 
-/// A chunk in the reading.
+/// A chunk under way.
 struct Reader<'a> {
     /// Length of the JSON.
     length: usize,
-    chunk: UsualChunk<'a>,
+    chunk: FastChunk<'a>,
 }
 
 impl<'a> Reader<'a> {
-    fn choice(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn choice(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         self.chunk.index = Some(0);
         walk.object(|walk, name| match name {
             b"index" => {
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
             b"token_ids" => {
                 once.note(4)?;
                 if !walk.null() {
-                    self.chunk.said.token_ids = Some(walk.array(Walk::any)?);
+                    self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 }
                 Some(())
             }
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn delta(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn delta(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"content" => once.note(0).and_then(|()| self.text(walk, ChunkText::Content)),
             b"reasoning" => once.note(1).and_then(|()| self.text(walk, ChunkText::Reasoning)),
@@ -132,8 +132,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn tool_call(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn tool_call(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"function" => {
                 once.note(0)?;
@@ -143,8 +143,8 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn function(&mut self, walk: &mut Walk<'a>) -> Option<()> {
-        let mut once = Once::default();
+    fn function(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"name" => once.note(0).and_then(|()| self.text(walk, ChunkText::ToolCall)),
             b"arguments" => once.note(1).and_then(|()| self.text(walk, ChunkText::ToolCall)),
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn text(&mut self, walk: &mut Walk<'a>, kind: ChunkText) -> Option<()> {
+    fn text(&mut self, walk: &mut JsonCursor<'a>, kind: ChunkText) -> Option<()> {
         if walk.null() {
             return Some(());
         }
@@ -166,13 +166,13 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    fn usage(&mut self, walk: &mut Walk<'a>) -> Option<()> {
+    fn usage(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
         if walk.null() {
             return Some(());
         }
         let mut usage = Usage::default();
         let (mut prompt, mut completion) = (None, None);
-        let mut once = Once::default();
+        let mut once = SeenFields::default();
         walk.object(|walk, name| match name {
             b"prompt_tokens" => once.note(0).and_then(|()| count(walk, &mut prompt)),
             b"completion_tokens" => once.note(1).and_then(|()| count(walk, &mut completion)),
@@ -194,7 +194,7 @@ impl<'a> Reader<'a> {
 }
 
 /// A count that may be `null`.
-fn count(walk: &mut Walk<'_>, found: &mut Option<u64>) -> Option<()> {
+fn count(walk: &mut JsonCursor<'_>, found: &mut Option<u64>) -> Option<()> {
     if !walk.null() {
         *found = Some(walk.count()?);
     }
@@ -202,11 +202,11 @@ fn count(walk: &mut Walk<'_>, found: &mut Option<u64>) -> Option<()> {
 }
 
 /// The count called `wanted` in an object that may be `null`.
-fn detail(walk: &mut Walk<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
+fn detail(walk: &mut JsonCursor<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
     if walk.null() {
         return Some(());
     }
-    let mut once = Once::default();
+    let mut once = SeenFields::default();
     walk.object(
         |walk, name| {
             if name == wanted { once.note(0).and_then(|()| count(walk, found)) } else { walk.any() }

@@ -1,4 +1,4 @@
-//! Finds the words for people in whatever a server sends when it fails.
+//! Finds the readable message in whatever a server sends when it fails.
 
 use serde_json::Value;
 
@@ -7,15 +7,15 @@ use crate::engine::secrets::Secrets;
 /// Longest excerpt of a body that is not JSON, in characters.
 const EXCERPT: usize = 160;
 
-/// The message inside an error body: `{"error": {"message": …}}`, `{"error": "…"}`, `{"detail": …}`, plain text
-/// or HTML; failing all that, an excerpt. Without secrets.
+/// The message of an error body: `{"error": {"message": …}}`, `{"error": "…"}`, `{"detail": …}`, plain text
+/// or HTML; otherwise an excerpt. Without secrets.
 pub(crate) fn words_of(body: &[u8], secrets: &Secrets) -> String {
     let value = serde_json::from_slice::<Value>(body).ok();
     let words = value.as_ref().and_then(words_of_value);
     words.map_or_else(|| excerpt(body, secrets), |words| secrets.hide(words))
 }
 
-/// Whether an error body says in a field of its own, and not only in words, that the model is what is wrong.
+/// Whether a field of an error body, not only its text, names the model as the problem.
 pub(crate) fn blames_model(body: &[u8]) -> bool {
     let value = serde_json::from_slice::<Value>(body).unwrap_or_default();
     let error = value.get("error").unwrap_or(&value);
@@ -28,7 +28,7 @@ fn words_of_value(value: &Value) -> Option<String> {
         Value::Object(fields) => {
             let words = ["error", "message", "detail", "msg"].iter().find_map(|name| fields.get(*name));
             let words = words_of_value(words?)?;
-            // FastAPI names the place of a mistake apart from its message.
+            // FastAPI gives the place of a mistake apart from its message.
             let place = fields.get("loc").and_then(Value::as_array).map(|steps| {
                 steps
                     .iter()
@@ -45,12 +45,12 @@ fn words_of_value(value: &Value) -> Option<String> {
     }
 }
 
-/// The beginning of a body on one line: secrets and tags taken out, white space folded, cut at [`EXCERPT`]
-/// characters.
+/// The beginning of a body on one line, without secrets and tags, white space folded, truncated at
+/// [`EXCERPT`] characters.
 pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
-    // A secret may begin before the cut and end after it; a character, too, may be cut into.
+    // A secret may cross the end of the excerpt, and so may a character.
     let margin = secrets.longest() + char::MAX_LEN_UTF8;
-    // Four bytes a character at most, and room for tags that will go.
+    // At most four bytes a character, and room for tags that are removed.
     let taken = &body[..body.len().min(16 * EXCERPT + margin)];
     let mut text = secrets.hide(String::from_utf8_lossy(taken).into_owned());
     if taken.len() < body.len() {
@@ -60,7 +60,7 @@ pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     cut(plain.split_whitespace().collect::<Vec<_>>().join(" "), EXCERPT)
 }
 
-/// `text`, or its first `limit` characters and a mark.
+/// `text`, or its first `limit` characters and an ellipsis.
 pub(crate) fn cut(mut text: String, limit: usize) -> String {
     if let Some((end, _)) = text.char_indices().nth(limit) {
         text.truncate(end);
@@ -116,7 +116,7 @@ mod tests {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
         target.api_key = Some(Secret::new("hunter2hunter2"));
         let secrets = Secrets::of(&target);
-        // Across the cut at so many characters, and across the one at so many bytes, behind tags.
+        // Across the end in characters, and across the end in bytes after tags.
         let folded = "x".repeat(EXCERPT - 3) + "hunter2hunter2";
         for before in 16 * EXCERPT - 20..16 * EXCERPT + 40 {
             let tags = format!("<{}>{}", "t".repeat(before - 2), "hunter2hunter2".repeat(20));

@@ -1,62 +1,62 @@
-//! Judges a stream of events: what each one carries, and whether the whole is complete.
+//! The grammar of a stream of events: what each one carries, and whether the whole is complete.
 
 use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 
-use super::chunk::{Choice, Document, finish_reason};
-use super::fast_chunk::{Said, UsualChunk};
+use super::chunk::{Choice, ChunkJson, finish_reason};
+use super::fast_chunk::{ChunkContents, FastChunk};
 use super::fault::excerpt;
 use super::sse::SseEvent;
-use super::template_match::Shape;
+use super::template_match::TemplateMatch;
 
-/// What one event meant.
+/// The meaning of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Nothing that is measured: a role, an empty delta, a usage chunk.
+    /// Nothing to measure: a role, an empty delta, a usage chunk.
     Quiet,
     /// Text came.
     Text {
-        /// Tokens it stands for, where the server tells.
+        /// Tokens it carries, where the server reports them.
         tokens: Option<u32>,
-        /// What the text is.
+        /// The kind of the text.
         kind: ChunkText,
     },
-    /// The answer is complete; nothing more need be read.
+    /// The answer is complete; the rest need not be read.
     Complete,
 }
 
-/// How the bytes of an answer ended.
+/// How the body of an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// As the transport announced: last chunk of a chunked body, all of a content length, or a plain close
-    /// where there was neither.
+pub enum BodyEnd {
+    /// As announced: last chunk of a chunked body, all of a content length, or a plain close where there was
+    /// neither.
     Clean,
-    /// Before that.
+    /// Earlier than announced.
     Broken,
 }
 
 /// The grammar of a streamed answer.
 ///
-/// An answer is complete when every choice seen has a finish reason, or when `[DONE]` came. `[DONE]` alone is
-/// believed only when the transport ends cleanly too: a server that cuts a stream off says `[DONE]` and then
+/// An answer is complete when every choice seen has a finish reason, or when `[DONE]` came. `[DONE]` alone
+/// counts only with a clean end of the transport: a server that cuts a stream off sends `[DONE]` and then
 /// breaks the connection.
 #[derive(Debug, Default)]
 pub(crate) struct Grammar {
-    /// Choices that appeared, one bit each.
+    /// Choices seen, one bit each.
     seen: u128,
     /// Choices with a finish reason.
     finished: u128,
     done: bool,
     text_chunks: u64,
-    /// The server's word for having given the answer up.
+    /// The finish reason by which the server gave the answer up.
     given_up: Option<&'static str>,
     usage: Option<Usage>,
     finish_reason: Option<FinishReason>,
     counting: Counting,
-    /// The usual chunk of this answer.
-    shape: Shape,
-    /// What no message may repeat.
+    /// The last chunk with text, without its text.
+    shape: TemplateMatch,
+    /// Secrets that no message may repeat.
     secrets: Secrets,
 }
 
@@ -66,16 +66,16 @@ enum Counting {
     /// No text has come yet.
     #[default]
     Undecided,
-    /// By the length of `token_ids`; these came without text so far.
+    /// By the length of `token_ids`; `waiting` ones came without text so far.
     ByIds { waiting: u32 },
-    /// By the growth of usage; this many are counted.
+    /// By the growth of usage; `counted` so far.
     ByUsage { counted: u64 },
-    /// The server tells nothing per chunk.
+    /// The server reports nothing per chunk.
     Blind,
 }
 
 impl Grammar {
-    /// The grammar of an answer whose failures must not repeat `secrets`.
+    /// The grammar of an answer whose failures hide `secrets`.
     pub(crate) fn new(secrets: Secrets) -> Self {
         Self { secrets, ..Self::default() }
     }
@@ -91,7 +91,7 @@ impl Grammar {
         self.any_document(event)
     }
 
-    /// Reads an event that needs no look at its JSON: `[DONE]`, what comes after it, and an empty one.
+    /// Reads an event whose JSON does not matter: `[DONE]`, what comes after it, and an empty one.
     fn without_document(&mut self, data: &[u8]) -> Option<Step> {
         if data == b"[DONE]" {
             self.done = true;
@@ -100,14 +100,14 @@ impl Grammar {
         (self.done || data.is_empty()).then_some(Step::Quiet)
     }
 
-    /// Reads a chunk like the last one, or else a usual one: for speed alone, [`Self::any_document`] comes to the
-    /// same.
+    /// Reads a chunk like the last one, or else a common one. For speed alone: [`Self::any_document`] gives
+    /// the same result.
     fn usual_chunk(&mut self, data: &[u8]) -> Option<Step> {
         if let Some((index, said)) = self.shape.matches(data) {
             self.choice(index, None);
             return Some(self.step(said));
         }
-        let chunk = UsualChunk::read(data)?;
+        let chunk = FastChunk::read(data)?;
         self.shape.learn(data, &chunk);
         if let Some(index) = chunk.index {
             self.choice(index, chunk.finish);
@@ -115,9 +115,9 @@ impl Grammar {
         Some(self.step(chunk.said))
     }
 
-    /// Reads an event, whatever its JSON is.
+    /// Reads any event.
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
-        let document = Document::parse(&event.data).map_err(|error| {
+        let document = ChunkJson::parse(&event.data).map_err(|error| {
             let kind = if is_error_event(event) { FailureKind::StreamError } else { FailureKind::Malformed };
             let said = excerpt(&event.data, &self.secrets);
             self.secrets.failure(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
@@ -136,10 +136,10 @@ impl Grammar {
             text = ChunkText::stronger(text, choice.text_kind());
         }
         let token_ids = document.choices().iter().filter_map(Choice::token_ids).reduce(|a, b| a + b);
-        Ok(self.step(Said { text, token_ids, usage: document.usage() }))
+        Ok(self.step(ChunkContents { text, token_ids, usage: document.usage() }))
     }
 
-    fn step(&mut self, said: Said) -> Step {
+    fn step(&mut self, said: ChunkContents) -> Step {
         self.usage = said.usage.or(self.usage);
         let tokens = self.count(said);
         let Some(kind) = said.text else { return Step::Quiet };
@@ -158,9 +158,9 @@ impl Grammar {
     }
 
     /// Tokens of a chunk: its token ids and those of chunks without text before it, else the growth of usage
-    /// since the last chunk with text. A usage that first shows up after text has passed says nothing about one
-    /// chunk, nor does the usage of one choice among several.
-    fn count(&mut self, said: Said) -> Option<u32> {
+    /// since the last chunk with text. A usage that first appears after text says nothing about one chunk,
+    /// nor does the usage of one choice among several.
+    fn count(&mut self, said: ChunkContents) -> Option<u32> {
         let has_text = said.text.is_some();
         let several = self.seen.count_ones() > 1;
         match (self.counting, said.token_ids, said.usage) {
@@ -186,9 +186,9 @@ impl Grammar {
         self.seen != 0 && self.seen == self.finished
     }
 
-    /// Judges the whole once no more bytes come.
-    pub(crate) fn close(&self, close: Close) -> Result<(), Failure> {
-        let complete = self.all_finished() || (self.done && close == Close::Clean);
+    /// Judges the whole answer when no more bytes come.
+    pub(crate) fn close(&self, close: BodyEnd) -> Result<(), Failure> {
+        let complete = self.all_finished() || (self.done && close == BodyEnd::Clean);
         if !complete {
             return Err(self.incomplete(close));
         }
@@ -201,7 +201,7 @@ impl Grammar {
         Ok(())
     }
 
-    fn incomplete(&self, close: Close) -> Failure {
+    fn incomplete(&self, close: BodyEnd) -> Failure {
         let after = match self.text_chunks {
             0 if self.seen == 0 => "before any chunk".to_owned(),
             0 => "before any text".to_owned(),
@@ -209,35 +209,35 @@ impl Grammar {
             several => format!("after {several} chunks with text"),
         };
         match close {
-            Close::Broken if self.done => Failure::new(
+            BodyEnd::Broken if self.done => Failure::new(
                 FailureKind::Truncated,
                 format!("the server sent [DONE] without a finish reason and broke the connection, {after}"),
             ),
-            Close::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
-            Close::Clean => Failure::new(
+            BodyEnd::Broken => Failure::new(FailureKind::Reset, format!("the connection broke {after}")),
+            BodyEnd::Clean => Failure::new(
                 FailureKind::Truncated,
                 format!("the stream closed without a finish reason or [DONE], {after}"),
             ),
         }
     }
 
-    /// The server's last word on token counts.
+    /// The server's last usage.
     pub(crate) fn usage(&self) -> Option<Usage> {
         self.usage
     }
 
-    /// Why the model stopped: the first choice that said so.
+    /// Why the model stopped: the first reason of any choice.
     pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
         self.finish_reason.clone()
     }
 
-    /// The same once every choice has said so: no more text will come.
+    /// The same once every choice has one: no more text will come.
     pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
         self.finish_reason().filter(|_| self.all_finished())
     }
 }
 
-/// The word, if it is one by which servers say that they gave an answer up; vLLM knows both.
+/// The finish reason, if it means that the server gave the answer up; vLLM uses both.
 pub(crate) fn gives_up(word: &str) -> Option<&'static str> {
     ["abort", "error"].into_iter().find(|known| *known == word)
 }
@@ -255,7 +255,7 @@ fn broken_json(error: &serde_json::Error, said: &str) -> String {
     format!("an event is not the JSON of a chunk ({error}): {said}")
 }
 
-/// What to say of an answer that ended well without text.
+/// The message for an answer that ended well without text.
 pub(crate) fn no_text(usage: Option<Usage>) -> String {
     match usage.map_or(0, |usage| usage.completion_tokens) {
         0 => "the answer ended without any text".to_owned(),

@@ -1,23 +1,23 @@
-//! Walks over JSON without building anything, as far as it is plain.
+//! Walks over plain JSON without building anything.
 
-/// Deepest nesting of values that are passed over; log probabilities take six levels.
+/// Deepest nesting of skipped values; log probabilities take six levels.
 const DEPTH_LIMIT: u32 = 32;
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 ///
-/// Every step is `None` where the text is not JSON, and also where it is JSON of a rare kind: that is left to
-/// `serde_json`. What a step does accept, `serde_json` accepts too, and reads alike.
+/// Every step is `None` where the text is not JSON, and also where it is JSON of a rare kind, which is left
+/// to `serde_json`. What a step accepts, `serde_json` accepts too and reads alike.
 #[derive(Debug)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct JsonCursor<'a> {
     rest: &'a [u8],
 }
 
-/// Which members of an object have come, one bit each: a name may come only once.
+/// Which members of an object were seen, one bit each: a name may come only once.
 #[derive(Debug, Default)]
-pub(crate) struct Once(u8);
+pub(crate) struct SeenFields(u8);
 
-impl Once {
-    /// Notes that the member with this number came; `None` if it had.
+impl SeenFields {
+    /// Notes that the member with this number came; `None` if it had come before.
     pub(crate) fn note(&mut self, member: u8) -> Option<()> {
         let bit = 1 << member;
         let first = self.0 & bit == 0;
@@ -26,13 +26,12 @@ impl Once {
     }
 }
 
-impl<'a> Walk<'a> {
-    /// At the beginning of `json`.
+impl<'a> JsonCursor<'a> {
     pub(crate) fn new(json: &'a [u8]) -> Self {
         Self { rest: json }
     }
 
-    /// Bytes before the end of the text.
+    /// Bytes left in the text.
     pub(crate) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -43,7 +42,7 @@ impl<'a> Walk<'a> {
         self.rest.is_empty().then_some(())
     }
 
-    /// An object; `member` walks over the value of each name.
+    /// An object; `member` reads the value of each name.
     #[inline]
     pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
         self.expect(b'{')?;
@@ -60,7 +59,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// An array; `item` walks over each of its items. How many there are.
+    /// An array; `item` reads each of its items. Returns their number.
     #[inline]
     pub(crate) fn array(&mut self, mut item: impl FnMut(&mut Self) -> Option<()>) -> Option<u32> {
         self.expect(b'[')?;
@@ -78,7 +77,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The name of a member, where it is written without escapes: only then its bytes are what it says.
+    /// The name of a member without escapes: only then its bytes are the name.
     #[inline]
     fn name(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
@@ -88,7 +87,7 @@ impl<'a> Walk<'a> {
         run.ascii.then_some(name)
     }
 
-    /// What stands between the quotes of a string, escapes and all.
+    /// The bytes between the quotes of a string, with escapes.
     #[inline]
     pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
         self.expect(b'"')?;
@@ -106,12 +105,12 @@ impl<'a> Walk<'a> {
         if digits == 0 || digits > 18 || (digits > 1 && number[0] == b'0') {
             return None;
         }
-        // A fraction or an exponent would be left, and nothing takes it.
+        // A fraction or an exponent is left over, and no caller accepts it.
         self.rest = after;
         Some(number.iter().fold(0, |sum, digit| sum * 10 + u64::from(digit - b'0')))
     }
 
-    /// `null`, if it stands here.
+    /// `null`, if it is next.
     pub(crate) fn null(&mut self) -> bool {
         self.white_space();
         let after = self.rest.strip_prefix(b"null");
@@ -191,8 +190,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Length of the string that `bytes` begins inside of: what stands before its closing quote. `None` where it has
-/// none, or holds what a string may not (a control character, an unknown escape, broken UTF-8), or a surrogate
+/// Length of the string that `bytes` begins inside of, up to its closing quote. `None` if there is none, if
+/// it holds what a string may not (a control character, an unknown escape, invalid UTF-8), or a surrogate
 /// escape, which must be one of a pair.
 #[inline]
 pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
@@ -211,19 +210,20 @@ pub(crate) fn string_length(bytes: &[u8]) -> Option<usize> {
     (ascii || str::from_utf8(&bytes[..length]).is_ok()).then_some(length)
 }
 
-/// Bytes that mean themselves in a string.
+/// Bytes of a string without escapes.
 struct Run {
     length: usize,
     /// Whether all of them are ASCII.
     ascii: bool,
 }
 
-/// What comes before the next quote, backslash or control character; looked at eight bytes at a time.
+/// The bytes before the next quote, backslash or control character, eight at a time.
 #[inline]
 fn plain_run(bytes: &[u8]) -> Run {
     const EACH: u64 = u64::from_le_bytes([1; 8]);
     const HIGH: u64 = EACH << 7;
-    // The high bit of each byte below `limit`, and perhaps of bytes after the first such: the first is exact.
+    // The high bit of each byte below `limit`, and perhaps of bytes after the first such one; the first is
+    // exact.
     let below = |word: u64, limit: u8| word.wrapping_sub(EACH * u64::from(limit)) & !word & HIGH;
     let mut seen = 0;
     let (words, last) = bytes.as_chunks::<8>();

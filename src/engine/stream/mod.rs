@@ -1,4 +1,4 @@
-//! From bytes to events: framing, chunks and the grammar of an answer. No clock and no socket is met here.
+//! From bytes to events: framing, chunks and the grammar of an answer, without clock or socket.
 
 pub(crate) mod chunk;
 mod fast_chunk;
@@ -9,8 +9,8 @@ pub(crate) mod reader;
 pub(crate) mod sse;
 mod template_match;
 
-pub use grammar::Close;
-pub use reader::{Arrival, Progress, ResponseReader};
+pub use grammar::BodyEnd;
+pub use reader::{ArrivalStamp, ReadProgress, ResponseReader};
 
 #[cfg(test)]
 pub(crate) mod transcripts;

@@ -1,44 +1,42 @@
-//! Reads one response, whatever it turns out to be, into the events of an answer.
-
-use std::collections::VecDeque;
+//! Reads one response of any kind into the events of an answer.
 
 use bytes::BytesMut;
 use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
+use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::cause::Cause;
 use crate::engine::chunk_text::ChunkText;
-use crate::engine::kept::{Keep, Kept};
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason};
 
-use super::chunk::{Choice, Document, finish_reason};
+use super::chunk::{Choice, ChunkJson, finish_reason};
 use super::fault::{blames_model, excerpt, words_of};
-use super::grammar::{Close, Grammar, Step, aborted, gives_up, no_text};
+use super::grammar::{BodyEnd, Grammar, Step, aborted, gives_up, no_text};
 use super::sse::{SseEvent, SseFramer};
 
-/// Bytes read of a body that only serves to explain a failure.
+/// Bytes read of a body that only explains a failure.
 const EXPLANATION_LIMIT: usize = 16 << 10;
 /// Largest event of a stream.
 const EVENT_LIMIT: usize = 16 << 20;
 /// Largest answer that is not streamed.
 const WHOLE_LIMIT: usize = 256 << 20;
 
-/// Where bytes came from: the read that brought them.
+/// The stamp of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Arrival {
-    /// When they came: to the kernel, where it tells, else with the return of the read.
+pub struct ArrivalStamp {
+    /// When the bytes arrived: in the kernel where it reports that, else when the read returned.
     pub at: Timestamp,
-    /// Its number on this connection.
+    /// Number of the read on this connection.
     pub read: u64,
 }
 
 /// Whether an answer is over.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Progress {
+pub enum ReadProgress {
     /// More bytes are needed.
     Reading,
     /// It is over.
@@ -49,36 +47,36 @@ pub enum Progress {
 #[derive(Debug)]
 pub struct ResponseReader {
     body: Body,
-    keep: Keep,
-    /// What no message may repeat.
+    capture: CaptureText,
+    /// Secrets that no message may repeat.
     secrets: Secrets,
 }
 
-/// What the head of the response says that its body is.
+/// The kind of body by the response's head.
 #[derive(Debug)]
 enum Body {
     /// An event stream.
     Stream(Box<Stream>),
     /// A whole answer.
     Whole(BytesMut),
-    /// A failure whose words are in the body.
+    /// A failure with its message in the body.
     Explained { failure: Explained, bytes: BytesMut },
 }
 
-/// A streamed answer in the reading.
+/// A streamed answer under way.
 #[derive(Debug)]
 struct Stream {
     framer: SseFramer,
     grammar: Grammar,
     /// The read that brought the last chunk with text.
     last_text_read: Option<u64>,
-    /// What it said so far, where that is kept.
-    kept: Option<Kept>,
+    /// Its text so far, where it is captured.
+    captured: Option<CapturedText>,
 }
 
 #[derive(Clone, Debug)]
 enum Explained {
-    /// Another status than 2xx.
+    /// A status other than 2xx.
     Status(StatusCode),
     /// A whole JSON answer to a request for a stream.
     NotStreamed,
@@ -89,8 +87,7 @@ enum Explained {
 }
 
 impl ResponseReader {
-    /// A reader for the response with this head, to a request that asked for `form`; no message of its repeats
-    /// one of `secrets`.
+    /// A reader for the response with this head to a request for `form`; its messages hide `secrets`.
     #[must_use]
     pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
@@ -106,25 +103,25 @@ impl ResponseReader {
                 framer: SseFramer::default(),
                 grammar: Grammar::new(secrets.clone()),
                 last_text_read: None,
-                kept: None,
+                captured: None,
             })),
             (_, AnswerForm::Streamed, "application/json") => explained(Explained::NotStreamed),
             (_, AnswerForm::Whole, "application/json") => Body::Whole(BytesMut::new()),
             _ => explained(Explained::ContentType(media)),
         };
-        Self { body, keep: Keep::Nothing, secrets }
+        Self { body, capture: CaptureText::No, secrets }
     }
 
-    /// The same reader, which keeps this of the answer. To be said before the first piece of the body.
+    /// The same reader with this capture. Must be called before the first piece of the body.
     #[must_use]
-    pub fn keeping(mut self, keep: Keep) -> Self {
+    pub fn capturing(mut self, capture: CaptureText) -> Self {
         if let Body::Stream(stream) = &mut self.body {
-            stream.kept = (keep == Keep::Words).then(Kept::default);
+            stream.captured = (capture == CaptureText::Yes).then(CapturedText::default);
         }
-        Self { keep, ..self }
+        Self { capture, ..self }
     }
 
-    /// What is behind the failure that this response is, if it is one.
+    /// The cause of the failure, if the response is one.
     pub(crate) fn cause(&self) -> Cause {
         let Body::Explained { failure, bytes } = &self.body else { return Cause::Unknown };
         match failure {
@@ -144,36 +141,38 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a piece of the body, which need not last; chunks with text go to `events`.
+    /// Takes a piece of the body; chunks with text go to `events`.
     #[must_use]
-    pub fn bytes(&mut self, piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+    pub fn bytes(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
         match &mut self.body {
             Body::Stream(stream) => stream.piece(piece, arrival, events),
-            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
-                Progress::Over(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
-            }
+            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => ReadProgress::Over(failed(
+                arrival.at,
+                FailureKind::Malformed,
+                "an answer of more than 256 MiB",
+            )),
             Body::Whole(bytes) => {
                 bytes.extend_from_slice(piece);
-                Progress::Reading
+                ReadProgress::Reading
             }
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
                 if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
-                    return Progress::Over(explain(failure, bytes, arrival.at, &self.secrets));
+                    return ReadProgress::Over(explain(failure, bytes, arrival.at, &self.secrets));
                 }
-                Progress::Reading
+                ReadProgress::Reading
             }
         }
     }
 
-    /// Judges the answer once the body is over. An event without its empty line at a clean end is taken when it
-    /// reads as a whole one: some servers and proxies leave the last line end out.
+    /// Judges the answer at the end of the body. At a clean end an event without its empty line counts if it
+    /// is complete: some servers and proxies leave out the last line end.
     #[must_use]
-    pub fn end(mut self, close: Close, arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> AnswerEnd {
-        if let (Body::Stream(stream), Close::Clean) = (&mut self.body, close)
+    pub fn end(mut self, close: BodyEnd, arrival: ArrivalStamp, events: &mut AnswerEvents) -> AnswerEnd {
+        if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()
-            && (&*last.data == b"[DONE]" || Document::parse(&last.data).is_ok())
-            && let Progress::Over(end) = stream.event(&last, arrival, events)
+            && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
+            && let ReadProgress::Over(end) = stream.event(&last, arrival, events)
         {
             return end;
         }
@@ -183,8 +182,10 @@ impl ResponseReader {
                 stream.over(arrival.at, result)
             }
             (Body::Explained { failure, bytes }, _) => explain(&failure, &bytes, arrival.at, &self.secrets),
-            (Body::Whole(bytes), Close::Clean) => whole_end(&bytes, arrival.at, self.keep, &self.secrets),
-            (Body::Whole(_), Close::Broken) => {
+            (Body::Whole(bytes), BodyEnd::Clean) => {
+                whole_end(&bytes, arrival.at, self.capture, &self.secrets)
+            }
+            (Body::Whole(_), BodyEnd::Broken) => {
                 failed(arrival.at, FailureKind::Reset, "the connection broke before the answer was whole")
             }
         }
@@ -193,51 +194,51 @@ impl ResponseReader {
 
 impl Stream {
     /// Reads all events that end in `piece`.
-    fn piece(&mut self, mut piece: &[u8], arrival: Arrival, events: &mut VecDeque<AnswerEvent>) -> Progress {
+    fn piece(&mut self, mut piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
         while let Some(event) = self.framer.next_event(&mut piece) {
-            if let over @ Progress::Over(_) = self.event(&event, arrival, events) {
+            if let over @ ReadProgress::Over(_) = self.event(&event, arrival, events) {
                 return over;
             }
         }
         if self.framer.held() > EVENT_LIMIT {
             let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-            return Progress::Over(self.over(arrival.at, Err(failure)));
+            return ReadProgress::Over(self.over(arrival.at, Err(failure)));
         }
-        Progress::Reading
+        ReadProgress::Reading
     }
 
     fn event(
         &mut self,
         event: &SseEvent<'_>,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
-    ) -> Progress {
-        if let Some(kept) = &mut self.kept
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+    ) -> ReadProgress {
+        if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
         {
-            kept.push(&event.data);
+            captured.push(&event.data);
         }
         match self.grammar.event(event) {
-            Ok(Step::Quiet) => Progress::Reading,
+            Ok(Step::Quiet) => ReadProgress::Reading,
             Ok(Step::Text { tokens, kind }) => {
                 let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                Progress::Reading
+                ReadProgress::Reading
             }
             Ok(Step::Complete) => {
-                let result = self.grammar.close(Close::Clean);
-                Progress::Over(self.over(arrival.at, result))
+                let result = self.grammar.close(BodyEnd::Clean);
+                ReadProgress::Over(self.over(arrival.at, result))
             }
-            Err(failure) => Progress::Over(self.over(arrival.at, Err(failure))),
+            Err(failure) => ReadProgress::Over(self.over(arrival.at, Err(failure))),
         }
     }
 
     fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
-        let kept = self.kept.take().filter(|_| result.is_ok());
+        let captured = self.captured.take().filter(|_| result.is_ok());
         AnswerEnd {
             at,
             result,
-            kept,
+            captured,
             whole_answer: None,
             finish_reason: self.grammar.finish_reason(),
             usage: self.grammar.usage(),
@@ -245,11 +246,11 @@ impl Stream {
     }
 }
 
-fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> AnswerEnd {
+fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets) -> AnswerEnd {
     if body.is_empty() {
         return failed(at, FailureKind::Empty, "the answer has no body");
     }
-    let document = match Document::parse(body) {
+    let document = match ChunkJson::parse(body) {
         Ok(document) => document,
         Err(error) => {
             let said = excerpt(body, secrets);
@@ -276,16 +277,16 @@ fn whole_end(body: &[u8], at: Timestamp, keep: Keep, secrets: &Secrets) -> Answe
         (None, None) => Err(Failure::new(FailureKind::Empty, no_text(usage))),
         (None, Some(_)) => Ok(()),
     };
-    let kept = (keep == Keep::Words && result.is_ok()).then(|| {
-        let mut kept = Kept::default();
-        kept.push(body);
-        kept
+    let captured = (capture == CaptureText::Yes && result.is_ok()).then(|| {
+        let mut captured = CapturedText::default();
+        captured.push(body);
+        captured
     });
     AnswerEnd {
         at,
         whole_answer: result.is_ok().then_some(at),
         result,
-        kept,
+        captured,
         finish_reason: choices.iter().find_map(Choice::finish).map(finish_reason),
         usage,
     }
@@ -303,7 +304,7 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
             failed(at, FailureKind::HttpStatus(status.as_u16()), said)
         }
         Explained::NotStreamed => {
-            match Document::parse(body).ok().and_then(|document| document.error(secrets)) {
+            match ChunkJson::parse(body).ok().and_then(|document| document.error(secrets)) {
                 Some(words) => failed(at, FailureKind::StreamError, words),
                 None => failed(
                     at,
@@ -336,16 +337,9 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
     }
 }
 
-/// An end that is a failure and nothing else.
-pub(crate) fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
-    AnswerEnd {
-        at,
-        result: Err(Failure::new(kind, message)),
-        whole_answer: None,
-        finish_reason: None,
-        usage: None,
-        kept: None,
-    }
+/// An end that is only a failure.
+fn failed(at: Timestamp, kind: FailureKind, message: impl Into<String>) -> AnswerEnd {
+    AnswerEnd::failed(at, Failure::new(kind, message))
 }
 
 #[cfg(test)]

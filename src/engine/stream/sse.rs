@@ -4,38 +4,38 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-/// One dispatched event: borrowed from the piece that brought it whole, else owned.
+/// One event: borrowed from the piece that has it whole, else owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SseEvent<'p> {
-    /// The `event:` field, where there was one.
+    /// The `event:` field, if any.
     pub name: Option<Cow<'p, [u8]>>,
     /// The `data:` lines, joined with line feeds.
     pub data: Cow<'p, [u8]>,
 }
 
 /// An incremental parser of `text/event-stream` (WHATWG HTML, 9.2.6): bytes go in as they come, whole events
-/// come out. `id:` and `retry:` are of no use to one answer and are passed over.
+/// come out. It ignores `id:` and `retry:`, which do not matter to one answer.
 ///
-/// An event that lies whole in one piece with one `data:` line, the usual kind, is a slice of that piece: nothing
-/// is copied. Of all others the lines are kept until the empty one comes. Between events a framer holds no memory.
+/// A common event, whole in one piece and with one `data:` line, is a slice of that piece, without a copy.
+/// For all others the lines are kept until the empty one comes. Between events a framer holds no memory.
 #[derive(Debug, Default)]
 pub(crate) struct SseFramer {
-    /// A line has ended, so the place where a byte order mark may stand has been passed.
+    /// A line has ended, so a byte order mark can no longer come.
     begun: bool,
     /// The last line ended with a carriage return, so a line feed now belongs to it.
     after_carriage_return: bool,
-    /// The beginning of a line whose end has not come.
+    /// The beginning of an incomplete line.
     line: Vec<u8>,
-    /// The `event:` field of the event in the making.
+    /// The `event:` field of the incomplete event.
     name: Option<Vec<u8>>,
-    /// The `data:` lines of the event in the making, joined with line feeds.
+    /// The `data:` lines of the incomplete event, joined with line feeds.
     data: Option<Vec<u8>>,
 }
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 impl SseFramer {
-    /// Takes the next whole event off the front of `rest`, the part of a piece that is not yet read; all of `rest`
+    /// Takes the next whole event off the front of `rest`, the unread part of a piece; takes all of `rest`
     /// where it ends no event.
     pub(crate) fn next_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
         loop {
@@ -56,19 +56,19 @@ impl SseFramer {
         None
     }
 
-    /// Bytes held for an event that is not whole yet.
+    /// Bytes held for an incomplete event.
     pub(crate) fn held(&self) -> usize {
         self.line.len() + self.data.as_ref().map_or(0, Vec::len)
     }
 
-    /// The event that the end of the stream left without its empty line, if any: the standard has it thrown
-    /// away, so the caller must decide whether it can be trusted.
+    /// The event that the end of the stream left without its empty line, if any. The standard drops it, so
+    /// the caller must decide whether to use it.
     pub(crate) fn unterminated(&mut self) -> Option<SseEvent<'static>> {
         self.end_line(&[]).or_else(|| self.dispatch())
     }
 
-    /// The usual event, where `rest` begins with one: a `data:` line and an empty line, both whole. The way of all
-    /// other events finds the same, with copies.
+    /// A common event at the front of `rest`: a `data:` line and an empty line, both whole. The general path
+    /// gives the same result with copies.
     fn whole_event<'p>(&mut self, rest: &mut &'p [u8]) -> Option<SseEvent<'p>> {
         let in_the_making = !self.line.is_empty() || self.name.is_some() || self.data.is_some();
         if in_the_making || !self.begun {
@@ -97,7 +97,7 @@ impl SseFramer {
         }
     }
 
-    /// Ends the line begun in earlier pieces with what `rest_of_line` has of it; an empty one ends an event.
+    /// Ends the line begun in earlier pieces with `rest_of_line`; an empty line ends an event.
     fn end_line(&mut self, rest_of_line: &[u8]) -> Option<SseEvent<'static>> {
         let mut joined = std::mem::take(&mut self.line);
         let mut line = rest_of_line;
@@ -139,7 +139,7 @@ impl SseFramer {
     }
 }
 
-/// Length of the line end that `bytes` begins with; 0 where it begins with none.
+/// Length of the line end at the front of `bytes`; 0 without one.
 fn line_end(bytes: &[u8]) -> usize {
     match bytes {
         [b'\r', b'\n', ..] => 2,

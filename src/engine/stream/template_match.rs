@@ -1,31 +1,31 @@
-//! Knows a chunk that differs from the last one only in its text.
+//! Recognises a chunk that differs from the last one only in its text.
 
-use super::fast_chunk::{Said, UsualChunk};
+use super::fast_chunk::{ChunkContents, FastChunk};
 use super::json::string_length;
 
-/// Longest surroundings of a text that are remembered: there is one shape for each stream.
+/// Longest remembered text around: one template per stream.
 const LENGTH_LIMIT: usize = 2 << 10;
 
 /// The last chunk with text, without its text.
 ///
-/// A chunk with the same bytes before and after another string means the same: what a chunk means depends on a
-/// text only through whether it is empty, and neither of the two is. So the new string alone is read, and it must
-/// be one that any reader of JSON takes.
+/// A chunk with the same bytes around another string means the same: its meaning depends on the text only
+/// through whether it is empty, and neither text is. So only the new string is read, and it must be valid
+/// JSON.
 #[derive(Debug, Default)]
-pub(crate) struct Shape {
-    /// All before the text, its opening quote too, and all after, from its closing quote on.
+pub(crate) struct TemplateMatch {
+    /// All before the text with its opening quote, and all after from its closing quote on.
     around: Vec<u8>,
-    /// Where the text stood.
+    /// Index of the text.
     text_at: usize,
     index: u32,
-    /// What every chunk of this shape says; without text before the first one that has some.
-    said: Said,
+    /// The contents of every chunk with this template; without text before the first one that has some.
+    said: ChunkContents,
 }
 
-impl Shape {
-    /// The choice that the chunk `json` belongs to, and what it says, if it has this shape.
+impl TemplateMatch {
+    /// The choice and contents of the chunk `json`, if it matches the template.
     #[inline]
-    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, Said)> {
+    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, ChunkContents)> {
         self.said.text?;
         let (before, after) = self.around.split_at(self.text_at);
         let text = json.strip_prefix(before)?;
@@ -33,9 +33,9 @@ impl Shape {
         (length > 0 && text[length..] == *after).then_some((self.index, self.said))
     }
 
-    /// Remembers the shape of the chunk that was read from `json`, if its text is all that may change in it.
-    pub(crate) fn learn(&mut self, json: &[u8], chunk: &UsualChunk<'_>) {
-        let UsualChunk { index, said, finish, text_at } = chunk;
+    /// Remembers the template of the chunk read from `json`, if only its text may change.
+    pub(crate) fn learn(&mut self, json: &[u8], chunk: &FastChunk<'_>) {
+        let FastChunk { index, said, finish, text_at } = chunk;
         let Some(index) = *index else { return };
         if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
             return;
@@ -59,9 +59,9 @@ mod tests {
             .into_bytes()
     }
 
-    fn learned(json: &[u8]) -> Shape {
-        let mut shape = Shape::default();
-        shape.learn(json, &UsualChunk::read(json).unwrap());
+    fn learned(json: &[u8]) -> TemplateMatch {
+        let mut shape = TemplateMatch::default();
+        shape.learn(json, &FastChunk::read(json).unwrap());
         shape
     }
 

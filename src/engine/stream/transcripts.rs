@@ -1,7 +1,7 @@
-//! Answers captured from real servers, read again: each must come out as `tests/data/transcripts.json` says.
+//! Answers captured from real servers, read again: each must give what `tests/data/transcripts.json` says.
 //!
-//! The expectations were made by a reader that shares nothing with this one (a script over Python's `json`),
-//! and then looked through by eye against the bytes.
+//! The expectations come from a reader that shares no code with this one (a script over Python's `json`), and
+//! were then checked by eye against the bytes.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs;
@@ -11,18 +11,18 @@ use bytes::Bytes;
 use http::StatusCode;
 use http::header::{HeaderMap, HeaderName, HeaderValue};
 
-use super::chunk::{Choice, Document};
-use super::grammar::Close;
-use super::reader::{Arrival, Progress, ResponseReader};
+use super::chunk::{Choice, ChunkJson};
+use super::grammar::BodyEnd;
+use super::reader::{ArrivalStamp, ReadProgress, ResponseReader};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
-use crate::engine::kept::Keep;
+use crate::engine::captured_text::CaptureText;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::AnswerForm;
 use crate::record::FinishReason;
 
-/// What one captured answer is.
+/// The contents of one captured answer.
 #[derive(Debug, PartialEq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reading {
@@ -30,7 +30,7 @@ struct Reading {
     outcome: String,
     /// Chunks with text.
     chunks: u64,
-    /// Sum of the chunks' tokens, where every chunk tells.
+    /// Sum of the chunks' tokens, where every chunk reports them.
     tokens: Option<u64>,
     /// The first 48 characters of the text of all choices.
     text: String,
@@ -39,7 +39,7 @@ struct Reading {
     finish: Option<String>,
     /// Tokens of prompt and answer.
     usage: Option<(u64, u64)>,
-    /// How a failure's message begins.
+    /// The beginning of a failure's message.
     says: String,
 }
 
@@ -50,7 +50,7 @@ struct Capture {
     form: AnswerForm,
     pieces: Vec<Bytes>,
     /// `None`: the capture stops before the answer does.
-    close: Option<Close>,
+    close: Option<BodyEnd>,
 }
 
 fn folder() -> PathBuf {
@@ -99,10 +99,10 @@ fn check(name: &str, found: &Reading, expected: &Reading) {
 /// Reads a capture with its pieces cut to `size` bytes.
 fn read(capture: &Capture, size: usize) -> Reading {
     let reader = ResponseReader::new(capture.status, &capture.headers, capture.form, Secrets::default());
-    let mut reader = Some(reader.keeping(Keep::Words));
+    let mut reader = Some(reader.capturing(CaptureText::Yes));
     let mut events = VecDeque::new();
     let mut end = None;
-    let arrival = |read| Arrival { at: Timestamp::from_nanos(read), read };
+    let arrival = |read| ArrivalStamp { at: Timestamp::from_nanos(read), read };
     let pieces = capture.pieces.iter().flat_map(|piece| {
         (0..piece.len())
             .step_by(size)
@@ -111,7 +111,8 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reads = 0;
     for piece in pieces {
         reads += 1;
-        if let Progress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events) {
+        if let ReadProgress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events)
+        {
             end = Some(over);
             break;
         }
@@ -132,11 +133,11 @@ fn reading(capture: &Capture, events: &VecDeque<AnswerEvent>, end: Option<&Answe
         Some(Ok(())) => ("completed".to_owned(), String::new()),
         Some(Err(failure)) => (failure.reason.to_string(), failure.message.clone()),
     };
-    let kept = end.and_then(|end| end.kept.as_ref()).map(|kept| kept.read().content);
+    let captured = end.and_then(|end| end.captured.as_ref()).map(|captured| captured.read().content);
     assert_eq!(
-        kept,
+        captured,
         (outcome == "completed").then(|| text(capture, |index| index == 0)),
-        "what is kept are the words"
+        "what is captured are the words"
     );
     let streamed = capture.form == AnswerForm::Streamed;
     assert_eq!(
@@ -167,7 +168,7 @@ fn text(capture: &Capture, of: impl Fn(u32) -> bool) -> String {
         return String::new();
     }
     let content = |json: &[u8]| {
-        let document = Document::parse(json).ok()?;
+        let document = ChunkJson::parse(json).ok()?;
         Some(
             document
                 .choices()
@@ -206,27 +207,27 @@ fn as_curl_wrote_it(name: &str, bytes: &[u8]) -> Capture {
         if asked_whole || name.contains("nonstream") { AnswerForm::Whole } else { AnswerForm::Streamed };
     let (rest, curl) = curl_status(rest);
     // One file was saved without its head, from a stream whose chunked framing broke.
-    let (status, headers, body, told) = if rest.starts_with(b"HTTP/") {
+    let (status, headers, body, curl) = if rest.starts_with(b"HTTP/") {
         let (status, headers, body) = split_head(rest);
         (status, headers, body, curl)
     } else {
         let headers = fields("content-type: text/event-stream");
         (StatusCode::OK, headers, rest, Some(18))
     };
-    let close = match told {
-        // A capture of exactly 20,000 bytes was cut there.
+    let close = match curl {
+        // A capture of exactly 20,000 bytes was truncated there.
         _ if bytes.len() == 20_000 => None,
-        None | Some(0) => Some(Close::Clean),
+        None | Some(0) => Some(BodyEnd::Clean),
         Some(28) => None,
-        Some(_) => Some(Close::Broken),
+        Some(_) => Some(BodyEnd::Broken),
     };
     let chunked = headers.contains_key("transfer-encoding") && starts_with_a_chunk(body);
     let (pieces, close) = if chunked {
         let (mut pieces, rest, ended) = without_chunks(body);
-        // A chunk that broke off gives what there is of it.
+        // An incomplete chunk gives what there is of it.
         let partial = rest.iter().position(|&byte| byte == b'\n').map(|line| &rest[line + 1..]);
         pieces.extend(partial.filter(|_| !ended).map(Bytes::copy_from_slice));
-        (pieces, Some(if ended { Close::Clean } else { Close::Broken }))
+        (pieces, Some(if ended { BodyEnd::Clean } else { BodyEnd::Broken }))
     } else {
         (vec![Bytes::copy_from_slice(body)], close)
     };
@@ -270,7 +271,7 @@ fn reads_as_logged(log: &[u8]) -> Vec<Capture> {
             if !ended {
                 break;
             }
-            current.close = Some(Close::Clean);
+            current.close = Some(BodyEnd::Clean);
             if pending.is_empty() {
                 break;
             }

@@ -8,21 +8,22 @@ use futures::StreamExt;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::pooled_connection::{Lane, Readiness};
+use super::pooled_connection::{PooledConnection, Readiness};
 use super::socket::Dialer;
-use crate::engine::cause::Fault;
+use crate::engine::cause::DiagnosedFailure;
 use crate::engine::dialect::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);
-/// How long a connection rests after an answer before it is used again: a server that closes after each answer
-/// without saying so needs a moment for it, and a request sent into the close is lost.
+/// How long a connection rests after an answer before it is used again: a server that closes after each
+/// answer without announcing it needs a moment, and a request sent into the close is lost.
 const REST: Duration = Duration::from_millis(50);
-/// A connection found closed sooner than this after its answer was closed because of the answer, not of the time.
+/// A connection found closed sooner than this after its answer was closed because of the answer, not because
+/// of its age.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// Ready connections kept while requests come, so that opening one is rarely in a request's way.
+/// Ready connections kept while requests come, so that a request rarely waits for one to open.
 const RESERVE: usize = 4;
-/// Connections opened at the same time by a warm-up.
+/// Connections opened concurrently by a warm-up.
 const OPENED_TOGETHER: usize = 64;
 
 /// The idle connections to one server.
@@ -35,50 +36,50 @@ pub(crate) struct Pool {
     custom: Custom,
 }
 
-/// What the server does with a connection after an answer, so far as it has shown.
+/// What the server does with connections after answers, as seen so far.
 #[derive(Default)]
 struct Custom {
-    /// One connection at least has carried a second answer.
+    /// A connection has carried a second answer.
     keeps: AtomicBool,
-    /// One was closed right after its answer, though nothing in the answer said so.
+    /// One was closed right after its answer, unannounced.
     closes: AtomicBool,
 }
 
 impl Custom {
-    /// A server that has kept a connection is not thought to close them all because one was lost.
+    /// A server that has kept a connection does not close them all; one may be lost.
     fn lets_reuse(&self) -> bool {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
 }
 
-/// The newest of those that have answered and rested goes out first, else the newest of those opened ahead.
+/// Takes the newest rested connection first, else the newest of those opened ahead.
 #[derive(Default)]
 struct IdleLanes {
-    /// Those that have answered, oldest first.
+    /// Connections that have answered, oldest first.
     answered: Vec<Idle>,
-    /// Those that have not been asked anything, oldest first: they need no rest.
+    /// Connections opened ahead, oldest first: they need no rest.
     opened_ahead: Vec<Idle>,
 }
 
 struct Idle {
-    lane: Box<Lane>,
+    connection: Box<PooledConnection>,
     since: Instant,
 }
 
 impl Pool {
-    /// An empty pool; it stays empty where idle connections have their `cost`.
+    /// An empty pool; it stays empty where idle connections have a `cost`.
     pub(crate) fn new(dialer: Dialer, cost: IdleConnections) -> Self {
         let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
         Self { dialer, idle, opening, cost, custom: Custom::default() }
     }
 
     /// Opens a connection for one request.
-    pub(super) async fn open(&self) -> Result<Box<Lane>, Fault> {
+    pub(super) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         self.dialer.open().await
     }
 
-    /// A ready connection, if there is one; sees to it that a few remain.
-    pub(super) fn take(self: &Arc<Self>) -> Option<Box<Lane>> {
+    /// A ready connection, if there is one; keeps a few in reserve.
+    pub(super) fn take(self: &Arc<Self>) -> Option<Box<PooledConnection>> {
         let now = Instant::now();
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
@@ -89,40 +90,40 @@ impl Pool {
         taken
     }
 
-    /// Gives a connection back once its answer is complete.
-    pub(super) fn give_back(&self, mut lane: Box<Lane>) {
-        lane.answers += 1;
-        if lane.answers > 1 {
+    /// Returns a connection once its answer is complete.
+    pub(super) fn give_back(&self, mut connection: Box<PooledConnection>) {
+        connection.answers += 1;
+        if connection.answers > 1 {
             self.custom.keeps.store(true, Ordering::Relaxed);
         }
         if self.cost == IdleConnections::Free && self.custom.lets_reuse() {
-            self.keep(lane);
+            self.keep(connection);
         }
     }
 
-    fn keep(&self, lane: Box<Lane>) {
-        let idle = Idle { lane, since: Instant::now() };
+    fn keep(&self, connection: Box<PooledConnection>) {
+        let idle = Idle { connection, since: Instant::now() };
         let mut lanes = self.idle();
-        if idle.lane.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
+        if idle.connection.answers > 0 { &mut lanes.answered } else { &mut lanes.opened_ahead }.push(idle);
     }
 
-    /// Opens connections until `count` are idle, where they may be. One that fails is left to the request that will
-    /// need it.
+    /// Opens connections until `count` are idle, where that is allowed. A failure is left to the request that
+    /// will need the connection.
     pub(crate) async fn warm_up(&self, count: usize) {
         if self.cost == IdleConnections::HoldThreads {
             return;
         }
         let missing = {
             let mut idle = self.idle();
-            // Those left from another run are soon too old.
+            // Connections of an earlier run will soon be too old.
             idle.close_older_than(IDLE_LIMIT / 2, Instant::now());
             count.saturating_sub(idle.len())
         };
         let opened = futures::stream::iter(0..missing).map(|_| self.open()).buffer_unordered(OPENED_TOGETHER);
         opened
-            .for_each(|lane| {
-                if let Ok(lane) = lane {
-                    self.keep(lane);
+            .for_each(|connection| {
+                if let Ok(connection) = connection {
+                    self.keep(connection);
                 }
                 std::future::ready(())
             })
@@ -138,8 +139,8 @@ impl Pool {
             self.opening.fetch_add(1, Ordering::Relaxed);
             let pool = Arc::clone(self);
             tokio::spawn(async move {
-                if let Ok(lane) = pool.open().await {
-                    pool.keep(lane);
+                if let Ok(connection) = pool.open().await {
+                    pool.keep(connection);
                 }
                 pool.opening.fetch_sub(1, Ordering::Relaxed);
             });
@@ -156,13 +157,13 @@ impl IdleLanes {
         self.answered.len() + self.opened_ahead.len()
     }
 
-    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<PooledConnection>> {
         let rested = self.rested(now);
         newest(&mut self.answered, rested, now, custom)
             .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, custom))
     }
 
-    /// Number of those that have answered and rested: the oldest ones.
+    /// Number of rested connections: the oldest ones.
     fn rested(&self, now: Instant) -> usize {
         self.answered.partition_point(|idle| now.duration_since(idle.since) >= REST)
     }
@@ -175,20 +176,25 @@ impl IdleLanes {
     }
 }
 
-/// The newest of the `oldest` first that is ready. One whose last answer has not closed yet is passed over, not closed:
-/// its server is only slow.
-fn newest(idle: &mut Vec<Idle>, oldest: usize, now: Instant, custom: &Custom) -> Option<Box<Lane>> {
+/// The newest ready one among the first `oldest`. One whose last answer is still closing is skipped, not
+/// closed: its server is only slow.
+fn newest(
+    idle: &mut Vec<Idle>,
+    oldest: usize,
+    now: Instant,
+    custom: &Custom,
+) -> Option<Box<PooledConnection>> {
     for index in (0..idle.len().min(oldest)).rev() {
         // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
         if !has_budget_remaining() {
             return None;
         }
-        match idle[index].lane.readiness() {
-            Readiness::Ready => return Some(idle.remove(index).lane),
+        match idle[index].connection.readiness() {
+            Readiness::Ready => return Some(idle.remove(index).connection),
             Readiness::Closing => {}
             Readiness::Dead => {
                 let dead = idle.remove(index);
-                if dead.lane.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
+                if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
                     custom.closes.store(true, Ordering::Relaxed);
                 }
             }

@@ -1,4 +1,4 @@
-//! A connection between two requests, or under one.
+//! An open connection, between requests or under one.
 
 use std::task::{Context, Poll};
 
@@ -10,13 +10,14 @@ use super::socket::Socket;
 /// Reads tried before the rest of an answer is left for later.
 const LOOKS: u32 = 4;
 
-/// An open connection. Nothing is spawned for it: whoever uses it polls it, so that an answer is read in one task.
+/// An open connection. No task belongs to it: whoever uses it polls it, so that an answer is read in one
+/// task.
 #[derive(Debug)]
-pub(crate) struct Lane {
+pub(crate) struct PooledConnection {
     pub(super) socket: Socket,
     /// Number of answers that came over it.
     pub(super) answers: u64,
-    /// What is left of the last answer after its end: closing bytes that are read when the connection is wanted.
+    /// The rest of the last answer after its end: closing bytes, read when the connection is needed again.
     pub(super) tail: Option<Body>,
 }
 
@@ -24,23 +25,23 @@ pub(crate) struct Lane {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Readiness {
     Ready,
-    /// The last answer is not over yet.
+    /// The last answer is not over.
     Closing,
     Dead,
 }
 
-impl Lane {
+impl PooledConnection {
     pub(super) fn new(socket: Socket) -> Self {
         Self { socket, answers: 0, tail: None }
     }
 
-    /// Looks, without waiting, whether the connection can take a request.
+    /// Checks without waiting whether the connection can take a request.
     pub(super) fn readiness(&mut self) -> Readiness {
         let cx = &mut Context::from_waker(noop_waker_ref());
         for _ in 0..LOOKS {
             let tail = &mut self.tail;
             let rest = self.socket.poll_read(cx, |_, read| match (read, tail) {
-                // A server that says something unasked, or hangs up, is not to be asked.
+                // A connection on which the server sends something unasked, or which it closes, is dead.
                 (Ok(read), Some(tail)) if !read.bytes.is_empty() => tail.skip(read.bytes),
                 _ => Rest::Unusable,
             });

@@ -1,29 +1,25 @@
-//! Reads the bytes of one response, as they come, into the events of an answer.
+//! Reads the bytes of one response into the events of an answer.
 
-use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 
-use super::http::Piece;
-use super::http::RequestHead;
-use super::http::{Body, Rest};
-use super::http::{Persistence, ResponseHead};
+use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
-use crate::engine::answer::{AnswerEnd, AnswerEvent};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
+use crate::engine::captured_text::CaptureText;
 use crate::engine::cause::Cause;
-use crate::engine::kept::Keep;
-use crate::engine::stream::grammar::Close;
-use crate::engine::stream::reader::{Arrival, Progress, ResponseReader, failed};
+use crate::engine::stream::grammar::BodyEnd;
+use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
-/// Where the connection of a request came from.
+/// How the connection of a request was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Origin {
     /// Opened for this request.
     Opened,
-    /// Opened ahead, and never used.
+    /// Opened ahead and never used.
     Ahead,
-    /// Left open after another answer.
+    /// Kept open after another answer.
     Reused,
 }
 
@@ -31,13 +27,13 @@ pub(super) enum Origin {
 pub(super) struct Reply {
     head: Arc<RequestHead>,
     origin: Origin,
-    keep: Keep,
+    capture: CaptureText,
     sent_told: bool,
     stage: Stage,
 }
 
 enum Stage {
-    /// The head is not whole yet; these bytes of it have come.
+    /// The head is incomplete; these bytes of it have come.
     Head(Vec<u8>),
     Body(Box<Open>),
     Over,
@@ -54,12 +50,12 @@ struct Open {
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub end: AnswerEnd,
-    /// What is behind its failure.
+    /// The cause of its failure.
     pub cause: Cause,
     pub afterwards: Afterwards,
 }
 
-/// What its connection is good for after a response.
+/// What its connection can be used for afterwards.
 #[derive(Debug)]
 pub(super) enum Afterwards {
     /// Another request.
@@ -70,13 +66,13 @@ pub(super) enum Afterwards {
 }
 
 impl Reply {
-    /// The response to a request with this head, of which this is kept.
-    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, keep: Keep) -> Self {
-        Self { head, origin, keep, sent_told: false, stage: Stage::Head(Vec::new()) }
+    /// The response to a request with this head and capture.
+    pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
+        Self { head, origin, capture, sent_told: false, stage: Stage::Head(Vec::new()) }
     }
 
-    /// Notes, once, that all of the request was written.
-    pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut VecDeque<AnswerEvent>) {
+    /// Notes once that the whole request was written.
+    pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut AnswerEvents) {
         if !self.sent_told {
             self.sent_told = true;
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
@@ -93,8 +89,8 @@ impl Reply {
     pub(super) fn take(
         &mut self,
         bytes: &[u8],
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         match &mut self.stage {
             Stage::Head(_) if bytes.is_empty() => {
@@ -109,7 +105,7 @@ impl Reply {
             }
             Stage::Body(_) if !bytes.is_empty() => self.take_body(bytes, arrival, events),
             Stage::Body(open) if matches!(open.body, Body::UntilClose) => {
-                self.close(Close::Clean, &[], arrival, events)
+                self.close(BodyEnd::Clean, &[], arrival, events)
             }
             Stage::Body(_) => {
                 self.broken_off(arrival, events, |place| cut_off(place, "closed before the announced end"))
@@ -118,12 +114,12 @@ impl Reply {
         }
     }
 
-    /// Takes the system's word that nothing more will come.
+    /// Takes the system's error that nothing more will come.
     pub(super) fn fail(
         &mut self,
         error: &io::Error,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         let kind = error.kind();
         if let Stage::Body(_) = self.stage {
@@ -146,8 +142,8 @@ impl Reply {
     fn take_head(
         &mut self,
         bytes: &[u8],
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
             Ok(Some(head)) => head,
@@ -160,11 +156,12 @@ impl Reply {
                 return Some(self.lost(arrival.at, Failure::new(FailureKind::Malformed, message)));
             }
         };
-        // A response may come before the whole request has gone out, to a body too large for the server.
+        // A response may come before the whole request is written, for example to a body too large for the
+        // server.
         self.request_sent(arrival.at, events);
         events.push_back(AnswerEvent::Headers { at: arrival.at });
         let reader = ResponseReader::new(status, &headers, self.head.form, self.head.secrets.clone())
-            .keeping(self.keep);
+            .capturing(self.capture);
         self.stage = Stage::Body(Box::new(Open { reader, body, persistence }));
         self.take_body(&bytes[length..], arrival, events)
     }
@@ -172,19 +169,19 @@ impl Reply {
     fn take_body(
         &mut self,
         mut bytes: &[u8],
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         loop {
             let Stage::Body(open) = &mut self.stage else { return None };
             match open.body.next(&mut bytes) {
                 Ok(Piece::Data(piece)) => {
-                    if let Progress::Over(end) = open.reader.bytes(piece, arrival, events) {
+                    if let ReadProgress::Over(end) = open.reader.bytes(piece, arrival, events) {
                         return self.finish(bytes, |reader| (reader.cause(), end));
                     }
                 }
                 Ok(Piece::More) => return None,
-                Ok(Piece::End) => return self.close(Close::Clean, bytes, arrival, events),
+                Ok(Piece::End) => return self.close(BodyEnd::Clean, bytes, arrival, events),
                 Err(error) => {
                     let kind = FailureKind::Malformed;
                     return self.broken_off(arrival, events, |place| {
@@ -195,14 +192,14 @@ impl Reply {
         }
     }
 
-    /// The body broke off, and `why` makes a failure of the place where it did.
+    /// The body broke off; `why` makes a failure of the place.
     fn broken_off(
         &mut self,
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
         why: impl FnOnce(&str) -> Failure,
     ) -> Option<Outcome> {
-        let mut outcome = self.close(Close::Broken, &[], arrival, events)?;
+        let mut outcome = self.close(BodyEnd::Broken, &[], arrival, events)?;
         if let Err(failure) = &mut outcome.end.result
             && failure.reason == FailureKind::Reset
         {
@@ -214,16 +211,16 @@ impl Reply {
 
     fn close(
         &mut self,
-        close: Close,
+        close: BodyEnd,
         rest: &[u8],
-        arrival: Arrival,
-        events: &mut VecDeque<AnswerEvent>,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
     ) -> Option<Outcome> {
         self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
     }
 
-    /// Ends the response with the judgement of its reader. An answer that came whole leaves a connection that can be
-    /// used again, as does a refusal whose body did; any other does not.
+    /// Ends the response with its reader's judgement. A complete answer leaves a usable connection, as does
+    /// an error with a complete body; anything else does not.
     fn finish(
         &mut self,
         rest: &[u8],
@@ -240,15 +237,14 @@ impl Reply {
         Some(Outcome { end: end.without(&self.head.secrets), cause, afterwards })
     }
 
-    /// Ends a request to which no response came.
+    /// Ends a request without a response.
     fn lost(&mut self, at: Timestamp, failure: Failure) -> Outcome {
         self.stage = Stage::Over;
-        let message = self.head.secrets.hide(failure.message);
-        let end = failed(at, failure.reason, message);
+        let end = AnswerEnd::failed(at, self.head.secrets.failure(failure.reason, failure.message));
         Outcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
     }
 
-    /// The failure of a request to which no answer came because of what `happened` to its connection.
+    /// The failure of a request without a response because of what `happened` to its connection.
     fn before_response(&self, happened: &str) -> Failure {
         let connection = match self.origin {
             Origin::Opened => "the connection",
@@ -259,7 +255,7 @@ impl Reply {
     }
 }
 
-/// The failure of a body that ended before its end.
+/// The failure of a truncated body.
 fn cut_off(place: &str, how: &str) -> Failure {
     Failure::new(FailureKind::Reset, format!("{place} ({how})"))
 }

@@ -1,52 +1,42 @@
-//! What can be said so far, beside what failed.
+//! Provisional findings and failures.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::seen::{Seen, is_roomy, plain};
-use crate::live::provisional::{Standing, remarks};
+use super::view_state::{ViewState, plain};
+use crate::live::provisional::{Status, remarks};
 use crate::units::count;
 
-/// What stands before further lines of a remark.
+/// Indents the further lines of a finding.
 const MARK: &str = "   ";
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>) {
-    let remarks = remarks(&seen.snapshot, &seen.watched.objectives);
+pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>) {
+    let remarks = remarks(&state.snapshot, &state.watched.objectives);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
     let lines = remarks.into_iter().flat_map(|remark| {
-        let style = seen.ink.standing(remark.standing);
+        let style = state.palette.standing(remark.standing);
         let mark = match remark.standing {
-            Standing::Good => " ✓ ",
-            Standing::Bad => " ✗ ",
-            Standing::Open => " ? ",
+            Status::Good => " ✓ ",
+            Status::Bad => " ✗ ",
+            Status::Open => " ? ",
         };
         let marks = std::iter::once(mark).chain(std::iter::repeat(MARK));
         let lines = wrapped(&plain(&remark.text), room);
         let line = |(mark, text)| Line::from_iter([Span::styled(mark, style), Span::raw(text)]);
         marks.zip(lines).map(line).collect::<Vec<_>>()
     });
-    part(seen, frame, so_far, " so far (the report decides) ", lines.collect());
+    state.draw_part(frame, so_far, " so far (the report decides) ", lines.collect());
     if let Some(area) = failures {
-        let lines = seen.snapshot.failures.iter().map(|(kind, number)| {
-            let number = Span::styled(format!("{:>8} ", count(*number)), seen.ink.trouble());
+        let lines = state.snapshot.failures.iter().map(|(kind, number)| {
+            let number = Span::styled(format!("{:>8} ", count(*number)), state.palette.trouble());
             Line::from_iter([number, Span::raw(kind.to_string())])
         });
-        part(seen, frame, area, " failures ", lines.collect());
+        state.draw_part(frame, area, " failures ", lines.collect());
     }
 }
 
-fn part(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect, title: &'static str, lines: Vec<Line<'_>>) {
-    let mut paragraph = Paragraph::new(lines);
-    if is_roomy(frame.area().height) {
-        let block = Block::new().borders(Borders::TOP).border_style(seen.ink.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(seen.ink.heading()));
-    }
-    frame.render_widget(paragraph, area);
-}
-
-/// The words of `text` in lines of at most `room` characters; a longer word has a line of its own.
+/// The words of `text` in lines of at most `room` characters; a longer word gets its own line.
 pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

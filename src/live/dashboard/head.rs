@@ -1,4 +1,4 @@
-//! What is flown, and how far it has come.
+//! The workload, the server and the elapsed time.
 
 use std::time::Duration;
 
@@ -6,53 +6,53 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
-use super::seen::{Seen, plain};
+use super::view_state::{ViewState, plain};
 use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
 use crate::record::PlanFacts;
 use crate::units::spoken;
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
+pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let [title, time] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    let watched = seen.watched;
+    let watched = state.watched;
     let part = watched.part.as_ref().map_or(String::new(), |part| format!(" · {}", plain(part)));
     let (workload, server) = (plain(&watched.workload), plain(&watched.server));
     let mut named = format!(" {workload} on {server}");
-    // Whom all runs of an experiment have in common matters less than which of them this is.
+    // Which run of an experiment this is matters more than the server, which all its runs share.
     if named.chars().count() + part.chars().count() > usize::from(title.width) && !part.is_empty() {
         named = format!(" {workload}");
     }
-    let spans = [Span::styled(named, seen.ink.heading()), Span::raw(part)];
+    let spans = [Span::styled(named, state.palette.heading()), Span::raw(part)];
     frame.render_widget(Line::from_iter(spans), title);
 
-    let said = match seen.snapshot.stopped {
-        Some(at) => stopped(at, seen.now, seen.snapshot.in_flight),
-        None => when(seen.now, &seen.watched.plan, seen.watched.drained),
+    let said = match state.snapshot.stopped {
+        Some(at) => stopped(at, state.now, state.snapshot.in_flight),
+        None => when(state.now, &state.watched.plan, state.watched.drained),
     };
     let said = format!(" {said} ");
     let [bar, words] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(said.chars().count() as u16)])
             .areas(time);
-    let end = seen.watched.plan.window_end.as_nanos().max(1);
-    let over = seen.now.as_nanos().min(end) as f64 / end as f64;
+    let end = state.watched.plan.window_end.as_nanos().max(1);
+    let over = state.now.as_nanos().min(end) as f64 / end as f64;
     let columns = usize::from(bar.width.saturating_sub(1));
     let done = (over * columns as f64).round() as usize;
     let bar_spans = [
         Span::raw(" "),
-        Span::styled("━".repeat(done), seen.ink.time()),
-        Span::styled("─".repeat(columns - done), seen.ink.quiet()),
+        Span::styled("━".repeat(done), state.palette.time()),
+        Span::styled("─".repeat(columns - done), state.palette.quiet()),
     ];
     frame.render_widget(Line::from_iter(bar_spans), bar);
     frame.render_widget(Line::from(said), words);
 }
 
-/// That a person stopped it, and what is awaited.
+/// The line after the user stopped the run.
 fn stopped(at: Timestamp, now: Timestamp, in_flight: u64) -> String {
     let answers = counted(in_flight, "answer");
     format!("stopped at {} · awaiting {answers} for {}", past(at.since(Timestamp::ZERO)), past(now.since(at)))
 }
 
-/// A length of time that is past, in whole seconds.
+/// An elapsed time in whole seconds.
 fn past(time: Duration) -> String {
     match time.as_secs() {
         0 => "0 s".to_owned(),
@@ -60,12 +60,12 @@ fn past(time: Duration) -> String {
     }
 }
 
-/// A length of time that is to come, in whole seconds: with what is past of a whole second it makes that second.
+/// A remaining time in whole seconds, rounded up, so that elapsed and remaining add up.
 fn left(time: Duration) -> String {
     past(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }
 
-/// Where in the run `now` is, and what is left of it.
+/// The elapsed and the remaining time at `now`.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
     let of = format!("{:.0} of {:.0} s", now.as_secs_f64().floor(), plan.window_end.as_secs_f64());
     if now < plan.window_start {

@@ -1,29 +1,28 @@
-//! How long the server takes: in the last seconds, and in the window so far.
+//! Latencies in the last seconds and in the window so far.
 
 use std::time::Duration;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::seen::{Seen, is_roomy};
-use crate::runner::{RECENT_S, Spread};
+use super::view_state::{ViewState, is_roomy};
+use crate::runner::{LiveSpread, RECENT_S};
 use crate::units::{millis, three_digits};
 
-/// A figure of a distribution, by its name.
-type Column = (&'static str, fn(&Spread) -> Duration);
+/// A statistic and its name.
+type Column = (&'static str, fn(&LiveSpread) -> Duration);
 
 const P50: Column = ("p50", |spread| spread.p50);
 const P90: Column = ("p90", |spread| spread.p90);
 const P99: Column = ("p99", |spread| spread.p99);
 const MAX: Column = ("max", |spread| spread.max);
 
-/// Figures where there is room for little, and for more.
+/// Statistics on a narrow and on a wide terminal.
 const FEW: [Column; 2] = [P50, P99];
 const MANY: [Column; 4] = [P50, P90, P99, MAX];
 
-/// Columns of names, and of each figure.
+/// Columns of names and of each figure.
 const NAME: usize = 5;
 const FIGURE: usize = 8;
 /// Columns between the last seconds and the window.
@@ -34,14 +33,14 @@ pub(super) const fn rows(height: u16) -> u16 {
     if is_roomy(height) { 5 } else { 4 }
 }
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let (ink, snapshot) = (seen.ink, &seen.snapshot);
+pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let (palette, snapshot) = (state.palette, &state.snapshot);
     let room = usize::from(area.width);
     let columns: &[Column] = if room > NAME + 2 * FIGURE * MANY.len() + GAP { &MANY } else { &FEW };
     let heads: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
     let heads = heads.concat();
-    let figures = |spread: Option<Spread>| -> String {
-        let figure = |of: fn(&Spread) -> Duration| {
+    let figures = |spread: Option<LiveSpread>| -> String {
+        let figure = |of: fn(&LiveSpread) -> Duration| {
             spread.as_ref().map_or("–".to_owned(), |spread| three_digits(millis(of(spread))))
         };
         let figures: Vec<_> = columns.iter().map(|(_, of)| format!("{:>FIGURE$}", figure(*of))).collect();
@@ -49,22 +48,17 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
     };
     let line = |name: &str, recent: &str, window: &str| {
         Line::from_iter([
-            Span::styled(format!(" {name:<4}"), ink.quiet()),
+            Span::styled(format!(" {name:<4}"), palette.quiet()),
             Span::raw(format!("{recent}{:GAP$}{window}", "")),
         ])
     };
     let names =
         [("TTFT", snapshot.ttft), ("ITL", snapshot.itl), ("TPOT", snapshot.tpot), ("e2e", snapshot.e2e)];
-    let mut text = vec![line("ms", &heads, &heads).style(ink.quiet())];
-    text.extend(names.map(|(name, seen)| line(name, &figures(seen.recent), &figures(seen.window))));
-    let mut paragraph = Paragraph::new(text);
-    if is_roomy(frame.area().height) {
-        // Each heading ends where its figures do.
-        let group = FIGURE * columns.len();
-        let recent = format!(" last {RECENT_S} s");
-        let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
-        let block = Block::new().borders(Borders::TOP).border_style(ink.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(ink.heading()));
-    }
-    frame.render_widget(paragraph, area);
+    let mut text = vec![line("ms", &heads, &heads).style(palette.quiet())];
+    text.extend(names.map(|(name, latency)| line(name, &figures(latency.recent), &figures(latency.window))));
+    // Each heading ends where its figures end.
+    let group = FIGURE * columns.len();
+    let recent = format!(" last {RECENT_S} s");
+    let title = format!("{recent:─>0$} {1:─>2$} ", NAME + group, " window so far", GAP + group - 1);
+    state.draw_part(frame, area, title, text);
 }

@@ -1,19 +1,18 @@
-//! What is asked of the server, and what it has done with it.
+//! Offered load and what the server has done with it.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::seen::{Seen, is_roomy};
+use super::view_state::{ViewState, is_roomy};
 use crate::live::watched::Paced;
 use crate::runner::{RECENT_S, Rates};
 use crate::units::{count, three_digits};
 
-/// Columns from which on there is room for what belongs to a figure.
+/// From this many columns on, details fit beside a figure.
 const WIDE: u16 = 36;
 
-/// A figure, and what belongs to it.
+/// A figure and its details.
 struct Figure {
     name: &'static str,
     value: String,
@@ -21,39 +20,33 @@ struct Figure {
     troubles: bool,
 }
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
+pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let wide = area.width >= WIDE;
-    let ink = seen.ink;
+    let palette = state.palette;
     let line = |figure: Figure| {
         let value = Span::raw(format!("{:>10}", figure.value));
         let beside = if wide { format!("  {}", figure.beside) } else { String::new() };
         Line::from_iter([
-            Span::styled(format!(" {:<10}", figure.name), ink.quiet()),
-            if figure.troubles { value.style(ink.trouble()) } else { value },
-            Span::styled(beside, ink.quiet()),
+            Span::styled(format!(" {:<10}", figure.name), palette.quiet()),
+            if figure.troubles { value.style(palette.trouble()) } else { value },
+            Span::styled(beside, palette.quiet()),
         ])
     };
     let roomy = is_roomy(frame.area().height);
-    let figures = figures(seen).into_iter().filter(|figure| roomy || figure.name != "failed");
+    let figures = figures(state).into_iter().filter(|figure| roomy || figure.name != "failed");
     let text: Vec<_> = figures.map(line).collect();
-    let mut paragraph = Paragraph::new(text);
-    if roomy {
-        let title = format!(" load, last {RECENT_S} s ");
-        let block = Block::new().borders(Borders::TOP).border_style(ink.quiet()).title(title);
-        paragraph = paragraph.block(block.title_style(ink.heading()));
-    }
-    frame.render_widget(paragraph, area);
+    state.draw_part(frame, area, format!(" load, last {RECENT_S} s "), text);
 }
 
-fn figures(seen: &Seen<'_>) -> Vec<Figure> {
-    let snapshot = &seen.snapshot;
+fn figures(state: &ViewState<'_>) -> Vec<Figure> {
+    let snapshot = &state.snapshot;
     let rate = |of: fn(&Rates) -> f64| {
         snapshot.rates.as_ref().map_or("–".to_owned(), |rates| format!("{}/s", three_digits(of(rates))))
     };
-    let plan = &seen.watched.plan;
+    let plan = &state.watched.plan;
     let window_s = plan.window_end.since(plan.window_start).as_secs_f64();
     let rate_planned = three_digits(plan.measured_requests as f64 / window_s);
-    let planned = match seen.watched.paced {
+    let planned = match state.watched.paced {
         Paced::Requests => format!("planned {rate_planned}/s"),
         Paced::Sessions => format!("{rate_planned} sessions/s"),
         Paced::Nothing => String::new(),

@@ -6,11 +6,11 @@ mod latency;
 mod layout;
 mod load;
 mod palette;
-mod seen;
 mod server;
 mod show;
 #[cfg(test)]
 mod tests;
 mod timelines;
+mod view_state;
 
 pub(super) use show::show;

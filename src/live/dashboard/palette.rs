@@ -1,19 +1,21 @@
-//! The few ways in which things are set off from each other: in the terminal's own colours, which its owner can read.
+//! The dashboard's styles, in the terminal's own colours.
 
 use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::Line;
+use ratatui::widgets::{Block, Borders};
 
-use crate::live::provisional::Standing;
+use crate::live::provisional::Status;
 
-/// How things are set off.
+/// Whether colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ink {
-    /// By colours, and where it matters by words and weight too.
+pub(super) enum Palette {
+    /// Colours, and where it matters text and weight too.
     Colours,
-    /// By words and weight alone.
+    /// Text and weight alone.
     Plain,
 }
 
-impl Ink {
+impl Palette {
     fn coloured(self, colour: Color) -> Style {
         match self {
             Self::Colours => Style::new().fg(colour),
@@ -21,49 +23,53 @@ impl Ink {
         }
     }
 
-    /// Names of figures, and what matters less.
+    /// Names of figures and details.
     #[allow(clippy::unused_self)] // Asked for like the others.
     pub(super) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// Headings.
     #[allow(clippy::unused_self)] // Asked for like the others.
     pub(super) fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }
 
-    /// How much of the time is over.
     pub(super) fn time(self) -> Style {
         self.coloured(Color::Cyan)
     }
 
-    /// What is asked of the server.
+    /// A part of the screen under a heading.
+    pub(super) fn headed<'t>(self, title: impl Into<Line<'t>>) -> Block<'t> {
+        let block = Block::new().borders(Borders::TOP).border_style(self.quiet());
+        block.title(title).title_style(self.heading())
+    }
+
+    /// Offered load.
     pub(super) fn load(self) -> Style {
         self.coloured(Color::Cyan)
     }
 
-    /// What it does.
+    /// Completed work.
     pub(super) fn work(self) -> Style {
         self.coloured(Color::Green)
     }
 
-    /// How long it takes.
+    /// Latency.
     pub(super) fn wait(self) -> Style {
         self.coloured(Color::Magenta)
     }
 
-    /// What goes wrong.
+    /// Failures.
     pub(super) fn trouble(self) -> Style {
         self.coloured(Color::Red).add_modifier(Modifier::BOLD)
     }
 
-    /// How something stands.
-    pub(super) fn standing(self, standing: Standing) -> Style {
+    /// A finding's status.
+    pub(super) fn standing(self, standing: Status) -> Style {
         match standing {
-            Standing::Good => self.coloured(Color::Green),
-            Standing::Bad => self.trouble(),
-            Standing::Open => self.coloured(Color::Yellow),
+            Status::Good => self.coloured(Color::Green),
+            Status::Bad => self.trouble(),
+            Status::Open => self.coloured(Color::Yellow),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What the server and its devices tell of themselves, in a line or two.
+//! What the server and its devices report, in a line or two.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::seen::Seen;
+use super::view_state::ViewState;
 use crate::record::{Gauge, ServerState};
 use crate::units::{count, three_digits};
 
@@ -13,9 +13,9 @@ const SERVER: &str = " server ";
 const GPU: &str = " GPU    ";
 const GIB: f64 = 1_073_741_824.0;
 
-/// Rows in which all of it stands, in so many columns: devices share the line of the server where there is room for both.
-pub(super) fn rows(seen: &Seen<'_>, columns: u16) -> u16 {
-    let state = &seen.snapshot.server;
+/// Rows needed in this many columns: devices share the server's line where both fit.
+pub(super) fn rows(view: &ViewState<'_>, columns: u16) -> u16 {
+    let state = &view.snapshot.server;
     match (of_engine(state).is_empty(), of_devices(state).is_empty()) {
         (true, true) => 0,
         (false, false) if width(state) > usize::from(columns) => 2,
@@ -29,8 +29,8 @@ fn width(state: &ServerState) -> usize {
     of(SERVER, &of_engine(state)) + 1 + of(GPU, &of_devices(state))
 }
 
-pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let state = &seen.snapshot.server;
+pub(super) fn draw(view: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let state = &view.snapshot.server;
     let parts = [(SERVER, of_engine(state)), (GPU, of_devices(state))];
     let parts: Vec<_> = parts.into_iter().filter(|(_, words)| !words.is_empty()).collect();
     let columns = usize::from(area.width);
@@ -41,11 +41,11 @@ pub(super) fn draw(seen: &Seen<'_>, frame: &mut Frame<'_>, area: Rect) {
             lines.push(Line::default());
             left = columns;
         }
-        let told = fitting(&words, left.saturating_sub(heading.len()));
-        if let (Some(line), false) = (lines.last_mut(), told.is_empty()) {
-            left = left.saturating_sub(heading.len() + told.chars().count() + 1);
-            line.push_span(Span::styled(heading, seen.ink.heading()));
-            line.push_span(Span::raw(told + " "));
+        let text = fitting(&words, left.saturating_sub(heading.len()));
+        if let (Some(line), false) = (lines.last_mut(), text.is_empty()) {
+            left = left.saturating_sub(heading.len() + text.chars().count() + 1);
+            line.push_span(Span::styled(heading, view.palette.heading()));
+            line.push_span(Span::raw(text + " "));
         }
     }
     frame.render_widget(Paragraph::new(lines), area);
@@ -55,7 +55,7 @@ fn joined(words: &[String]) -> String {
     words.join(" · ")
 }
 
-/// As many of the words, from the first on, as stand in so many columns.
+/// As many of the words, from the first on, as fit.
 fn fitting(words: &[String], columns: usize) -> String {
     let fits = |&most: &usize| joined(&words[..most]).chars().count() <= columns;
     let most = (0..=words.len()).rev().find(fits).unwrap_or_default();
@@ -67,38 +67,38 @@ fn percent(share: f64) -> String {
 }
 
 fn of_engine(state: &ServerState) -> Vec<String> {
-    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
+    let value = |gauge: Gauge| state.gauges.get(&gauge).copied();
     let whole = |value: f64| count(value.max(0.0).round() as u64);
     let words = [
-        told(Gauge::Running).map(|running| format!("{} running", whole(running))),
-        told(Gauge::Waiting).map(|waiting| format!("{} waiting", whole(waiting))),
-        told(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
-        told(Gauge::CacheHitRate).map(|hits| format!("prefix hits {}", percent(hits))),
+        value(Gauge::Running).map(|running| format!("{} running", whole(running))),
+        value(Gauge::Waiting).map(|waiting| format!("{} waiting", whole(waiting))),
+        value(Gauge::KvUsage).map(|usage| format!("KV cache {}", percent(usage))),
+        value(Gauge::CacheHitRate).map(|hits| format!("prefix-cache hits {}", percent(hits))),
     ];
     let silent = (state.silent > 0).then(|| match state.silent {
-        1 => "a page of metrics does not answer".to_owned(),
-        pages => format!("{} pages of metrics do not answer", count(pages)),
+        1 => "a metrics page does not answer".to_owned(),
+        pages => format!("{} metrics pages do not answer", count(pages)),
     });
     silent.into_iter().chain(words.into_iter().flatten()).collect()
 }
 
-/// The mean of how busy they are, and the sums of their memory and power.
+/// The mean utilisation of the devices and the sums of their memory and power.
 fn of_devices(state: &ServerState) -> Vec<String> {
-    let told = |gauge: Gauge| state.gauges.get(&gauge).copied();
-    let memory = told(Gauge::MemoryUsedBytes).map(|used| match told(Gauge::MemoryFreeBytes) {
+    let value = |gauge: Gauge| state.gauges.get(&gauge).copied();
+    let memory = value(Gauge::MemoryUsedBytes).map(|used| match value(Gauge::MemoryFreeBytes) {
         Some(free) => {
             format!("memory {} of {} GiB", three_digits(used / GIB), three_digits((used + free) / GIB))
         }
         None => format!("memory {} GiB", three_digits(used / GIB)),
     });
     let words = [
-        told(Gauge::Utilisation).map(|busy| format!("{} busy", percent(busy))),
+        value(Gauge::Utilisation).map(|busy| format!("{} busy", percent(busy))),
         memory,
-        told(Gauge::PowerW).map(|power| format!("{} W", three_digits(power))),
+        value(Gauge::PowerW).map(|power| format!("{} W", three_digits(power))),
     ];
     let mut words: Vec<_> = words.into_iter().flatten().collect();
     if let (Some(first), 2..) = (words.first_mut(), state.devices) {
-        *first = format!("{} together: {first}", count(state.devices));
+        *first = format!("all {}: {first}", count(state.devices));
     }
     words
 }
@@ -125,10 +125,10 @@ mod tests {
         let mut state = state();
         assert_eq!(joined(&of_engine(&state)), "31 running · 4 waiting · KV cache 71.3 %");
         // 74,278 MiB are 72.5 GiB, and with what is free 159.1.
-        let all = "2 together: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
+        let all = "all 2: 46.5 % busy · memory 72.5 of 159 GiB · 484 W";
         assert_eq!(joined(&of_devices(&state)), all);
         let silent = ServerState { silent: 1, ..ServerState::default() };
-        assert_eq!(of_engine(&silent), ["a page of metrics does not answer"]);
+        assert_eq!(of_engine(&silent), ["a metrics page does not answer"]);
         state.devices = 1;
         state.gauges.remove(&Gauge::MemoryFreeBytes);
         assert_eq!(joined(&of_devices(&state)), "46.5 % busy · memory 72.5 GiB · 484 W");

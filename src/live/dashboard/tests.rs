@@ -6,13 +6,13 @@ use std::time::Duration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::palette::Ink;
-use super::seen::Seen;
+use super::palette::Palette;
 use super::show::draw;
+use super::view_state::ViewState;
 use crate::clock::{RunClock, Timestamp};
-use crate::live::watched::{Paced, Watched};
+use crate::live::watched::{Paced, WatchedRun};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
-use crate::runner::{LiveLatency, Progress, Rates, Second, Snapshot, Spread, Tally};
+use crate::runner::{LiveLatency, LiveSpread, Progress, Rates, SecondCounts, Snapshot, WindowCounts};
 use crate::units::steers;
 
 fn at(seconds: f64) -> Timestamp {
@@ -20,8 +20,8 @@ fn at(seconds: f64) -> Timestamp {
 }
 
 /// A minute of 20 requests/s after ten seconds of warm-up.
-fn watched() -> Watched {
-    Watched {
+fn watched() -> WatchedRun {
+    WatchedRun {
         workload: "short_chat".to_owned(),
         server: "vllm, Qwen/Qwen3-8B".to_owned(),
         part: None,
@@ -47,27 +47,27 @@ fn latency(p50_us: u64, p99_us: u64) -> LiveLatency {
             Duration::from_micros(micros * factor / 10)
         };
         let (p50, p90, p95, p99, max) = (at(0), at(6), at(8), at(10), at(12));
-        Some(Spread { n: 1_000, p50, p90, p95, p99, max, ..Spread::default() })
+        Some(LiveSpread { n: 1_000, p50, p90, p95, p99, max, ..LiveSpread::default() })
     };
     LiveLatency { recent: spread(11), window: spread(10) }
 }
 
 /// 41 seconds of it, in which all goes well.
 fn in_the_window() -> Snapshot {
-    let seconds = (0..41_u64).map(|second| Second {
+    let seconds = (0..41_u64).map(|second| SecondCounts {
         released: 14 + second * 7 % 13,
         completed: 18,
         tokens: 2_000 + second * 37 % 900,
         in_flight: 20 + second / 3,
         ttft_p99: (second > 0).then(|| Duration::from_micros(90_000 + second * 2_711)),
-        ..Second::default()
+        ..SecondCounts::default()
     });
     Snapshot {
         released: 831,
         in_flight: 34,
         completed: 797,
         tokens: 95_412,
-        measured: Tally { released: 631, completed: 601, ..Tally::default() },
+        measured: WindowCounts { released: 631, completed: 601, ..WindowCounts::default() },
         rates: Some(Rates { released: 20.3, completed: 19.6, failed: 0.0, tokens: 2_391.0 }),
         ttft: latency(80_400, 190_000),
         itl: latency(7_310, 21_900),
@@ -82,20 +82,20 @@ fn in_the_window() -> Snapshot {
 fn picture(
     columns: u16,
     rows: u16,
-    watched: &Watched,
+    watched: &WatchedRun,
     now: f64,
     snapshot: Snapshot,
     said: &[&str],
 ) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let said = said.iter().map(|&line| line.to_owned()).collect();
-    let seen = Seen { watched, now: at(now), snapshot, said, ink: Ink::Colours };
-    terminal.draw(|frame| draw(&seen, frame)).unwrap();
+    let state = ViewState { watched, now: at(now), snapshot, said, palette: Palette::Colours };
+    terminal.draw(|frame| draw(&state, frame)).unwrap();
     terminal.backend().to_string()
 }
 
-/// A run that goes wrong in every way there is, with a server that tells of itself.
-fn in_trouble() -> (Watched, Snapshot) {
+/// A run with every kind of problem, and a server that reports metrics.
+fn in_trouble() -> (WatchedRun, Snapshot) {
     let mut watched = watched();
     watched.part = Some("run 7: 50/s, its run 2; so far 25/s passed".to_owned());
     watched.objectives =
@@ -111,7 +111,7 @@ fn in_trouble() -> (Watched, Snapshot) {
     (watched, snapshot)
 }
 
-/// Eight GPUs tell of themselves too.
+/// Eight GPUs report too.
 fn with_devices(mut snapshot: Snapshot) -> Snapshot {
     let gib = 1_073_741_824.0;
     let gauges = [
@@ -133,7 +133,7 @@ fn a_run_in_its_window_at_80_by_24() {
 #[test]
 fn a_plan_is_told_of_what_is_planned() {
     let planned = |paced| {
-        let watched = Watched { paced, ..watched() };
+        let watched = WatchedRun { paced, ..watched() };
         let picture = picture(80, 24, &watched, 41.2, in_the_window(), &[]);
         picture.lines().find(|line| line.contains("offered")).unwrap().to_owned()
     };
@@ -173,7 +173,7 @@ fn devices_have_a_line_where_there_is_room_for_it() {
 fn devices_share_the_server_s_line_where_it_is_long_enough() {
     let (watched, snapshot) = in_trouble();
     let picture = picture(200, 50, &watched, 41.2, with_devices(snapshot), &[]);
-    let line = " server 32 running · 9 waiting · KV cache 98.3 % · prefix hits 12.0 %  GPU    8 together: 87.4 % \
+    let line = " server 32 running · 9 waiting · KV cache 98.3 % · prefix-cache hits 12.0 %  GPU    all 8: 87.4 % \
                 busy · memory 588 of 636 GiB · 4,512 W ";
     assert!(picture.contains(line), "{picture}");
 }
@@ -185,10 +185,10 @@ fn devices_push_nothing_out_that_matters_more() {
     let said = ["one", "two", "three"];
     let without = picture(80, 24, &watched, 41.2, snapshot.clone(), &said);
     assert_eq!(picture(80, 24, &watched, 41.2, with_devices(snapshot), &said), without);
-    // Alone they stand where the server would.
+    // Alone, they take the server's line.
     let alone = with_devices(in_the_window());
     let picture = picture(60, 12, &watched, 41.2, alone, &[]);
-    assert!(picture.contains(" GPU    8 together: 87.4 % busy · memory 588 of 636 GiB "), "{picture}");
+    assert!(picture.contains(" GPU    all 8: 87.4 % busy · memory 588 of 636 GiB "), "{picture}");
 }
 
 #[test]
@@ -213,14 +213,14 @@ fn no_text_from_outside_steers_the_terminal() {
     let mut watched = watched();
     watched.server = "\u{1b}[2J\u{7}evil\u{9b}31m\u{202e}\u{2066}\u{ad}".to_owned();
     let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
-    let seen = Seen {
+    let state = ViewState {
         watched: &watched,
         now: at(1.0),
         snapshot: Snapshot::default(),
         said: vec!["\u{1b}]0;title\u{7}words\u{8}".to_owned()],
-        ink: Ink::Plain,
+        palette: Palette::Plain,
     };
-    terminal.draw(|frame| draw(&seen, frame)).unwrap();
+    terminal.draw(|frame| draw(&state, frame)).unwrap();
     let cells = terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| !cell.symbol().contains(steers)));
     // Without colours there are none.

@@ -1,4 +1,4 @@
-//! What handlers and the heart say to each other.
+//! Messages between handlers and the engine thread.
 
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::oneshot;
@@ -9,51 +9,50 @@ use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges};
 
 /// Tokens that are due now, for one of a request's answers.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mock) struct Due {
-    /// Which answer of the request, from 0.
-    pub(in crate::mock) choice: usize,
+pub(crate) struct TokensDue {
+    /// Choice index, from 0.
+    pub(crate) choice: usize,
     /// When they were due.
-    pub(in crate::mock) at: Timestamp,
-    /// How many.
-    pub(in crate::mock) tokens: u32,
-    /// What is known with the first of them.
-    pub(in crate::mock) first: Option<FirstToken>,
-    /// Whether this answer is whole.
-    pub(in crate::mock) finished: bool,
+    pub(crate) at: Timestamp,
+    pub(crate) tokens: u32,
+    /// What is known with the first token.
+    pub(crate) first: Option<FirstToken>,
+    /// Whether this choice is complete.
+    pub(crate) finished: bool,
 }
 
-/// One answer to be made.
+/// One choice to be generated.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Wanted {
-    /// What the server is asked.
-    pub(in crate::mock) job: Job,
-    /// Most tokens that the client allows.
-    pub(in crate::mock) max_tokens: u32,
+pub(crate) struct JobRequest {
+    /// The job for the simulated server.
+    pub(crate) job: Job,
+    /// `max_tokens` of the request.
+    pub(crate) max_tokens: u32,
     /// Why it will end.
-    pub(in crate::mock) finish: Finish,
+    pub(crate) finish: Finish,
 }
 
-/// What the heart's server has done until now.
+/// The server's gauges and counters so far.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Readings {
-    pub(in crate::mock) gauges: ServerGauges,
-    pub(in crate::mock) meters: Meters,
+pub(crate) struct Readings {
+    pub(crate) gauges: ServerGauges,
+    pub(crate) meters: Meters,
 }
 
 #[derive(Debug)]
 pub(super) enum Command {
-    Arrive(Arrival),
+    Arrive(Submission),
     Cancel(Vec<JobId>),
     Look(oneshot::Sender<Readings>),
     ForgetPrefixes(oneshot::Sender<()>),
 }
 
-/// A request's answers, all or none of which are taken into work.
+/// The choices of one request; all of them are accepted, or none.
 #[derive(Debug)]
-pub(super) struct Arrival {
-    pub(super) wanted: Vec<Wanted>,
-    /// Answers that each prompt wants.
+pub(super) struct Submission {
+    pub(super) wanted: Vec<JobRequest>,
+    /// Choices per prompt.
     pub(super) n: u32,
-    pub(super) tokens: UnboundedSender<Due>,
+    pub(super) tokens: UnboundedSender<TokensDue>,
     pub(super) taken: oneshot::Sender<Result<Timestamp, Reject>>,
 }

@@ -1,20 +1,20 @@
-//! Lives a simulated server through in real time.
+//! Runs a simulated server in real time.
 //!
-//! Deadlines are absolute. A heart that was held up gives out at once what is due, each token with the moment it was
-//! due at, and puts nothing after it off.
+//! Deadlines are absolute. A delayed thread sends at once what is due, each token with its due time, and
+//! nothing after it is delayed.
 
 use std::collections::HashMap;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::command::{Arrival, Command, Due, Readings};
-use crate::clock::{RunClock, SharpWait, Step, Timestamp};
-use crate::mock::metrics::{Finish, Meters, Passage};
+use super::command::{Command, Readings, Submission, TokensDue};
+use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::mock::metrics::{Finish, JobTimes, Meters};
 use crate::simulator::{JobId, SimulatedServer, TokenEvent};
 
-/// What the heart's thread owns.
-pub(super) struct Beating {
+/// The state of the engine thread.
+pub(super) struct EngineLoop {
     server: Box<dyn SimulatedServer + Send>,
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
@@ -23,11 +23,11 @@ pub(super) struct Beating {
     events: Vec<TokenEvent>,
 }
 
-/// A job in the server, and who waits for its tokens.
+/// A job in the server, and the channel for its tokens.
 struct Inside {
     choice: usize,
-    tokens: UnboundedSender<Due>,
-    passage: Passage,
+    tokens: UnboundedSender<TokensDue>,
+    passage: JobTimes,
 }
 
 /// What ended a wait.
@@ -37,7 +37,7 @@ enum Woken {
     ForGood,
 }
 
-impl Beating {
+impl EngineLoop {
     pub(super) fn new(
         server: Box<dyn SimulatedServer + Send>,
         clock: RunClock,
@@ -47,7 +47,7 @@ impl Beating {
         Self { server, clock, orders, inside, meters, events }
     }
 
-    /// Beats until nobody can command any more.
+    /// Runs until every handle is dropped.
     pub(super) fn run(mut self) {
         let mut sharp = SharpWait::new(self.clock);
         let mut commands = Vec::new();
@@ -58,9 +58,9 @@ impl Beating {
                 Woken::ForGood => return,
             }
             commands.extend(self.orders.try_iter());
-            // Read after the last command came: nothing may be queued before it was asked for.
+            // Read after the last command came: no request is queued before it arrived.
             let now = self.clock.now();
-            // What was due before happens before.
+            // What was due earlier happens first.
             self.advance(now);
             for command in commands.drain(..) {
                 self.obey(now, command);
@@ -69,9 +69,9 @@ impl Beating {
         }
     }
 
-    /// Waits for the next event or command. The last stretch of a long wait is spun through. One that is short from the
-    /// beginning is slept through, which may make it late by a wake-up: where events are that dense, a thread that
-    /// spins would never rest, and would keep those that write from a core.
+    /// Waits for the next event or command, and spins through the end of a long wait. A wait that is short
+    /// from the beginning is slept through and may end one wake-up late: with such dense events a spinning
+    /// thread would never rest and would keep a core from those that write.
     fn wait(&self, sharp: &mut SharpWait) -> Woken {
         let mut slept = false;
         loop {
@@ -79,10 +79,10 @@ impl Beating {
                 return self.orders.recv().map_or(Woken::ForGood, Woken::By);
             };
             let time = match sharp.step_towards(next) {
-                Step::Over => return Woken::ByTime,
-                Step::Sleep(time) => time,
-                Step::Spin if !slept => self.clock.until(next),
-                Step::Spin => match self.orders.try_recv() {
+                WaitStep::Over => return Woken::ByTime,
+                WaitStep::Sleep(time) => time,
+                WaitStep::Spin if !slept => self.clock.until(next),
+                WaitStep::Spin => match self.orders.try_recv() {
                     Ok(command) => return Woken::By(command),
                     Err(TryRecvError::Empty) => {
                         std::hint::spin_loop();
@@ -121,8 +121,8 @@ impl Beating {
         }
     }
 
-    fn admit(&mut self, now: Timestamp, arrival: Arrival) {
-        let Arrival { wanted, n, tokens, taken } = arrival;
+    fn admit(&mut self, now: Timestamp, arrival: Submission) {
+        let Submission { wanted, n, tokens, taken } = arrival;
         let mut submitted: Vec<JobId> = Vec::new();
         for wanted in &wanted {
             if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
@@ -135,22 +135,22 @@ impl Beating {
             submitted.push(wanted.job.id);
         }
         for (wanted, choice) in wanted.into_iter().zip(0..) {
-            // vLLM counts once for each prompt.
+            // vLLM counts once per prompt.
             if choice % n as usize == 0 {
                 self.meters.arrived(n);
             }
-            let passage = Passage::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
+            let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
             self.inside.insert(wanted.job.id, Inside { choice, tokens: tokens.clone(), passage });
         }
         let _ = taken.send(Ok(now));
     }
 
-    /// Does what is due and hands the tokens out.
+    /// Runs the server up to `now` and hands out its tokens.
     fn advance(&mut self, now: Timestamp) {
         self.server.advance(now, &mut self.events);
         for event in self.events.drain(..) {
             let Some(inside) = self.inside.get_mut(&event.job) else { continue };
-            let _ = inside.tokens.send(Due {
+            let _ = inside.tokens.send(TokensDue {
                 choice: inside.choice,
                 at: event.at,
                 tokens: event.tokens,

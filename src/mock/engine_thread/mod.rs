@@ -1,7 +1,8 @@
-//! The heart of the mock: a thread that lives a simulated server through, and how handlers speak to it.
+//! The engine thread: it runs a simulated server in real time for the handlers.
 //!
 //! ```text
-//! handlers ── arrivals, cancellations ──▶ beating: sleep to the next event, advance ── tokens ──▶ streams
+//! handlers ── submissions, cancellations ──▶ engine_loop: sleep to the next event, advance ── tokens ──▶
+//! streams
 //! ```
 
 mod command;
@@ -10,5 +11,5 @@ mod handle;
 #[cfg(test)]
 mod tests;
 
-pub(super) use command::{Due, Readings, Wanted};
-pub(super) use handle::{Heart, InWork, NotTaken};
+pub(super) use command::{JobRequest, Readings, TokensDue};
+pub(super) use handle::{EngineThread, RunningJobs, SubmitError};

@@ -1,23 +1,23 @@
-//! How often faults happen, and to which requests.
+//! The probabilities of faults, and which requests they hit.
 
 use std::str::FromStr;
 
 use super::fault::Fault;
 use crate::random::RandomStream;
 
-/// The request header that asks for faults, several apart by commas.
-pub(in crate::mock) const HEADER: &str = "x-skyline-fault";
+/// The request header that asks for faults, separated by commas.
+pub(crate) const HEADER: &str = "x-skyline-fault";
 
 /// A fault with its probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Chance {
-    /// What goes wrong.
+pub struct FaultChance {
+    /// The fault.
     pub fault: Fault,
-    /// For which share of requests, 0 to 1; of connections for [`Fault::Refuse`].
+    /// The share of requests it hits, 0 to 1; of connections for [`Fault::Refuse`].
     pub probability: f64,
 }
 
-impl FromStr for Chance {
+impl FromStr for FaultChance {
     type Err = String;
 
     /// `FAULT=PROBABILITY`, such as `reset_mid_stream=0.01` or `stall=500ms=0.05`.
@@ -33,16 +33,16 @@ impl FromStr for Chance {
     }
 }
 
-/// All chances of one mock, and the random stream that decides.
+/// All faults of one mock and their random stream.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Chances {
-    known: Vec<Chance>,
+pub(crate) struct FaultChances {
+    known: Vec<FaultChance>,
     requests: RandomStream,
     connections: RandomStream,
 }
 
-impl Chances {
-    pub(in crate::mock) fn new(chances: Vec<Chance>, seed: u64) -> Self {
+impl FaultChances {
+    pub(crate) fn new(chances: Vec<FaultChance>, seed: u64) -> Self {
         Self {
             known: chances,
             requests: RandomStream::named(seed, "mock faults"),
@@ -50,9 +50,9 @@ impl Chances {
         }
     }
 
-    /// What happens to the request with this number. Each fault has its own draw, so that one more in the list moves
-    /// no other.
-    pub(in crate::mock) fn of_request(&self, number: u64) -> Vec<Fault> {
+    /// The faults of the request with this number. Each fault has its own draw, so that another one in the
+    /// list changes none.
+    pub(crate) fn of_request(&self, number: u64) -> Vec<Fault> {
         let mut stream = self.requests.branch(number);
         let drawn = self.known.iter().map(|chance| (chance, stream.unit()));
         drawn
@@ -62,14 +62,14 @@ impl Chances {
     }
 
     /// Whether the connection with this number is refused.
-    pub(in crate::mock) fn refuses(&self, number: u64) -> bool {
+    pub(crate) fn refuses(&self, number: u64) -> bool {
         let mut stream = self.connections.branch(number);
         self.known.iter().any(|chance| chance.fault == Fault::Refuse && stream.unit() < chance.probability)
     }
 }
 
 /// The faults that a header's value asks for.
-pub(in crate::mock) fn asked(value: &str) -> Result<Vec<Fault>, String> {
+pub(crate) fn asked(value: &str) -> Result<Vec<Fault>, String> {
     value
         .split(',')
         .map(|name| match name.parse() {
@@ -89,22 +89,22 @@ mod tests {
 
     #[test]
     fn chances_are_read() {
-        let chance: Chance = "stall=500ms=0.25".parse().unwrap();
-        assert_eq!(chance, Chance { fault: "stall=500ms".parse().unwrap(), probability: 0.25 });
-        assert_eq!("hang=1".parse::<Chance>().unwrap().fault, Fault::Hang);
+        let chance: FaultChance = "stall=500ms=0.25".parse().unwrap();
+        assert_eq!(chance, FaultChance { fault: "stall=500ms".parse().unwrap(), probability: 0.25 });
+        assert_eq!("hang=1".parse::<FaultChance>().unwrap().fault, Fault::Hang);
         for (text, says) in [
             ("hang", "`hang` has no probability"),
             ("hang=2", "`2` is not a probability from 0 to 1"),
             ("sleep=0.5", "there is no fault `sleep`"),
         ] {
-            let error = text.parse::<Chance>().unwrap_err();
+            let error = text.parse::<FaultChance>().unwrap_err();
             assert!(error.starts_with(says), "{error}");
         }
     }
 
     #[test]
     fn draws_have_the_declared_share_and_are_the_same_again() {
-        let chances = Chances::new(vec!["hang=0.1".parse().unwrap(), "crlf=1".parse().unwrap()], 7);
+        let chances = FaultChances::new(vec!["hang=0.1".parse().unwrap(), "crlf=1".parse().unwrap()], 7);
         let hangs = (0..10_000).filter(|n| chances.of_request(*n).contains(&Fault::Hang)).count();
         // 1,000 with a standard deviation of 30.
         assert!((880..1_120).contains(&hangs), "{hangs}");

@@ -1,30 +1,39 @@
-//! Everything that the mock can do wrong, each under a name.
+//! Every fault of the mock, by name.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use strum::{EnumIter, IntoEnumIterator as _, IntoStaticStr};
+
 use crate::units;
 
 /// One way in which an answer differs from a good one.
 ///
-/// "Mid-stream" is after half of the answer's tokens. Faults of a stream do what they can to an answer in one piece:
-/// those that break off send half of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// "Mid-stream" means after half of the answer's tokens. On an answer in one piece, a fault of streams does
+/// what it can: those that break off send half of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, EnumIter, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
 pub enum Fault {
     /// HTTP 400 instead of an answer.
+    #[strum(serialize = "http_400")]
     Http400,
     /// HTTP 401.
+    #[strum(serialize = "http_401")]
     Http401,
     /// HTTP 404.
+    #[strum(serialize = "http_404")]
     Http404,
     /// HTTP 429 with `Retry-After`.
+    #[strum(serialize = "http_429")]
     Http429,
     /// HTTP 500.
+    #[strum(serialize = "http_500")]
     Http500,
     /// HTTP 503 with `Retry-After`.
+    #[strum(serialize = "http_503")]
     Http503,
-    /// The connection is reset as soon as it is there. Only by chance, since a header would come too late.
+    /// The connection is reset as soon as it opens. Only by probability, since a header would come too late.
     Refuse,
     /// The connection is reset when the request has been read.
     ResetBeforeHeaders,
@@ -34,15 +43,15 @@ pub enum Fault {
     Truncated,
     /// An error object mid-stream, then `[DONE]`.
     ErrorMidStream,
-    /// An event whose JSON breaks off; the stream goes on after it.
+    /// An event with incomplete JSON; the stream goes on after it.
     MalformedJson,
-    /// No usage, though it was asked for.
+    /// No usage, though the request asks for it.
     NoUsage,
     /// No `[DONE]`.
     NoDone,
-    /// Nothing more comes, mid-stream, and the connection stays open.
+    /// Nothing more comes from mid-stream on, and the connection stays open.
     Hang,
-    /// Silence of this length, mid-stream; what was due meanwhile comes at once after it.
+    /// Silence of this length, mid-stream; tokens due meanwhile come at once after it.
     Stall(Duration),
     /// The answer's status comes this much late.
     SlowStart(Duration),
@@ -50,11 +59,12 @@ pub enum Fault {
     Crlf,
     /// A comment before every event.
     Comments,
-    /// Every event in two writes, cut inside a UTF-8 character where it has one of several bytes.
+    /// Every event in two writes, cut inside a multi-byte UTF-8 character where it has one.
+    #[strum(serialize = "split_utf8")]
     SplitUtf8,
     /// The events of three tokens in one write.
     Coalesced,
-    /// The role chunk at once and not with the first token.
+    /// The role chunk at once, not with the first token.
     RoleEarly,
     /// Four tokens in every chunk.
     MultiToken,
@@ -62,86 +72,36 @@ pub enum Fault {
     Reasoning,
     /// A chat's answer is the arguments of a tool call.
     ToolCalls,
-    /// An answer in JSON, the arguments of a tool call or an answer that was laid down ends in its middle, as if it were
-    /// whole.
+    /// A JSON answer, the arguments of a tool call or a canned answer ends in its middle as if it were
+    /// complete.
     BrokenAnswer,
-    /// An answer in JSON, or the arguments of a tool call, is whole and not of the schema asked for.
+    /// A JSON answer, or the arguments of a tool call, is complete and violates the schema.
     OffSchema,
 }
 
-/// How long a [`Fault::Stall`] is when nothing else is said.
+/// Default length of a [`Fault::Stall`].
 const STALL: Duration = Duration::from_millis(500);
-/// How late a [`Fault::SlowStart`] is when nothing else is said.
+/// Default delay of a [`Fault::SlowStart`].
 const SLOW_START: Duration = Duration::from_secs(1);
 
 impl Fault {
-    /// Every fault, those that last a while with their usual length.
-    pub const ALL: [Self; 27] = [
-        Self::Http400,
-        Self::Http401,
-        Self::Http404,
-        Self::Http429,
-        Self::Http500,
-        Self::Http503,
-        Self::Refuse,
-        Self::ResetBeforeHeaders,
-        Self::ResetMidStream,
-        Self::Truncated,
-        Self::ErrorMidStream,
-        Self::MalformedJson,
-        Self::NoUsage,
-        Self::NoDone,
-        Self::Hang,
-        Self::Stall(STALL),
-        Self::SlowStart(SLOW_START),
-        Self::Crlf,
-        Self::Comments,
-        Self::SplitUtf8,
-        Self::Coalesced,
-        Self::RoleEarly,
-        Self::MultiToken,
-        Self::Reasoning,
-        Self::ToolCalls,
-        Self::BrokenAnswer,
-        Self::OffSchema,
-    ];
+    /// Every fault; those with a length have their default.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Self::iter().map(|fault| match fault {
+            Self::Stall(_) => Self::Stall(STALL),
+            Self::SlowStart(_) => Self::SlowStart(SLOW_START),
+            other => other,
+        })
+    }
 
     /// Its name.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Http400 => "http_400",
-            Self::Http401 => "http_401",
-            Self::Http404 => "http_404",
-            Self::Http429 => "http_429",
-            Self::Http500 => "http_500",
-            Self::Http503 => "http_503",
-            Self::Refuse => "refuse",
-            Self::ResetBeforeHeaders => "reset_before_headers",
-            Self::ResetMidStream => "reset_mid_stream",
-            Self::Truncated => "truncated",
-            Self::ErrorMidStream => "error_mid_stream",
-            Self::MalformedJson => "malformed_json",
-            Self::NoUsage => "no_usage",
-            Self::NoDone => "no_done",
-            Self::Hang => "hang",
-            Self::Stall(_) => "stall",
-            Self::SlowStart(_) => "slow_start",
-            Self::Crlf => "crlf",
-            Self::Comments => "comments",
-            Self::SplitUtf8 => "split_utf8",
-            Self::Coalesced => "coalesced",
-            Self::RoleEarly => "role_early",
-            Self::MultiToken => "multi_token",
-            Self::Reasoning => "reasoning",
-            Self::ToolCalls => "tool_calls",
-            Self::BrokenAnswer => "broken_answer",
-            Self::OffSchema => "off_schema",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
-    /// The HTTP status that it answers with, if that is what it does.
-    pub(in crate::mock) const fn status(self) -> Option<u16> {
+    /// The HTTP status of the answer, for faults that set it.
+    pub(crate) const fn status(self) -> Option<u16> {
         match self {
             Self::Http400 => Some(400),
             Self::Http401 => Some(401),
@@ -153,8 +113,8 @@ impl Fault {
         }
     }
 
-    /// Whether it strikes in the middle of a stream.
-    pub(in crate::mock) const fn strikes_mid_stream(self) -> bool {
+    /// Whether it happens in the middle of a stream.
+    pub(crate) const fn strikes_mid_stream(self) -> bool {
         matches!(
             self,
             Self::ResetMidStream
@@ -179,14 +139,14 @@ impl fmt::Display for Fault {
 impl FromStr for Fault {
     type Err = String;
 
-    /// A name, and for those that last a while a length: `hang`, `stall`, `stall=250ms`.
+    /// A name, and for some a length: `hang`, `stall`, `stall=250ms`.
     fn from_str(text: &str) -> Result<Self, String> {
         let (name, length) = match text.trim().split_once('=') {
             Some((name, length)) => (name.trim(), Some(units::parse_duration(length)?)),
             None => (text.trim(), None),
         };
-        let fault = Self::ALL.into_iter().find(|fault| fault.name() == name).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
+        let fault = Self::all().find(|fault| fault.name() == name).ok_or_else(|| {
+            let names = Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
             format!("there is no fault `{name}`; known: {names}")
         })?;
         match (fault, length) {
@@ -207,7 +167,7 @@ mod tests {
 
     #[test]
     fn every_fault_is_read_by_its_own_text() {
-        for fault in Fault::ALL {
+        for fault in Fault::all() {
             assert_eq!(fault.to_string().parse(), Ok(fault));
             assert_eq!(fault.name().parse(), Ok(fault));
         }
@@ -218,7 +178,7 @@ mod tests {
     fn a_wrong_name_is_answered_with_all_of_them() {
         let error = "explode".parse::<Fault>().unwrap_err();
         assert!(error.starts_with("there is no fault `explode`; known: http_400, "), "{error}");
-        assert!(Fault::ALL.iter().all(|fault| error.contains(fault.name())), "{error}");
+        assert!(Fault::all().all(|fault| error.contains(fault.name())), "{error}");
         assert!("hang=2s".parse::<Fault>().unwrap_err().contains("`hang` has no length"));
     }
 }

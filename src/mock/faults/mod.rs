@@ -1,9 +1,9 @@
-//! What can go wrong on purpose, by name and by chance.
+//! The faults that the mock can inject.
 
 mod chance;
 mod fault;
 
-pub use chance::Chance;
+pub use chance::FaultChance;
 pub use fault::Fault;
 
-pub(super) use chance::{Chances, HEADER, asked};
+pub(super) use chance::{FaultChances, HEADER, asked};

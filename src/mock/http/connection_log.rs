@@ -1,75 +1,75 @@
-//! Notes what happens on one connection: which tokens are on their way, and when the socket took them.
+//! Logs what happens on one connection: which tokens were handed to the socket, and when it took them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use crate::clock::{RunClock, Timestamp};
-use crate::mock::truth::{End, Record, Truth, Write};
+use crate::mock::truth::{End, Record, TruthLog, Write};
 
-/// The notes of one connection, shared by the handler of its requests, the body of its answer and its socket.
+/// The log of one connection, shared by the handler of its requests, the body of its answer and its socket.
 ///
-/// HTTP/1.1 answers one request at a time, so that what the socket takes belongs to the one record that is open.
+/// HTTP/1.1 answers one request at a time, so that bytes taken by the socket belong to the one open record.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Tape {
+pub(crate) struct ConnectionLog {
     notes: Arc<Mutex<Notes>>,
     reset: Arc<Notify>,
-    truth: Arc<Truth>,
+    truth: Arc<TruthLog>,
     clock: RunClock,
 }
 
 #[derive(Debug, Default)]
 struct Notes {
     record: Option<Record>,
-    /// Writes from here on have not been done.
+    /// Writes from this index on are not done.
     undone: usize,
     /// When the socket last took bytes.
     taken: Timestamp,
-    /// The socket is to end with a reset.
+    /// The socket must end with a reset.
     cut: bool,
 }
 
-impl Tape {
-    pub(in crate::mock) fn new(truth: Arc<Truth>, clock: RunClock) -> Self {
+impl ConnectionLog {
+    pub(crate) fn new(truth: Arc<TruthLog>, clock: RunClock) -> Self {
         Self { notes: Arc::default(), reset: Arc::default(), truth, clock }
     }
 
     fn notes(&self) -> MutexGuard<'_, Notes> {
-        // A panic elsewhere leaves the notes as true as they were.
+        // A panic elsewhere leaves the log valid.
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A request has been read.
-    pub(in crate::mock) fn begin(&self, record: Record) {
+    pub(crate) fn begin(&self, record: Record) {
         self.close(Timestamp::ZERO);
         let mut notes = self.notes();
         notes.record = Some(record);
         notes.undone = 0;
     }
 
-    /// Writes something down about the open request.
-    pub(in crate::mock) fn note(&self, change: impl FnOnce(&mut Record)) {
+    /// Changes the open record.
+    pub(crate) fn note(&self, change: impl FnOnce(&mut Record)) {
         if let Some(record) = &mut self.notes().record {
             change(record);
         }
     }
 
     /// Tokens are about to go to the socket.
-    pub(in crate::mock) fn expect(&self, writes: &[Write]) {
+    pub(crate) fn expect(&self, writes: &[Write]) {
         self.note(|record| record.writes.extend_from_slice(writes));
     }
 
     /// The socket has taken some bytes.
-    pub(in crate::mock) fn took(&self) {
+    pub(crate) fn took(&self) {
         self.notes().taken = self.clock.now();
     }
 
-    /// The socket has taken all bytes that there were.
-    pub(in crate::mock) fn took_all(&self) {
+    /// The socket has taken all bytes so far.
+    pub(crate) fn took_all(&self) {
         let mut notes = self.notes();
         let now = notes.taken;
         let Notes { record: Some(record), undone, .. } = &mut *notes else { return };
-        // There may be nothing new: HTTP flushes after each step that it takes.
+        // There may be nothing new: HTTP flushes after each step.
         if record.writes.len() == *undone && record.end.is_none() {
             return;
         }
@@ -85,14 +85,14 @@ impl Tape {
         }
     }
 
-    /// All that there is to say has been handed to the socket, or will be with its next write.
-    pub(in crate::mock) fn finish(&self, end: End) {
+    /// The whole answer has been handed to the socket, or will be with its next write.
+    pub(crate) fn finish(&self, end: End) {
         self.note(|record| record.end = Some(end));
     }
 
-    /// The socket is gone. A record that is still open has bytes that nobody took, whatever was to be its end; only
-    /// what was broken off on purpose is that all the same.
-    pub(in crate::mock) fn abandon(&self) {
+    /// The socket is gone. A record that is still open has bytes that nobody took, so it ends as
+    /// disconnected, except where the mock broke it off on purpose.
+    pub(crate) fn abandon(&self) {
         self.note(|record| {
             if record.end != Some(End::BrokenOff) {
                 record.end = Some(End::Disconnected);
@@ -101,20 +101,20 @@ impl Tape {
         self.close(self.clock.now());
     }
 
-    /// Ends the connection with a reset; what the socket has taken still goes out.
-    pub(in crate::mock) fn reset(&self) {
+    /// Ends the connection with a reset; bytes already taken still go out.
+    pub(crate) fn reset(&self) {
         self.notes().cut = true;
         self.finish(End::BrokenOff);
         self.reset.notify_one();
     }
 
     /// Waits for a [`reset`](Self::reset).
-    pub(in crate::mock) async fn resets(&self) {
+    pub(crate) async fn resets(&self) {
         self.reset.notified().await;
     }
 
-    /// Whether the socket is to end with a reset.
-    pub(in crate::mock) fn is_cut(&self) -> bool {
+    /// Whether the socket must end with a reset.
+    pub(crate) fn is_cut(&self) -> bool {
         self.notes().cut
     }
 

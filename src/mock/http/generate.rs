@@ -1,4 +1,4 @@
-//! Answers requests for text: reads, queues, and tells what comes out.
+//! Answers requests for text.
 
 use std::sync::Arc;
 
@@ -6,21 +6,19 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 
-use super::connection_log::Tape;
+use super::connection_log::ConnectionLog;
 use super::responder::{streamed, whole};
 use crate::mock::faults::{self, Fault};
 use crate::mock::refusal::{Mistake, Refusal};
-use crate::mock::reply::Reply;
-use crate::mock::reply::Script;
-use crate::mock::reply::plan;
+use crate::mock::reply::{Reply, Script, plan};
 use crate::mock::request::{Endpoint, Form, Request};
 use crate::mock::state::Mock;
 use crate::mock::truth::{End, Record};
 
 /// Answers one request.
-pub(in crate::mock) async fn generate(
+pub(crate) async fn generate(
     mock: Arc<Mock>,
-    tape: Tape,
+    log: ConnectionLog,
     endpoint: Endpoint,
     headers: HeaderMap,
     body: Bytes,
@@ -32,32 +30,32 @@ pub(in crate::mock) async fn generate(
         Endpoint::Chat => ("chatcmpl", "/v1/chat/completions"),
         Endpoint::Completions => ("cmpl", "/v1/completions"),
     };
-    // As vLLM, which takes the client's name for the request where there is one.
+    // As vLLM, which uses the client's request id if there is one.
     let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
     let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
     let named = faults.iter().flatten().map(Fault::to_string).collect();
-    tape.begin(Record::new(number, id.clone(), path, read, named));
+    log.begin(Record::new(number, id.clone(), path, read, named));
 
     let answered = match faults {
         Ok(faults) => {
             if faults.contains(&Fault::ResetBeforeHeaders) {
-                tape.reset();
+                log.reset();
                 return std::future::pending().await;
             }
             let asked = Asked { number, id, endpoint, faults };
-            answer(&mock, &tape, asked, &headers, &body).await
+            answer(&mock, &log, asked, &headers, &body).await
         }
         Err(words) => Err(Refusal::bad_request(&format!("{}: {words}", faults::HEADER))),
     };
     let response = answered.unwrap_or_else(|refusal| {
-        tape.finish(End::Refused);
+        log.finish(End::Refused);
         refusal.into_response()
     });
-    tape.note(|record| record.status = Some(response.status().as_u16()));
+    log.note(|record| record.status = Some(response.status().as_u16()));
     response
 }
 
-/// A request for text with its name and its fate.
+/// A request for text with its id and faults.
 struct Asked {
     number: u64,
     id: String,
@@ -75,7 +73,7 @@ fn faults_of(mock: &Mock, number: u64, headers: &HeaderMap) -> Result<Vec<Fault>
 
 async fn answer(
     mock: &Mock,
-    tape: &Tape,
+    log: &ConnectionLog,
     asked: Asked,
     headers: &HeaderMap,
     body: &[u8],
@@ -93,9 +91,9 @@ async fn answer(
     let request = Request::read(endpoint, body, mock.served())?;
     let (wanted, choices) = plan(mock, number, &request, &faults);
     let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
-    tape.note(|record| record.prompt_tokens = prompt_tokens);
-    let (work, queued) = mock.heart.take(wanted, request.n).await.map_err(Refusal::from)?;
-    tape.note(|record| record.queued_ns = Some(queued));
+    log.note(|record| record.prompt_tokens = prompt_tokens);
+    let (work, queued) = mock.engine.take(wanted, request.n).await.map_err(Refusal::from)?;
+    log.note(|record| record.queued_ns = Some(queued));
 
     let slow = faults.iter().find_map(|fault| match fault {
         Fault::SlowStart(time) => Some(*time),
@@ -108,7 +106,7 @@ async fn answer(
     let names = (id.as_str(), model.as_str());
     let reply = Reply::new(endpoint, names, &request, choices, mock.prompt_details, faults.clone());
     Ok(match request.form {
-        Form::Streamed(_) => streamed(tape.clone(), work, Script::new(reply, faults)),
-        Form::Whole => whole(tape.clone(), work, reply, &faults).await,
+        Form::Streamed(_) => streamed(log.clone(), work, Script::new(reply, faults)),
+        Form::Whole => whole(log.clone(), work, reply, &faults).await,
     })
 }

@@ -1,4 +1,4 @@
-//! A client's socket that notes when it takes bytes, and can end with a reset.
+//! A client's socket that logs when it takes bytes and can end with a reset.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,22 +7,22 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-use super::connection_log::Tape;
+use super::connection_log::ConnectionLog;
 
 /// The socket beneath HTTP.
 #[derive(Debug)]
-pub(in crate::mock) struct Line {
+pub(crate) struct LoggedSocket {
     socket: TcpStream,
-    tape: Tape,
+    log: ConnectionLog,
 }
 
-impl Line {
-    pub(in crate::mock) fn new(socket: TcpStream, tape: Tape) -> Self {
-        Self { socket, tape }
+impl LoggedSocket {
+    pub(crate) fn new(socket: TcpStream, log: ConnectionLog) -> Self {
+        Self { socket, log }
     }
 }
 
-impl AsyncRead for Line {
+impl AsyncRead for LoggedSocket {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -32,14 +32,14 @@ impl AsyncRead for Line {
     }
 }
 
-impl AsyncWrite for Line {
+impl AsyncWrite for LoggedSocket {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.socket).poll_write(context, bytes))?;
-        self.tape.took();
+        self.log.took();
         Poll::Ready(Ok(taken))
     }
 
@@ -49,7 +49,7 @@ impl AsyncWrite for Line {
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let taken = ready!(Pin::new(&mut self.socket).poll_write_vectored(context, slices))?;
-        self.tape.took();
+        self.log.took();
         Poll::Ready(Ok(taken))
     }
 
@@ -58,8 +58,8 @@ impl AsyncWrite for Line {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        // HTTP flushes when it has written all that it holds: a socket that is full keeps it from coming here.
-        self.tape.took_all();
+        // HTTP flushes when it has written all that it holds; a full socket keeps it from coming here.
+        self.log.took_all();
         Pin::new(&mut self.socket).poll_flush(context)
     }
 
@@ -68,11 +68,11 @@ impl AsyncWrite for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LoggedSocket {
     fn drop(&mut self) {
-        if self.tape.is_cut() {
+        if self.log.is_cut() {
             let _ = self.socket.set_zero_linger();
         }
-        self.tape.abandon();
+        self.log.abandon();
     }
 }

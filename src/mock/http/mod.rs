@@ -6,6 +6,6 @@ mod logged_socket;
 mod responder;
 mod routes;
 
-pub(super) use connection_log::Tape;
-pub(super) use logged_socket::Line;
+pub(super) use connection_log::ConnectionLog;
+pub(super) use logged_socket::LoggedSocket;
 pub(super) use routes::router;

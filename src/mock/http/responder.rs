@@ -1,4 +1,4 @@
-//! Tells an answer: each piece when its tokens are due.
+//! Writes answers, each token when it is due.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -9,18 +9,17 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use futures::stream;
 
-use super::connection_log::Tape;
-use crate::mock::engine_thread::{Due, InWork};
+use super::connection_log::ConnectionLog;
+use crate::mock::engine_thread::{RunningJobs, TokensDue};
 use crate::mock::faults::Fault;
 use crate::mock::refusal::Refusal;
-use crate::mock::reply::Reply;
-use crate::mock::reply::{Act, Script};
+use crate::mock::reply::{Reply, Script, WriteStep};
 use crate::mock::truth::{End, Write};
 
-/// Writes down what came with an answer's first token.
-fn note_first(tape: &Tape, due: &Due) {
+/// Logs what came with an answer's first token.
+fn note_first(log: &ConnectionLog, due: &TokensDue) {
     if let Some(first) = due.first {
-        tape.note(|record| {
+        log.note(|record| {
             let scheduled = record.scheduled_ns.unwrap_or(first.scheduled).min(first.scheduled);
             record.scheduled_ns = Some(scheduled);
             record.cached_tokens += u64::from(first.cached_tokens);
@@ -29,73 +28,73 @@ fn note_first(tape: &Tape, due: &Due) {
 }
 
 /// The answer's events, each written when its tokens are due.
-pub(in crate::mock) fn streamed(tape: Tape, work: InWork, script: Script) -> Response {
-    let mut telling = Telling { tape, work, script, acts: VecDeque::new() };
-    telling.script.begin(&mut telling.acts);
-    ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], telling.into_body()).into_response()
+pub(crate) fn streamed(log: ConnectionLog, work: RunningJobs, script: Script) -> Response {
+    let mut responder = Responder { log, work, script, acts: VecDeque::new() };
+    responder.script.begin(&mut responder.acts);
+    ([(header::CONTENT_TYPE, "text/event-stream; charset=utf-8")], responder.into_body()).into_response()
 }
 
 /// A streamed answer under way.
-struct Telling {
-    tape: Tape,
-    work: InWork,
+struct Responder {
+    log: ConnectionLog,
+    work: RunningJobs,
     script: Script,
-    acts: VecDeque<Act>,
+    acts: VecDeque<WriteStep>,
 }
 
-impl Telling {
+impl Responder {
     fn into_body(self) -> Body {
-        Body::from_stream(stream::unfold(self, |mut telling| async {
-            let bytes = telling.next().await?;
-            Some((Ok::<_, Infallible>(bytes), telling))
+        Body::from_stream(stream::unfold(self, |mut responder| async {
+            let bytes = responder.next().await?;
+            Some((Ok::<_, Infallible>(bytes), responder))
         }))
     }
 
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             match self.acts.pop_front() {
-                Some(Act::Write(bytes, writes)) => {
-                    self.tape.expect(&writes);
+                Some(WriteStep::Write(bytes, writes)) => {
+                    self.log.expect(&writes);
                     return Some(bytes);
                 }
-                Some(Act::Wait(time)) => tokio::time::sleep(time).await,
-                Some(Act::Hang) => {
-                    self.tape.finish(End::BrokenOff);
+                Some(WriteStep::Wait(time)) => tokio::time::sleep(time).await,
+                Some(WriteStep::Hang) => {
+                    self.log.finish(End::BrokenOff);
                     return std::future::pending().await;
                 }
-                Some(Act::Reset) => {
-                    // Once around, so that what was said before is with the operating system.
+                Some(WriteStep::Reset) => {
+                    // Yield once, so that earlier bytes reach the operating system.
                     tokio::task::yield_now().await;
-                    self.tape.reset();
+                    self.log.reset();
                     return std::future::pending().await;
                 }
-                Some(Act::BreakOff) => return self.end(End::BrokenOff),
-                Some(Act::End) => return self.end(End::Finished),
+                Some(WriteStep::BreakOff) => return self.end(End::BrokenOff),
+                Some(WriteStep::End) => return self.end(End::Finished),
                 None => {
                     let Some(due) = self.work.next().await else { return self.end(End::BrokenOff) };
-                    note_first(&self.tape, &due);
-                    self.script.tell(due, &mut self.acts);
+                    note_first(&self.log, &due);
+                    self.script.write_tokens(due, &mut self.acts);
                 }
             }
         }
     }
 
     fn end(&self, end: End) -> Option<Bytes> {
-        self.tape.finish(end);
+        self.log.finish(end);
         None
     }
 }
 
 /// The answer in one piece, written when its last token is due.
-pub(in crate::mock) async fn whole(
-    tape: Tape,
-    mut work: InWork,
+pub(crate) async fn whole(
+    log: ConnectionLog,
+    mut work: RunningJobs,
     mut reply: Reply,
     faults: &[Fault],
 ) -> Response {
     let mut writes: Vec<Write> = Vec::new();
     while let Some(due) = work.next().await {
-        note_first(&tape, &due);
+        note_first(&log, &due);
         if let Some(first) = due.first {
             reply.cached(due.choice, first.cached_tokens);
         }
@@ -115,24 +114,24 @@ pub(in crate::mock) async fn whole(
     let striking = faults.iter().find(|fault| fault.strikes_mid_stream());
     match striking {
         Some(Fault::ErrorMidStream) => {
-            tape.finish(End::BrokenOff);
+            log.finish(End::BrokenOff);
             return Refusal::injected(StatusCode::INTERNAL_SERVER_ERROR).into_response();
         }
         Some(Fault::Truncated | Fault::MalformedJson) => {
-            acts.extend([Act::Write(half, Vec::new()), Act::BreakOff]);
+            acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::BreakOff]);
         }
-        Some(Fault::ResetMidStream) => acts.extend([Act::Write(half, Vec::new()), Act::Reset]),
-        Some(Fault::Hang) => acts.extend([Act::Write(half, Vec::new()), Act::Hang]),
+        Some(Fault::ResetMidStream) => acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::Reset]),
+        Some(Fault::Hang) => acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::Hang]),
         Some(Fault::Stall(time)) => {
-            acts.extend([Act::Wait(*time), Act::Write(body, writes), Act::End]);
+            acts.extend([WriteStep::Wait(*time), WriteStep::Write(body, writes), WriteStep::End]);
         }
         _ => {
-            tape.expect(&writes);
-            tape.finish(End::Finished);
+            log.expect(&writes);
+            log.finish(End::Finished);
             return ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         }
     }
     let script = Script::new(reply, Vec::new());
-    let telling = Telling { tape, work, script, acts };
-    ([(header::CONTENT_TYPE, "application/json")], telling.into_body()).into_response()
+    let responder = Responder { log, work, script, acts };
+    ([(header::CONTENT_TYPE, "application/json")], responder.into_body()).into_response()
 }

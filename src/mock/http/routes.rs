@@ -1,4 +1,4 @@
-//! The mock's paths.
+//! The mock's routes.
 
 use std::sync::Arc;
 
@@ -10,22 +10,22 @@ use axum::routing::{get, post};
 use axum::{Json, Router};
 use serde_json::{Value, json};
 
-use super::connection_log::Tape;
+use super::connection_log::ConnectionLog;
 use super::generate::generate;
 use crate::mock::metrics::exposition;
 use crate::mock::refusal::Refusal;
-use crate::mock::request::Prompt;
-use crate::mock::request::{self, Endpoint, Fields};
+use crate::mock::request::{self, Endpoint, Fields, Prompt};
 use crate::mock::state::Mock;
 
-/// Everything that can be asked of the mock.
-pub(in crate::mock) fn router(mock: Arc<Mock>) -> Router {
-    let chat = |State(mock), Extension(tape): Extension<Tape>, headers: HeaderMap, body: Bytes| {
-        generate(mock, tape, Endpoint::Chat, headers, body)
+/// All routes.
+pub(crate) fn router(mock: Arc<Mock>) -> Router {
+    let chat = |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
+        generate(mock, log, Endpoint::Chat, headers, body)
     };
-    let completions = |State(mock), Extension(tape): Extension<Tape>, headers: HeaderMap, body: Bytes| {
-        generate(mock, tape, Endpoint::Completions, headers, body)
-    };
+    let completions =
+        |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
+            generate(mock, log, Endpoint::Completions, headers, body)
+        };
     Router::new()
         .route("/v1/chat/completions", post(chat))
         .route("/v1/completions", post(completions))
@@ -41,14 +41,14 @@ pub(in crate::mock) fn router(mock: Arc<Mock>) -> Router {
         .method_not_allowed_fallback(|| async {
             Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
         })
-        // A prompt may be as long as a context.
+        // A prompt may be as long as the context.
         .layer(DefaultBodyLimit::disable())
         .with_state(mock)
 }
 
-/// As vLLM: well for as long as the engine lives.
+/// As vLLM: healthy while the engine lives.
 async fn health(State(mock): State<Arc<Mock>>) -> StatusCode {
-    if mock.heart.look().await.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
+    if mock.engine.look().await.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
 async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
@@ -58,7 +58,7 @@ async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
             "owned_by": "skyline", "root": name, "parent": parent, "max_model_len": max_model_len,
         })
     };
-    // As vLLM, which tells the longest context of the base alone.
+    // As vLLM, which lists the context length of the base model alone.
     let mut models = vec![listed(&mock.model, None, Some(mock.max_model_len))];
     models.extend(mock.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
     Json(json!({ "object": "list", "data": models }))
@@ -82,12 +82,12 @@ async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Val
 }
 
 async fn reset_prefix_cache(State(mock): State<Arc<Mock>>) -> StatusCode {
-    mock.heart.forget_prefixes().await;
+    mock.engine.forget_prefixes().await;
     StatusCode::OK
 }
 
 async fn metrics(State(mock): State<Arc<Mock>>) -> Response {
-    match mock.heart.look().await {
+    match mock.engine.look().await {
         Some(readings) => {
             let kind = "text/plain; version=0.0.4; charset=utf-8";
             ([(header::CONTENT_TYPE, kind)], exposition(&mock.model, &readings)).into_response()

@@ -1,4 +1,4 @@
-//! Writes the counters in Prometheus' text format under vLLM's names (0.32, as recorded from a live server).
+//! Writes the metrics in Prometheus' text format under vLLM's names (0.32, as recorded from a live server).
 
 use std::fmt::Write as _;
 
@@ -8,7 +8,7 @@ use crate::mock::engine_thread::Readings;
 use crate::simulator::BLOCK_SIZE;
 
 /// The whole page for a server of this model.
-pub(in crate::mock) fn exposition(model: &str, readings: &Readings) -> String {
+pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
     let mut page = Page { model: label(model), text: String::with_capacity(24 * 1024) };
     let (gauges, meters) = (&readings.gauges, &readings.meters);
     let running = gauges.num_requests_running;
@@ -99,7 +99,7 @@ impl Page {
     fn each(&mut self, kind: &str, name: &str, help: &str, label: &str, values: &[(&str, f64)]) {
         self.head(kind, name, help);
         for (key, value) in values {
-            // Labels stand in order of their names.
+            // Labels are sorted by name.
             let mut labels = [format!("{label}=\"{key}\""), format!("model_name={}", self.model)];
             labels.sort_unstable();
             let _ = writeln!(self.text, "vllm:{name}{{engine=\"0\",{}}} {value:?}", labels.join(","));
@@ -191,7 +191,7 @@ impl Page {
     }
 }
 
-/// A label's value, quoted as the format wants it.
+/// A label's value, quoted for the format.
 fn label(value: &str) -> String {
     format!("\"{}\"", value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }
@@ -203,8 +203,8 @@ mod tests {
     use super::*;
     use crate::simulator::ServerGauges;
 
-    /// Every series here is one that a live vLLM 0.32 had, label by label; bounds of token counts go on longer because
-    /// they depend on the context length.
+    /// Every series here is one of a live vLLM 0.32, label by label; buckets of token counts go further
+    /// because they depend on the context length.
     #[test]
     fn names_labels_and_buckets_are_vllms() {
         let series = |text: &str| -> BTreeSet<String> {

@@ -3,10 +3,10 @@
 /// Upper bounds of the buckets of token counts (`build_1_2_5_buckets` of a context of 2,000 to 4,999 tokens).
 pub(super) const TOKENS: &[f64] =
     &[1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0, 10_000.0, 20_000.0];
-/// Tokens in a step.
+/// Tokens per step.
 pub(super) const ITERATION: &[f64] =
     &[1.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0, 16_384.0];
-/// Answers to a request.
+/// Choices per request.
 pub(super) const CHOICES: &[f64] = &[1.0, 2.0, 5.0, 10.0, 20.0];
 /// Time to the first token, seconds.
 pub(super) const TTFT: &[f64] = &[
@@ -17,7 +17,7 @@ pub(super) const TTFT: &[f64] = &[
 pub(super) const GAP: &[f64] = &[
     0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, 80.0,
 ];
-/// Time of a request, or of a part of its life, seconds.
+/// Time of a request or of one of its phases, seconds.
 pub(super) const REQUEST: &[f64] = &[
     0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0, 120.0, 240.0, 480.0,
     960.0, 1920.0, 7680.0,
@@ -27,7 +27,7 @@ pub(super) const REQUEST: &[f64] = &[
 #[derive(Clone, Debug)]
 pub(super) struct Histogram {
     bounds: &'static [f64],
-    /// How many fell into each bucket and no smaller one; the last is for those beyond all bounds.
+    /// Values of each bucket alone; the last one holds those beyond all bounds.
     counts: Vec<u64>,
     sum: f64,
 }

@@ -1,4 +1,4 @@
-//! What is counted as jobs pass through the server.
+//! Counters and histograms of the jobs that pass through the server.
 
 use super::histogram::{self, Histogram};
 use crate::clock::Timestamp;
@@ -6,10 +6,10 @@ use crate::simulator::TokenEvent;
 
 /// Why an answer ended, as vLLM's `finished_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Finish {
+pub(crate) enum Finish {
     /// By itself.
     Stop,
-    /// At the limit that the client set.
+    /// At the request's limit.
     Length,
     /// Its client went away.
     Abort,
@@ -18,8 +18,7 @@ pub(in crate::mock) enum Finish {
 impl Finish {
     pub(super) const ALL: [Self; 3] = [Self::Stop, Self::Length, Self::Abort];
 
-    /// Its name on the wire.
-    pub(in crate::mock) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
             Self::Length => "length",
@@ -28,9 +27,9 @@ impl Finish {
     }
 }
 
-/// A job on its way through the server, as far as meters care.
+/// The times of one job that the metrics need.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Passage {
+pub(crate) struct JobTimes {
     arrived: Timestamp,
     input_tokens: u32,
     max_tokens: u32,
@@ -39,16 +38,11 @@ pub(in crate::mock) struct Passage {
     last: Timestamp,
     cached_tokens: u32,
     output_tokens: u32,
-    pub(in crate::mock) finish: Finish,
+    pub(crate) finish: Finish,
 }
 
-impl Passage {
-    pub(in crate::mock) fn new(
-        arrived: Timestamp,
-        input_tokens: u32,
-        max_tokens: u32,
-        finish: Finish,
-    ) -> Self {
+impl JobTimes {
+    pub(crate) fn new(arrived: Timestamp, input_tokens: u32, max_tokens: u32, finish: Finish) -> Self {
         Self {
             arrived,
             input_tokens,
@@ -63,9 +57,9 @@ impl Passage {
     }
 }
 
-/// Every histogram and every counter that the server itself does not keep.
+/// All histograms, and the counters that the server itself does not keep.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Meters {
+pub(crate) struct Meters {
     ended: [u64; Finish::ALL.len()],
     pub(super) cached_tokens: u64,
     pub(super) time_to_first_token: Histogram,
@@ -111,13 +105,13 @@ impl Default for Meters {
 }
 
 impl Meters {
-    /// A prompt came in that wants `n` answers.
-    pub(in crate::mock) fn arrived(&mut self, n: u32) {
+    /// A prompt arrived that asks for `n` choices.
+    pub(crate) fn arrived(&mut self, n: u32) {
         self.choices.observe(f64::from(n));
     }
 
-    /// Tokens came out. Those of one moment are one step's, and a prompt counts in the step that ends it.
-    pub(in crate::mock) fn token(&mut self, passage: &mut Passage, event: &TokenEvent) {
+    /// Tokens came out. Those of one moment belong to one step, and a prompt counts in the step that ends it.
+    pub(crate) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
         let mut step_tokens = u64::from(event.tokens);
         if let Some(first) = event.first {
             passage.scheduled = Some(first.scheduled);
@@ -146,7 +140,7 @@ impl Meters {
     }
 
     /// A job ended.
-    pub(in crate::mock) fn ended(&mut self, passage: &Passage, at: Timestamp) {
+    pub(crate) fn ended(&mut self, passage: &JobTimes, at: Timestamp) {
         if let Some(place) = Finish::ALL.iter().position(|reason| *reason == passage.finish) {
             self.ended[place] += 1;
         }
@@ -167,7 +161,7 @@ impl Meters {
     }
 
     /// Answers that ended for this reason.
-    pub(in crate::mock) fn ended_by(&self, reason: Finish) -> u64 {
+    pub(crate) fn ended_by(&self, reason: Finish) -> u64 {
         Finish::ALL.iter().position(|other| *other == reason).map_or(0, |place| self.ended[place])
     }
 }

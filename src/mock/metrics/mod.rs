@@ -1,8 +1,8 @@
-//! What vLLM's `/metrics` tells: counters and histograms, and the text they are told in.
+//! vLLM's `/metrics`: counters, histograms and their text.
 
 mod exposition;
 mod histogram;
 mod meters;
 
 pub(super) use exposition::exposition;
-pub(super) use meters::{Finish, Meters, Passage};
+pub(super) use meters::{Finish, JobTimes, Meters};

@@ -1,4 +1,4 @@
-//! One answer as it goes over the wire: the OpenAI API as vLLM speaks it.
+//! One answer in the OpenAI API as vLLM writes it.
 
 use std::fmt::Write as _;
 
@@ -10,7 +10,7 @@ use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
 use crate::mock::request::{Endpoint, Form, Request, TokenIds, UsageIn};
 
-/// What kind of text a chat's answer is.
+/// The kind of text in a chat's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Content,
@@ -18,44 +18,44 @@ enum Kind {
     ToolCall,
 }
 
-/// One of the answers to a request.
+/// One choice of an answer.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Choice {
-    /// What it says.
-    pub(in crate::mock) text: Text,
-    /// Its tokens when it is whole.
-    pub(in crate::mock) planned: u32,
-    /// Why it ends then.
-    pub(in crate::mock) finish: Finish,
+pub(crate) struct Choice {
+    /// Its text.
+    pub(crate) text: Text,
+    /// Its tokens when it is complete.
+    pub(crate) planned: u32,
+    /// Why it then ends.
+    pub(crate) finish: Finish,
     /// The stop text that ended it.
-    pub(in crate::mock) stop_reason: Option<String>,
+    pub(crate) stop_reason: Option<String>,
     /// Tokens of its prompt.
-    pub(in crate::mock) prompt_tokens: u32,
-    /// Of them, found in the prefix cache; absent before the first token.
-    pub(in crate::mock) cached_tokens: Option<u32>,
-    /// Tokens told so far.
-    pub(in crate::mock) told: u32,
+    pub(crate) prompt_tokens: u32,
+    /// Of them, found in the prefix cache; `None` before the first token.
+    pub(crate) cached_tokens: Option<u32>,
+    /// Tokens sent so far.
+    pub(crate) sent: u32,
 }
 
 /// An answer under way.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Reply {
+pub(crate) struct Reply {
     endpoint: Endpoint,
     usage_in: UsageIn,
     token_ids: TokenIds,
     prompt_details: PromptDetails,
     faults: Vec<Fault>,
-    /// The tool that is called, where one is.
+    /// The tool that is called, if any.
     tool: Option<String>,
     head: String,
     choices: Vec<Choice>,
-    /// Answers to each prompt; those to the first one come first.
+    /// Choices per prompt; those of the first prompt come first.
     n: u32,
 }
 
 impl Reply {
-    /// The reply called `id` of `model`.
-    pub(in crate::mock) fn new(
+    /// The reply with `id` of `model`.
+    pub(crate) fn new(
         endpoint: Endpoint,
         (id, model): (&str, &str),
         request: &Request,
@@ -92,37 +92,36 @@ impl Reply {
         }
     }
 
-    /// Learns how much of a choice's prompt was in the prefix cache.
-    pub(in crate::mock) fn cached(&mut self, index: usize, tokens: u32) {
+    /// Sets how much of a choice's prompt was in the prefix cache.
+    pub(crate) fn cached(&mut self, index: usize, tokens: u32) {
         if let Some(choice) = self.choices.get_mut(index) {
             choice.cached_tokens = Some(tokens);
         }
     }
 
-    /// How many choices there are.
-    pub(in crate::mock) const fn choices(&self) -> usize {
+    pub(crate) const fn choices(&self) -> usize {
         self.choices.len()
     }
 
-    /// Answer tokens of all choices together, when they are whole.
-    pub(in crate::mock) fn planned(&self) -> u32 {
+    /// Answer tokens of all choices together when they are complete.
+    pub(crate) fn planned(&self) -> u32 {
         self.choices.iter().map(|choice| choice.planned).fold(0, u32::saturating_add)
     }
 
-    /// Answer tokens told so far.
-    pub(in crate::mock) fn told(&self) -> u32 {
-        self.choices.iter().map(|choice| choice.told).fold(0, u32::saturating_add)
+    /// Answer tokens sent so far.
+    pub(crate) fn sent(&self) -> u32 {
+        self.choices.iter().map(|choice| choice.sent).fold(0, u32::saturating_add)
     }
 
     fn has(&self, fault: Fault) -> bool {
         self.faults.contains(&fault)
     }
 
-    /// What kind of text the next token of a choice is.
+    /// The kind of text of a choice's next token.
     fn kind(&self, choice: &Choice) -> Kind {
         if self.tool.is_some() {
             Kind::ToolCall
-        } else if self.has(Fault::Reasoning) && choice.told < choice.planned / 2 {
+        } else if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 {
             Kind::Reasoning
         } else {
             Kind::Content
@@ -134,8 +133,8 @@ impl Reply {
         if by_tool { "tool_calls" } else { choice.finish.name() }
     }
 
-    /// The events with which a chat begins: one for each choice, with the role.
-    pub(in crate::mock) fn roles(&self) -> Vec<String> {
+    /// The first events of a chat: one per choice, with the role.
+    pub(crate) fn roles(&self) -> Vec<String> {
         let each = 0..if self.endpoint == Endpoint::Chat { self.choices.len() } else { 0 };
         each.map(|index| {
             let delta = r#"{"role":"assistant","content":""}"#;
@@ -151,28 +150,28 @@ impl Reply {
     }
 
     /// The event with the next `tokens` tokens of a choice.
-    pub(in crate::mock) fn chunk(&mut self, index: usize, tokens: u32) -> String {
+    pub(crate) fn chunk(&mut self, index: usize, tokens: u32) -> String {
         let mut event = String::with_capacity(self.head.len() + 192);
         event.push_str(&self.head);
         let Some(choice) = self.choices.get(index) else { return event };
         let kind = self.kind(choice);
-        let told = choice.told..choice.told.saturating_add(tokens);
-        let text = Value::from(choice.text.tokens(told.clone()));
-        let whole = told.end >= choice.planned;
+        let range = choice.sent..choice.sent.saturating_add(tokens);
+        let text = Value::from(choice.text.tokens(range.clone()));
+        let whole = range.end >= choice.planned;
         let finish = if whole { format!("\"{}\"", self.finish_of(choice)) } else { "null".to_owned() };
         let _ = match (self.endpoint, kind) {
             (Endpoint::Completions, _) => write!(event, r#"{{"index":{index},"text":{text}"#),
             (_, Kind::Content) => write!(event, r#"{{"index":{index},"delta":{{"content":{text}}}"#),
             (_, Kind::Reasoning) => write!(event, r#"{{"index":{index},"delta":{{"reasoning":{text}}}"#),
             (_, Kind::ToolCall) => {
-                let call = tool_call(self.tool.as_deref(), index, choice.told, &text);
+                let call = tool_call(self.tool.as_deref(), index, choice.sent, &text);
                 write!(event, r#"{{"index":{index},"delta":{{"tool_calls":[{call}]}}"#)
             }
         };
         let ids = match self.token_ids {
             TokenIds::Hidden => "null".to_owned(),
             TokenIds::Shown => {
-                Value::from(told.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
+                Value::from(range.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
             }
         };
         let _ = write!(event, r#","logprobs":null,"finish_reason":{finish}"#);
@@ -182,31 +181,31 @@ impl Reply {
         }
         let _ = write!(event, r#","token_ids":{ids}}}]"#);
         if let Some(choice) = self.choices.get_mut(index) {
-            choice.told = choice.told.saturating_add(tokens);
+            choice.sent = choice.sent.saturating_add(tokens);
         }
         self.add_usage(&mut event, index);
         event.push('}');
         event
     }
 
-    /// Adds one choice's counts to an event, where every event has them.
+    /// Adds one choice's usage to an event where every event has it.
     fn add_usage(&self, event: &mut String, index: usize) {
         if self.usage_in == UsageIn::Every
             && !self.has(Fault::NoUsage)
             && let Some(choice) = self.choices.get(index)
         {
-            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.told, None));
+            let _ = write!(event, r#","usage":{}"#, usage(choice.prompt_tokens, choice.sent, None));
         }
     }
 
-    /// The event after the last choice's end, with the counts.
-    pub(in crate::mock) fn last_usage(&self) -> Option<String> {
+    /// The usage event after the end of the last choice.
+    pub(crate) fn last_usage(&self) -> Option<String> {
         let wanted = self.usage_in != UsageIn::None && !self.has(Fault::NoUsage);
         wanted.then(|| format!(r#"{}],"usage":{}}}"#, self.head, self.usage()))
     }
 
     /// The whole answer in one body.
-    pub(in crate::mock) fn whole(&mut self) -> String {
+    pub(crate) fn whole(&mut self) -> String {
         let mut body = self.head.clone();
         for (index, choice) in self.choices.iter().enumerate() {
             let ids = match self.token_ids {
@@ -242,7 +241,7 @@ impl Reply {
             let _ = write!(body, "{comma}{object}");
         }
         for choice in &mut self.choices {
-            choice.told = choice.planned;
+            choice.sent = choice.planned;
         }
         body.push(']');
         if !self.has(Fault::NoUsage) {
@@ -252,7 +251,7 @@ impl Reply {
         body
     }
 
-    /// The counts of the whole reply; each prompt counts once.
+    /// The usage of the whole reply; each prompt counts once.
     fn usage(&self) -> String {
         let prompts = || self.choices.iter().step_by(self.n as usize);
         let prompt_tokens = prompts().map(|choice| choice.prompt_tokens).fold(0, u32::saturating_add);
@@ -260,7 +259,7 @@ impl Reply {
             PromptDetails::Hidden => None,
             PromptDetails::Shown => prompts().map(|choice| choice.cached_tokens).sum(),
         };
-        usage(prompt_tokens, self.told(), cached)
+        usage(prompt_tokens, self.sent(), cached)
     }
 }
 
@@ -274,9 +273,9 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
     )
 }
 
-/// A piece of a tool call; the first one names it.
-fn tool_call(tool: Option<&str>, choice: usize, told: u32, arguments: &Value) -> Value {
-    if told == 0 {
+/// A piece of a tool call; the first one has the name.
+fn tool_call(tool: Option<&str>, choice: usize, sent: u32, arguments: &Value) -> Value {
+    if sent == 0 {
         json!({ "index": 0, "id": format!("call_mock_{choice}"), "type": "function",
                 "function": { "name": tool, "arguments": arguments } })
     } else {

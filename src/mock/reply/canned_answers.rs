@@ -1,21 +1,21 @@
-//! Answers that were laid down beforehand, for prompts that have a certain text in them.
+//! Canned answers for prompts that contain certain words.
 
 use std::str::FromStr;
 
 use crate::mock::request::Prompt;
 
-/// What is answered to prompts with a certain text in them.
+/// A canned answer for prompts that contain certain words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CannedAnswer {
-    /// Words that stand in the prompt, one after the other.
+    /// Words that stand in the prompt one after another.
     pub to: String,
     /// The whole answer.
     pub say: String,
 }
 
 impl CannedAnswer {
-    /// Whether the words stand in this prompt.
-    pub(in crate::mock) fn is_to(&self, prompt: &Prompt) -> bool {
+    /// Whether the prompt contains the words.
+    pub(crate) fn is_to(&self, prompt: &Prompt) -> bool {
         let words: Vec<_> = prompt.words().collect();
         let wanted: Vec<_> = self.to.split_whitespace().collect();
         words.windows(wanted.len()).any(|run| run == wanted)

@@ -1,4 +1,4 @@
-//! What answers say, and the events that say it.
+//! What answers say, and the events that carry it.
 
 mod answer;
 mod canned_answers;
@@ -11,4 +11,4 @@ pub(super) use answer::Reply;
 pub use canned_answers::CannedAnswer;
 pub(super) use plan::plan;
 pub(super) use schema_instance::instance;
-pub(super) use script::{Act, Script};
+pub(super) use script::{Script, WriteStep};

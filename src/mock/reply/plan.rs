@@ -1,24 +1,23 @@
-//! Decides what each answer to a request will be, before any of it is made.
+//! Decides the length and text of each answer before it is generated.
 
 use super::answer::Choice;
 use super::text::Text;
-use crate::mock::engine_thread::Wanted;
+use crate::mock::engine_thread::JobRequest;
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
-use crate::mock::options::Words;
-use crate::mock::request::Prompt;
-use crate::mock::request::{Ending, Request};
+use crate::mock::options::AnswerWords;
+use crate::mock::request::{Ending, Prompt, Request};
 use crate::mock::state::Mock;
 use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
 
-/// What the engine is asked and what its answers say, those to the first prompt first.
-pub(in crate::mock) fn plan(
+/// The jobs for the engine and the choices of the answer, those of the first prompt first.
+pub(crate) fn plan(
     mock: &Mock,
     number: u64,
     request: &Request,
     faults: &[Fault],
-) -> (Vec<Wanted>, Vec<Choice>) {
+) -> (Vec<JobRequest>, Vec<Choice>) {
     let mut lengths = match request.seed {
         Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
@@ -28,7 +27,7 @@ pub(in crate::mock) fn plan(
         let said = said(mock, request, prompt, faults);
         let text = match (&said, mock.words) {
             (Some(said), _) => said.clone(),
-            (None, Words::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
+            (None, AnswerWords::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
             (None, words) => Text::of(words, prompt),
         };
         let stopped = match &said {
@@ -62,15 +61,15 @@ pub(in crate::mock) fn plan(
                 stop_reason: stopped.map(|stopped| stopped.by.clone()),
                 prompt_tokens: prompt.tokens(),
                 cached_tokens: None,
-                told: 0,
+                sent: 0,
             };
-            planned.push((Wanted { job, max_tokens: request.max_tokens, finish }, choice));
+            planned.push((JobRequest { job, max_tokens: request.max_tokens, finish }, choice));
         }
     }
     planned.into_iter().unzip()
 }
 
-/// What is said where the answer is laid down or has a form: it ends by itself, whatever else is asked.
+/// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
 fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
     let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.said(faults).or(given)?;

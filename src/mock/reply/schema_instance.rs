@@ -1,14 +1,14 @@
-//! A JSON value of a schema, as small as the common keywords let it be.
+//! Builds a small JSON value that satisfies a schema.
 
 use serde_json::{Map, Value};
 
-/// References are followed this deep: a schema may refer to itself.
+/// How deep references are followed: a schema may refer to itself.
 const DEEPEST: u32 = 16;
 
-/// A value of `schema`, so far as its keywords are known here: `const`, `enum`, `default`, `$ref` within it, `allOf` and
-/// the first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`, and the
-/// bounds of numbers. Properties that are not required are left out.
-pub(in crate::mock) fn instance(schema: &Value) -> Value {
+/// A value of `schema`. Supported keywords: `const`, `enum`, `default`, `$ref` within it, `allOf` and the
+/// first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`,
+/// and the bounds of numbers. Optional properties are left out.
+pub(crate) fn instance(schema: &Value) -> Value {
     of(schema, schema, 0)
 }
 
@@ -54,20 +54,20 @@ fn of(schema: &Value, root: &Value, depth: u32) -> Value {
     }
 }
 
-/// The least number that the bounds allow, from 0 on where there is no bound below.
+/// The least number within the bounds, from 0 on where there is no lower bound.
 fn least(number: &impl Fn(&str) -> Option<f64>) -> f64 {
     let above = number("exclusiveMinimum").map(|bound| bound + 1.0);
     let low = number("minimum").or(above).unwrap_or(0.0);
     number("maximum").map_or(low, |high| low.min(high))
 }
 
-/// The type: the first where several are allowed, and an object's where only its keywords tell.
+/// The type: the first of several; inferred from the keywords where it is not given.
 fn kind(fields: &Map<String, Value>) -> &str {
     let named = fields.get("type").and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
     named.unwrap_or(if fields.contains_key("items") { "array" } else { "object" })
 }
 
-/// All keywords of the parts in one schema; of properties and required names the sum.
+/// The keywords of all parts in one schema; properties and required names are joined.
 fn joined(fields: &Map<String, Value>, parts: &[Value]) -> Value {
     let mut all = fields.clone();
     all.remove("allOf");
@@ -105,7 +105,7 @@ mod tests {
             let value = instance(&schema);
             assert_eq!(JsonSchema::new(schema.clone()).unwrap().check(&value), Ok(()), "{schema} {value}");
         }
-        // One that goes on for ever ends all the same.
+        // A schema without end still gives a value.
         let endless =
             json!({ "type": "object", "required": ["next"], "properties": { "next": { "$ref": "#" } } });
         assert!(instance(&endless).to_string().len() < 1_000);

@@ -1,4 +1,4 @@
-//! Turns tokens that are due into what the socket is to do, faults included.
+//! Turns due tokens into writes and waits of the socket, faults included.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,25 +7,25 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 
 use super::answer::Reply;
-use crate::mock::engine_thread::Due;
+use crate::mock::engine_thread::TokensDue;
 use crate::mock::faults::Fault;
 use crate::mock::refusal;
 use crate::mock::truth::Write;
 
-/// One thing to do next.
+/// The next thing to do.
 #[derive(Debug)]
-pub(in crate::mock) enum Act {
-    /// Write these bytes, with which these tokens go out.
+pub(crate) enum WriteStep {
+    /// Write these bytes, which carry these tokens.
     Write(Bytes, Vec<Write>),
-    /// Say nothing for so long.
+    /// Wait so long.
     Wait(Duration),
-    /// Say nothing any more.
+    /// Send nothing more.
     Hang,
-    /// Break the connection.
+    /// Reset the connection.
     Reset,
-    /// End the answer before its end.
+    /// End the answer early.
     BreakOff,
-    /// The answer is whole.
+    /// The answer is complete.
     End,
 }
 
@@ -33,32 +33,32 @@ pub(in crate::mock) enum Act {
 const MULTI: u32 = 4;
 /// Events in a write under [`Fault::Coalesced`].
 const COALESCED: usize = 3;
-/// Between the two halves of an event under [`Fault::SplitUtf8`]; long enough for them to be two reads.
+/// Time between the two halves of an event under [`Fault::SplitUtf8`]: long enough to make two reads.
 const BETWEEN_HALVES: Duration = Duration::from_millis(2);
 
-/// What is left to tell of one streamed answer.
+/// The rest of one streamed answer.
 #[derive(Debug)]
-pub(in crate::mock) struct Script {
+pub(crate) struct Script {
     reply: Reply,
     faults: Vec<Fault>,
-    /// Tokens of each choice that wait for more to make an event with.
+    /// Tokens of each choice that wait for more to fill an event.
     held: Vec<Vec<Write>>,
-    /// Events that wait for others to go out with, and the tokens in them.
+    /// Events that wait for others, and the tokens in them.
     batch: (String, Vec<Write>),
-    roles_told: bool,
+    roles_sent: bool,
     struck: bool,
     unfinished: usize,
 }
 
 impl Script {
-    pub(in crate::mock) fn new(reply: Reply, faults: Vec<Fault>) -> Self {
+    pub(crate) fn new(reply: Reply, faults: Vec<Fault>) -> Self {
         let choices = reply.choices();
         Self {
             reply,
             faults,
             held: vec![Vec::new(); choices],
             batch: (String::new(), Vec::new()),
-            roles_told: false,
+            roles_sent: false,
             struck: false,
             unfinished: choices,
         }
@@ -68,16 +68,16 @@ impl Script {
         self.faults.contains(&fault)
     }
 
-    /// What is done before any token.
-    pub(in crate::mock) fn begin(&mut self, acts: &mut VecDeque<Act>) {
+    /// The steps before any token.
+    pub(crate) fn begin(&mut self, acts: &mut VecDeque<WriteStep>) {
         if self.has(Fault::RoleEarly) {
             self.roles();
             self.flush(acts);
         }
     }
 
-    /// What is done with tokens that are due.
-    pub(in crate::mock) fn tell(&mut self, due: Due, acts: &mut VecDeque<Act>) {
+    /// The steps for due tokens.
+    pub(crate) fn write_tokens(&mut self, due: TokensDue, acts: &mut VecDeque<WriteStep>) {
         // Even a stream that breaks off before its first token has begun.
         self.roles();
         if self.strike(acts) {
@@ -106,22 +106,22 @@ impl Script {
                 self.event("[DONE]");
             }
             self.flush(acts);
-            acts.push_back(Act::End);
+            acts.push_back(WriteStep::End);
         } else if !self.has(Fault::Coalesced) || self.batch.1.len() >= COALESCED {
             self.flush(acts);
         }
     }
 
-    /// Does what is to go wrong mid-stream, when it is time; says whether the answer is over by it.
-    fn strike(&mut self, acts: &mut VecDeque<Act>) -> bool {
-        if self.struck || self.reply.told() < self.reply.planned() / 2 {
+    /// Injects the mid-stream faults when it is time; returns whether they end the answer.
+    fn strike(&mut self, acts: &mut VecDeque<WriteStep>) -> bool {
+        if self.struck || self.reply.sent() < self.reply.planned() / 2 {
             return false;
         }
         self.struck = true;
         for fault in self.faults.clone().into_iter().filter(|fault| fault.strikes_mid_stream()) {
             self.flush(acts);
             match fault {
-                Fault::Stall(time) => acts.push_back(Act::Wait(time)),
+                Fault::Stall(time) => acts.push_back(WriteStep::Wait(time)),
                 Fault::MalformedJson => {
                     self.event(r#"{"id":"chatcmpl-broken","object":"chat.compl"#);
                     self.flush(acts);
@@ -136,19 +136,19 @@ impl Script {
                     self.event(&error.to_string());
                     self.event("[DONE]");
                     self.flush(acts);
-                    acts.push_back(Act::BreakOff);
+                    acts.push_back(WriteStep::BreakOff);
                     return true;
                 }
                 Fault::ResetMidStream => {
-                    acts.push_back(Act::Reset);
+                    acts.push_back(WriteStep::Reset);
                     return true;
                 }
                 Fault::Truncated => {
-                    acts.push_back(Act::BreakOff);
+                    acts.push_back(WriteStep::BreakOff);
                     return true;
                 }
                 Fault::Hang => {
-                    acts.push_back(Act::Hang);
+                    acts.push_back(WriteStep::Hang);
                     return true;
                 }
                 _ => {}
@@ -159,15 +159,15 @@ impl Script {
 
     /// The role chunks, once.
     fn roles(&mut self) {
-        if !self.roles_told {
-            self.roles_told = true;
+        if !self.roles_sent {
+            self.roles_sent = true;
             for event in self.reply.roles() {
                 self.event(&event);
             }
         }
     }
 
-    /// Adds an event to what is written next.
+    /// Adds an event to the next write.
     fn event(&mut self, event: &str) {
         let end = if self.has(Fault::Crlf) { "\r\n" } else { "\n" };
         let comment = if self.has(Fault::Comments) { format!(": ping{end}{end}") } else { String::new() };
@@ -176,8 +176,8 @@ impl Script {
         }
     }
 
-    /// Lets go of what has gathered.
-    fn flush(&mut self, acts: &mut VecDeque<Act>) {
+    /// Writes the gathered events.
+    fn flush(&mut self, acts: &mut VecDeque<WriteStep>) {
         let (text, writes) = std::mem::take(&mut self.batch);
         if text.is_empty() {
             return;
@@ -186,11 +186,11 @@ impl Script {
         if self.has(Fault::SplitUtf8) {
             let inside = bytes.iter().position(|byte| !byte.is_ascii()).map(|first| first + 1);
             let cut = inside.unwrap_or(bytes.len() / 2);
-            acts.push_back(Act::Write(bytes.slice(..cut), Vec::new()));
-            acts.push_back(Act::Wait(BETWEEN_HALVES));
-            acts.push_back(Act::Write(bytes.slice(cut..), writes));
+            acts.push_back(WriteStep::Write(bytes.slice(..cut), Vec::new()));
+            acts.push_back(WriteStep::Wait(BETWEEN_HALVES));
+            acts.push_back(WriteStep::Write(bytes.slice(cut..), writes));
         } else {
-            acts.push_back(Act::Write(bytes, writes));
+            acts.push_back(WriteStep::Write(bytes, writes));
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What an answer says, token by token.
+//! The text of an answer, token by token.
 
 use std::sync::Arc;
 
-use crate::mock::options::Words;
+use crate::mock::options::AnswerWords;
 use crate::mock::request::{self, Prompt};
 
-/// Words that an answer is made of, one a token.
+/// Words of an answer, one a token.
 const STOCK: [&str; 16] = [
     " the",
     " quick",
@@ -25,53 +25,53 @@ const STOCK: [&str; 16] = [
     " parts",
 ];
 
-/// The same, each with a character of two or more bytes.
+/// Words with multi-byte characters.
 const ACCENTED: [&str; 4] = [" café", " naïve", " 東京", " déjà"];
 
-/// An answer's words, over and over, up to where a stop text begins.
+/// Words that repeat, up to where a stop text begins.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Text {
+pub(crate) struct Text {
     words: Arc<[String]>,
-    /// The token in which the visible text ends, and how many of its bytes belong to it.
+    /// The token in which the visible text ends, and how many of its bytes are visible.
     end: Option<(u32, usize)>,
 }
 
 /// An answer that a stop text ends.
 #[derive(Clone, Debug)]
-pub(in crate::mock) struct Stopped {
-    /// What is left of it.
-    pub(in crate::mock) text: Text,
-    /// Tokens up to the one that completes it.
-    pub(in crate::mock) tokens: u32,
+pub(crate) struct Stopped {
+    /// The text before the stop text.
+    pub(crate) text: Text,
+    /// Tokens up to the one that completes the stop text.
+    pub(crate) tokens: u32,
     /// The stop text.
-    pub(in crate::mock) by: String,
+    pub(crate) by: String,
 }
 
 impl Text {
     /// The answer to `prompt`.
-    pub(in crate::mock) fn of(words: Words, prompt: &Prompt) -> Self {
+    pub(crate) fn of(words: AnswerWords, prompt: &Prompt) -> Self {
         let words = match words {
-            Words::Stock => STOCK.map(str::to_owned).into(),
-            Words::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
+            AnswerWords::Stock => STOCK.map(str::to_owned).into(),
+            AnswerWords::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
         };
         Self { words, end: None }
     }
 
-    /// An answer in which every token has characters of several bytes.
-    pub(in crate::mock) fn accented() -> Self {
+    /// An answer in which every token has multi-byte characters.
+    pub(crate) fn accented() -> Self {
         Self { words: ACCENTED.map(str::to_owned).into(), end: None }
     }
 
-    /// This text, as tokens of a few characters each.
-    pub(in crate::mock) fn said(text: &str) -> Self {
-        /// Characters of a token: about those of an English word's piece.
+    /// This text as tokens of a few characters each.
+    pub(crate) fn said(text: &str) -> Self {
+        /// Characters per token: about those of an English word piece.
         const PIECE: usize = 4;
         let characters: Vec<char> = text.chars().collect();
         Self { words: characters.chunks(PIECE).map(|piece| piece.iter().collect()).collect(), end: None }
     }
 
-    /// How many tokens it has before it begins anew, at least one.
-    pub(in crate::mock) fn round(&self) -> u32 {
+    /// Tokens before the words repeat, at least one.
+    pub(crate) fn round(&self) -> u32 {
         u32::try_from(self.words.len()).unwrap_or(u32::MAX).max(1)
     }
 
@@ -79,8 +79,8 @@ impl Text {
         self.words.get(token as usize % self.words.len().max(1)).map_or(" …", String::as_str)
     }
 
-    /// What one token adds to the visible text, from 0.
-    pub(in crate::mock) fn token(&self, token: u32) -> &str {
+    /// The visible text of one token, from 0.
+    pub(crate) fn token(&self, token: u32) -> &str {
         let word = self.word(token);
         match self.end {
             Some((last, bytes)) if token == last => &word[..bytes],
@@ -89,31 +89,26 @@ impl Text {
         }
     }
 
-    /// What several tokens add to it.
-    pub(in crate::mock) fn tokens(&self, range: std::ops::Range<u32>) -> String {
+    /// The visible text of several tokens.
+    pub(crate) fn tokens(&self, range: std::ops::Range<u32>) -> String {
         range.map(|token| self.token(token)).collect()
     }
 
-    /// What stands for the first `count` tokens in a prefix.
-    pub(in crate::mock) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
+    /// The prefix-cache keys of the first `count` tokens.
+    pub(crate) fn first(&self, count: u32) -> impl Iterator<Item = u64> {
         (0..count).map(|token| request::token(self.word(token)))
     }
 
     /// The id of a token.
-    pub(in crate::mock) fn id(&self, token: u32) -> u32 {
+    pub(crate) fn id(&self, token: u32) -> u32 {
         request::id(self.word(token))
     }
 
-    /// It, ended before the first of `stops` that a token after the first `min_tokens` completes, if one of the first
-    /// `max_tokens` does.
-    pub(in crate::mock) fn stop_before(
-        &self,
-        stops: &[String],
-        min_tokens: u32,
-        max_tokens: u32,
-    ) -> Option<Stopped> {
+    /// The text ended before the first of `stops` that is completed by a token after the first `min_tokens`
+    /// and within the first `max_tokens`.
+    pub(crate) fn stop_before(&self, stops: &[String], min_tokens: u32, max_tokens: u32) -> Option<Stopped> {
         let longest = stops.iter().map(String::len).max()?;
-        // The words repeat: what one round and a stop text more do not have, no later ones have.
+        // The words repeat: a stop text that is not in one round plus its own length never comes.
         let enough = (self.words.len() + longest + 1) as u32;
         let read = max_tokens.min(min_tokens.saturating_add(enough));
         let (mut text, mut begins) = (String::new(), Vec::new());
@@ -121,10 +116,10 @@ impl Text {
             begins.push(text.len());
             text.push_str(self.word(token));
         }
-        let told = begins.get(min_tokens as usize).copied()?;
+        let from = begins.get(min_tokens as usize).copied()?;
         let token_at = |byte: usize| begins.partition_point(|begin| *begin <= byte) - 1;
         let found = stops.iter().filter_map(|stop| {
-            let (at, _) = text.match_indices(stop.as_str()).find(|(at, _)| at + stop.len() > told)?;
+            let (at, _) = text.match_indices(stop.as_str()).find(|(at, _)| at + stop.len() > from)?;
             Some((token_at(at + stop.len() - 1), at, stop))
         });
         let (last, at, by) = found.min_by_key(|(last, ..)| *last)?;
@@ -140,27 +135,27 @@ mod tests {
     use super::*;
 
     fn stopped(stops: &[&str], min: u32, max: u32) -> (Option<(u32, String)>, String) {
-        let text = Text::of(Words::Stock, &Prompt::default());
+        let text = Text::of(AnswerWords::Stock, &Prompt::default());
         let stops: Vec<_> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let stopped = text.stop_before(&stops, min, max);
-        let told = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
-        (stopped.map(|stopped| (stopped.tokens, stopped.by)), told)
+        let visible = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
+        (stopped.map(|stopped| (stopped.tokens, stopped.by)), visible)
     }
 
     #[test]
     fn a_stop_text_ends_the_answer_before_itself() {
-        let told = |tokens, by: &str| Some((tokens, by.to_owned()));
-        assert_eq!(stopped(&[" to"], 0, 20), (told(4, " to"), " the quick answer".to_owned()));
+        let ended = |tokens, by: &str| Some((tokens, by.to_owned()));
+        assert_eq!(stopped(&[" to"], 0, 20), (ended(4, " to"), " the quick answer".to_owned()));
         // It begins in one token and ends two further on.
-        assert_eq!(stopped(&["er to y"], 0, 20), (told(5, "er to y"), " the quick answ".to_owned()));
-        assert_eq!(stopped(&["is", "quick"], 0, 20).0, told(2, "quick"));
+        assert_eq!(stopped(&["er to y"], 0, 20), (ended(5, "er to y"), " the quick answ".to_owned()));
+        assert_eq!(stopped(&["is", "quick"], 0, 20).0, ended(2, "quick"));
         // Once around: the first " the" is among the least tokens.
-        assert_eq!(stopped(&[" the"], 3, 40).0, told(17, " the"));
+        assert_eq!(stopped(&[" the"], 3, 40).0, ended(17, " the"));
     }
 
     #[test]
     fn one_that_does_not_come_changes_nothing() {
-        let all = Text::of(Words::Stock, &Prompt::default()).tokens(0..20);
+        let all = Text::of(AnswerWords::Stock, &Prompt::default()).tokens(0..20);
         for (stops, max) in [(&["zebra"][..], 200), (&[" to"][..], 3), (&[][..], 20)] {
             assert_eq!(stopped(stops, 0, max), (None, all.clone()));
         }

@@ -1,11 +1,11 @@
-//! Takes typed fields out of a JSON body, as pydantic does: all mistakes are gathered, not only the first.
+//! Takes typed fields out of a JSON body, as pydantic does: it collects all mistakes.
 
 use serde_json::{Map, Value};
 
 use crate::mock::refusal::{Mistake, Refusal};
 
-/// The object that a body is.
-pub(in crate::mock) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
+/// The object of a body.
+pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     match serde_json::from_slice(body) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(other) => Err(Refusal::validation(&[Mistake::field(
@@ -22,20 +22,20 @@ pub(in crate::mock) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal
     }
 }
 
-/// The fields of an object, and what was wrong with those that were taken. `null` is the same as absent.
+/// The fields of an object, and what was wrong with those taken so far. `null` is the same as absent.
 #[derive(Debug)]
-pub(in crate::mock) struct Fields<'a> {
+pub(crate) struct Fields<'a> {
     object: &'a Map<String, Value>,
     mistakes: Vec<Mistake>,
 }
 
 impl<'a> Fields<'a> {
-    pub(in crate::mock) const fn of(object: &'a Map<String, Value>) -> Self {
+    pub(crate) const fn of(object: &'a Map<String, Value>) -> Self {
         Self { object, mistakes: Vec::new() }
     }
 
-    /// Whether all that was taken was right.
-    pub(in crate::mock) fn check(&self) -> Result<(), Refusal> {
+    /// Refuses if any field taken so far was wrong.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.mistakes.is_empty() { Ok(()) } else { Err(Refusal::validation(&self.mistakes)) }
     }
 
@@ -43,17 +43,17 @@ impl<'a> Fields<'a> {
         self.mistakes.push(Mistake::field(kind, place, words, came));
     }
 
-    /// A field that must be there is not.
-    pub(in crate::mock) fn missing(&mut self, place: &str) {
+    /// A required field is missing.
+    pub(crate) fn missing(&mut self, place: &str) {
         let whole = Value::Object(self.object.clone());
         self.mistake("missing", place, "Field required", &whole);
     }
 
-    pub(in crate::mock) fn value(&self, name: &str) -> Option<&'a Value> {
+    pub(crate) fn value(&self, name: &str) -> Option<&'a Value> {
         self.object.get(name).filter(|value| !value.is_null())
     }
 
-    pub(in crate::mock) fn text(&mut self, name: &str) -> Option<&'a str> {
+    pub(crate) fn text(&mut self, name: &str) -> Option<&'a str> {
         let value = self.value(name)?;
         if value.as_str().is_none() {
             self.mistake("string_type", name, "Input should be a valid string", value);
@@ -103,7 +103,7 @@ impl<'a> Fields<'a> {
         one_or_more.unwrap_or_default()
     }
 
-    /// Takes the mistakes of fields inside these.
+    /// Takes the mistakes of nested fields.
     pub(super) fn adopt(&mut self, inner: Fields<'_>) {
         self.mistakes.extend(inner.mistakes);
     }

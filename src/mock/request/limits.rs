@@ -1,21 +1,21 @@
-//! Holds what a request asks for against what is served, in vLLM's words.
+//! Checks a request against what is served, in vLLM's words.
 
 use crate::mock::refusal::Refusal;
 
-/// What a request is held against.
+/// The models and limits that a request is checked against.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::mock) struct Served<'a> {
-    pub(in crate::mock) model: &'a str,
-    pub(in crate::mock) adapters: &'a [String],
-    pub(in crate::mock) max_model_len: u32,
+pub(crate) struct ServedModels<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) adapters: &'a [String],
+    pub(crate) max_model_len: u32,
 }
 
-/// Most answers to one prompt, so that no request can ask for all memory.
+/// Most choices per prompt, so that no request can take all memory.
 const MOST_CHOICES: u32 = 128;
 
-impl Served<'_> {
-    /// The place of the adapter that is asked for; `None` for the model itself, or where no name is given.
-    pub(in crate::mock) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
+impl ServedModels<'_> {
+    /// Index of the adapter that is asked for; `None` for the model itself or without a name.
+    pub(crate) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
         match asked {
             Some(asked) if asked != self.model => match self.adapters.iter().position(|name| name == asked) {
                 Some(place) => Ok(Some(place)),
@@ -25,8 +25,8 @@ impl Served<'_> {
         }
     }
 
-    /// The most answer tokens: those asked for, else `usual`, else what the context leaves; `longest` is the longest
-    /// prompt.
+    /// Most answer tokens: `max_tokens` of the request, else `usual`, else what the context leaves after the
+    /// longest prompt.
     pub(super) fn max_tokens(
         &self,
         asked: Option<i64>,
@@ -73,8 +73,9 @@ impl Served<'_> {
     }
 }
 
-/// How urgent it is. vLLM takes the field whatever its scheduling policy, and heeds it only if that is `priority`; so does
-/// the engine here. (Its protocol speaks of an error, which was that of its first engine: 0.32 has none.)
+/// The request's priority. vLLM accepts the field under any scheduling policy and uses it only under
+/// `priority`; so does this engine. (Its protocol mentions an error, which was that of its first engine: 0.32
+/// has none.)
 pub(super) fn priority(asked: Option<i64>) -> i32 {
     asked.unwrap_or(0).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
 }

@@ -1,4 +1,4 @@
-//! What a client asks for: read from a body, held against what is served.
+//! Requests: read from a body and checked against what is served.
 
 mod fields;
 mod limits;
@@ -9,6 +9,6 @@ mod shape;
 mod tests;
 
 pub(super) use fields::{Fields, object};
-pub(super) use limits::Served;
+pub(super) use limits::ServedModels;
 pub(super) use prompt::{Prompt, id, token};
 pub(super) use read::{Ending, Endpoint, Form, Request, TokenIds, UsageIn};

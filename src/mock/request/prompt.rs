@@ -1,4 +1,4 @@
-//! A prompt by the mock's own tokenizer: every word is a token, and so is every token id that was sent.
+//! A prompt by the mock's tokenizer: every word is a token, and so is every token id sent.
 
 use serde_json::Value;
 
@@ -9,14 +9,14 @@ const VOCABULARY: u64 = 128_000;
 
 /// The tokens of one prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::mock) struct Prompt {
+pub(crate) struct Prompt {
     tokens: Vec<u64>,
     words: Vec<String>,
 }
 
 impl Prompt {
-    /// All texts in a JSON value, one after the other: a string, a list of content parts, or messages.
-    pub(in crate::mock) fn of_texts(value: &Value) -> Self {
+    /// All texts in a JSON value: a string, a list of content parts, or messages.
+    pub(crate) fn of_texts(value: &Value) -> Self {
         let mut prompt = Self::default();
         prompt.add(value);
         prompt
@@ -44,28 +44,21 @@ impl Prompt {
         }
     }
 
-    /// How many tokens it has.
-    pub(in crate::mock) fn tokens(&self) -> u32 {
+    pub(crate) fn tokens(&self) -> u32 {
         u32::try_from(self.tokens.len()).unwrap_or(u32::MAX)
     }
 
-    /// Its token ids.
-    pub(in crate::mock) fn ids(&self) -> impl Iterator<Item = u32> {
+    pub(crate) fn ids(&self) -> impl Iterator<Item = u32> {
         self.tokens.iter().map(|token| (token % VOCABULARY) as u32)
     }
 
-    /// Its words.
-    pub(in crate::mock) fn words(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = &str> {
         self.words.iter().map(String::as_str)
     }
 
-    /// Its full blocks and those of the answer behind it, for the prefix cache: a later turn of a conversation says both
-    /// again. What one adapter has computed is of no use to another.
-    pub(in crate::mock) fn prefix(
-        &self,
-        adapter: Option<usize>,
-        answer: impl Iterator<Item = u64>,
-    ) -> PrefixHashes {
+    /// Its full blocks and those of the answer after it, for the prefix cache: a later turn of a conversation
+    /// repeats both. An adapter shares no prefixes with another.
+    pub(crate) fn prefix(&self, adapter: Option<usize>, answer: impl Iterator<Item = u64>) -> PrefixHashes {
         let begin = adapter.map_or(OFFSET, |place| step(OFFSET, place as u64 + 1));
         let tokens: Vec<u64> = self.tokens.iter().copied().chain(answer).collect();
         let blocks = tokens.chunks_exact(BLOCK_SIZE as usize);
@@ -74,12 +67,12 @@ impl Prompt {
 }
 
 /// The token id of a word.
-pub(in crate::mock) fn id(word: &str) -> u32 {
+pub(crate) fn id(word: &str) -> u32 {
     (token(word) % VOCABULARY) as u32
 }
 
-/// What stands for a word in a prefix: the same whether it comes in a prompt or in an answer.
-pub(in crate::mock) fn token(word: &str) -> u64 {
+/// A word's key in a prefix: the same in a prompt and in an answer.
+pub(crate) fn token(word: &str) -> u64 {
     hash(word.trim())
 }
 

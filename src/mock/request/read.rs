@@ -1,23 +1,23 @@
-//! Reads a request as vLLM does: what is asked, or every mistake in it.
+//! Reads a request as vLLM does: the request, or every mistake in it.
 
 use serde_json::Value;
 
 use super::fields::{Fields, object};
-use super::limits::{Served, choices, min_tokens, priority};
+use super::limits::{ServedModels, choices, min_tokens, priority};
 use super::prompt::Prompt;
-use super::shape::Shape;
+use super::shape::AnswerFormat;
 use crate::mock::refusal::Refusal;
 
-/// Which endpoint a request came to.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Endpoint {
+pub(crate) enum Endpoint {
     Chat,
     Completions,
 }
 
 /// When an answer ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Ending {
+pub(crate) enum Ending {
     /// By itself, or at the limit.
     Free,
     /// At the limit only (`ignore_eos`).
@@ -26,14 +26,14 @@ pub(in crate::mock) enum Ending {
 
 /// How an answer is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum Form {
+pub(crate) enum Form {
     Whole,
     Streamed(UsageIn),
 }
 
 /// Which events of a stream carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum UsageIn {
+pub(crate) enum UsageIn {
     None,
     Last,
     Every,
@@ -41,30 +41,30 @@ pub(in crate::mock) enum UsageIn {
 
 /// Whether token ids come with the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::mock) enum TokenIds {
+pub(crate) enum TokenIds {
     Hidden,
     Shown,
 }
 
-/// A request that can be served, as far as its own words go.
+/// A request that can be served, as far as its own fields say.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::mock) struct Request {
-    pub(in crate::mock) prompts: Vec<Prompt>,
-    /// The place of the adapter that is to answer; `None` for the model itself.
-    pub(in crate::mock) adapter: Option<usize>,
-    pub(in crate::mock) max_tokens: u32,
-    pub(in crate::mock) min_tokens: u32,
-    pub(in crate::mock) ending: Ending,
+pub(crate) struct Request {
+    pub(crate) prompts: Vec<Prompt>,
+    /// Index of the adapter that answers; `None` for the model itself.
+    pub(crate) adapter: Option<usize>,
+    pub(crate) max_tokens: u32,
+    pub(crate) min_tokens: u32,
+    pub(crate) ending: Ending,
     /// Texts before which an answer ends.
-    pub(in crate::mock) stop: Vec<String>,
-    /// Answers to each prompt.
-    pub(in crate::mock) n: u32,
-    pub(in crate::mock) form: Form,
-    pub(in crate::mock) token_ids: TokenIds,
-    pub(in crate::mock) priority: i32,
-    pub(in crate::mock) seed: Option<u64>,
-    /// The form that the answer is to have.
-    pub(in crate::mock) shape: Shape,
+    pub(crate) stop: Vec<String>,
+    /// Choices per prompt.
+    pub(crate) n: u32,
+    pub(crate) form: Form,
+    pub(crate) token_ids: TokenIds,
+    pub(crate) priority: i32,
+    pub(crate) seed: Option<u64>,
+    /// The format of the answer.
+    pub(crate) shape: AnswerFormat,
 }
 
 /// Answer tokens of a completion that sets no limit (OpenAI's default).
@@ -72,11 +72,7 @@ const COMPLETION_DEFAULT: u32 = 16;
 
 impl Request {
     /// Reads a body.
-    pub(in crate::mock) fn read(
-        endpoint: Endpoint,
-        body: &[u8],
-        served: Served<'_>,
-    ) -> Result<Self, Refusal> {
+    pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
         let mut fields = Fields::of(&object);
         let prompts = prompts(&mut fields, endpoint);
@@ -95,8 +91,8 @@ impl Request {
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
-            Endpoint::Chat => Shape::read(&mut fields),
-            Endpoint::Completions => Shape::Free,
+            Endpoint::Chat => AnswerFormat::read(&mut fields),
+            Endpoint::Completions => AnswerFormat::Free,
         };
         fields.check()?;
 
@@ -178,7 +174,7 @@ fn form(fields: &mut Fields<'_>) -> Form {
     Form::Streamed(usage)
 }
 
-/// As Python sees it: an empty object is none.
+/// As Python sees it: an empty object is false.
 fn has_stream_options(fields: &Fields<'_>) -> bool {
     fields
         .value("stream_options")

@@ -1,4 +1,4 @@
-//! The form that a request asks its answer to have, and what the mock answers in it.
+//! The answer format that a request asks for, and the mock's answer in it.
 
 use serde_json::{Value, json};
 
@@ -7,10 +7,10 @@ use crate::mock::faults::Fault;
 use crate::mock::reply::instance;
 use crate::workload::JsonSchema;
 
-/// What is asked for.
+/// The format that a request asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(in crate::mock) enum Shape {
-    /// Words.
+pub(crate) enum AnswerFormat {
+    /// Free text.
     #[default]
     Free,
     /// JSON of a schema.
@@ -19,9 +19,9 @@ pub(in crate::mock) enum Shape {
     Call { tool: String, parameters: Value },
 }
 
-impl Shape {
-    /// Reads `response_format`, `tools` and `tool_choice`. As a model that likes to: where it may call a tool it calls
-    /// the first.
+impl AnswerFormat {
+    /// Reads `response_format`, `tools` and `tool_choice`. Where a tool may be called, the mock calls the
+    /// first.
     pub(super) fn read(fields: &mut Fields<'_>) -> Self {
         let named = fields.value("tool_choice").and_then(|choice| choice.pointer("/function/name"));
         let called = fields.value("tool_choice").and_then(Value::as_str) != Some("none");
@@ -65,16 +65,15 @@ impl Shape {
         }
     }
 
-    /// The tool that is called.
-    pub(in crate::mock) fn tool(&self) -> Option<&str> {
+    pub(crate) fn tool(&self) -> Option<&str> {
         match self {
             Self::Call { tool, .. } => Some(tool),
             Self::Free | Self::Json(_) => None,
         }
     }
 
-    /// What is said in this form: JSON, or the arguments of the call; nothing where the form is free.
-    pub(in crate::mock) fn said(&self, faults: &[Fault]) -> Option<String> {
+    /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
+    pub(crate) fn said(&self, faults: &[Fault]) -> Option<String> {
         let schema = match self {
             Self::Free => return None,
             Self::Json(schema) | Self::Call { parameters: schema, .. } => schema,
@@ -84,7 +83,7 @@ impl Shape {
     }
 }
 
-/// A value that is not of the schema, if there is one among a few.
+/// A value that violates the schema, if one of a few does.
 fn stranger(schema: &Value) -> Value {
     let few = [json!([]), json!({}), json!("word"), json!(-1), Value::Null];
     let judge = JsonSchema::new(schema.clone());

@@ -1,15 +1,16 @@
-//! Requests as clients write them, and refusals as vLLM words them.
+//! Requests as clients write them, and errors as vLLM words them.
 
 use axum::response::IntoResponse as _;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::limits::Served;
+use super::limits::ServedModels;
 use super::prompt::Prompt;
 use super::read::{Endpoint, Form, Request, UsageIn};
 use crate::mock::refusal::Refusal;
 
-const SERVED: Served<'static> = Served { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
+const SERVED: ServedModels<'static> =
+    ServedModels { model: "tiny-llama", adapters: &[], max_model_len: 4096 };
 
 fn read(endpoint: Endpoint, body: &str) -> Result<Request, Refusal> {
     Request::read(endpoint, body.as_bytes(), SERVED)

@@ -1,4 +1,4 @@
-//! Keeps the records of ended requests: in memory for whoever asks, and in a file.
+//! The log of ended requests: in memory for readers, and in a file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -10,16 +10,16 @@ use std::thread::JoinHandle;
 use serde::Serialize;
 
 use super::record::Record;
-use super::statistics::{MockStatistics, Tally};
+use super::statistics::{MockStatistics, MockTally};
 use crate::clock::RunClock;
 
-/// Bytes of records kept in memory, some 10,000 answers of 64 tokens; older ones are dropped, and the header says how
-/// many. A file gets all.
+/// Bytes of records kept in memory, about 10,000 answers of 64 tokens. Older ones are dropped, and the header
+/// says how many. A file gets all.
 const KEPT: usize = 64 << 20;
 
-/// The log: a header line, then one line for each request that has ended, in order of ends.
+/// The log: a header line, then one line per ended request, in order of their ends.
 #[derive(Debug)]
-pub(in crate::mock) struct Truth {
+pub(crate) struct TruthLog {
     clock: RunClock,
     model: String,
     kept: Mutex<Kept>,
@@ -31,10 +31,10 @@ struct Kept {
     lines: VecDeque<String>,
     bytes: usize,
     dropped: u64,
-    tally: Tally,
+    tally: MockTally,
 }
 
-/// A thread that writes, so that no answer waits for a disk.
+/// A thread that writes, so that no answer waits for the disk.
 #[derive(Debug)]
 struct FileLog {
     lines: mpsc::Sender<String>,
@@ -49,7 +49,7 @@ struct Header<'a> {
     model: &'a str,
     /// Wall-clock time of the clock's zero.
     clock_zero: jiff::Timestamp,
-    /// Records that are missing because memory keeps only so many.
+    /// Records missing because memory keeps only so many.
     dropped: u64,
 }
 
@@ -58,14 +58,13 @@ struct HeaderLine<'a> {
     header: Header<'a>,
 }
 
-impl Truth {
-    /// An empty log.
-    pub(in crate::mock) fn new(clock: RunClock, model: String) -> Self {
+impl TruthLog {
+    pub(crate) fn new(clock: RunClock, model: String) -> Self {
         Self { clock, model, kept: Mutex::default(), file: Mutex::default() }
     }
 
-    /// From now on writes to the file at `path` too, in place of what is there.
-    pub(in crate::mock) fn write_to(&self, path: &Path) -> io::Result<()> {
+    /// From now on writes to the file at `path` too, replacing what is there.
+    pub(crate) fn write_to(&self, path: &Path) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(path)?);
         writeln!(file, "{}", self.header(0))?;
         file.flush()?;
@@ -81,12 +80,12 @@ impl Truth {
             clock_zero: self.clock.started_at(),
             dropped,
         };
-        // A struct of plain fields always becomes JSON.
+        // A struct of plain fields always serialises.
         serde_json::to_string(&HeaderLine { header }).unwrap_or_default()
     }
 
     /// Adds a request that has ended.
-    pub(in crate::mock) fn add(&self, record: &Record) {
+    pub(crate) fn add(&self, record: &Record) {
         let line = serde_json::to_string(record).unwrap_or_default();
         if let Some(file) = &*lock(&self.file) {
             let _ = file.lines.send(line.clone());
@@ -97,7 +96,7 @@ impl Truth {
     }
 
     /// Header and records as NDJSON.
-    pub(in crate::mock) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let kept = lock(&self.kept);
         let mut text = self.header(kept.dropped);
         text.push('\n');
@@ -108,17 +107,17 @@ impl Truth {
         text
     }
 
-    /// Forgets what is in memory, statistics too; a file stays as it is.
-    pub(in crate::mock) fn clear(&self) {
+    /// Clears what is in memory, statistics too; a file stays as it is.
+    pub(crate) fn clear(&self) {
         *lock(&self.kept) = Kept::default();
     }
 
-    pub(in crate::mock) fn statistics(&self) -> MockStatistics {
+    pub(crate) fn statistics(&self) -> MockStatistics {
         lock(&self.kept).tally.statistics()
     }
 
-    /// Waits until all that was added is in the file; nothing is written after it.
-    pub(in crate::mock) fn close(&self) {
+    /// Waits until everything is in the file; nothing is written after it.
+    pub(crate) fn close(&self) {
         if let Some(FileLog { lines, thread }) = lock(&self.file).take() {
             drop(lines);
             let _ = thread.join();
@@ -158,7 +157,7 @@ impl FileLog {
     }
 }
 
-/// A panic elsewhere does not make records untrue.
+/// A panic elsewhere leaves the records valid.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

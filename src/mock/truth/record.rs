@@ -1,92 +1,76 @@
-//! The true story of one request.
+//! The truth about one request.
 
 use serde::Serialize;
 
 use crate::clock::Timestamp;
 
-/// One request: when things happened to it, in nanoseconds of the mock's own clock.
-#[derive(Clone, Debug, Serialize)]
-pub(in crate::mock) struct Record {
-    /// Number of the request, from 0, in order of reading.
-    pub(in crate::mock) request: u64,
-    /// Its name in the answer.
-    pub(in crate::mock) id: String,
-    /// The path that it came to.
-    pub(in crate::mock) path: &'static str,
-    /// HTTP status of the answer; absent when none was sent.
-    pub(in crate::mock) status: Option<u16>,
-    /// Its body had been read.
-    pub(in crate::mock) read_ns: Timestamp,
-    /// It entered the server's queue.
-    pub(in crate::mock) queued_ns: Option<Timestamp>,
-    /// Its first answer left the queue.
-    pub(in crate::mock) scheduled_ns: Option<Timestamp>,
+/// One request: what happened to it and when, in nanoseconds of the mock's clock.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Record {
+    /// Number of the request, from 0, in order of arrival.
+    pub(crate) request: u64,
+    /// Its id in the answer.
+    pub(crate) id: String,
+    /// Its path.
+    pub(crate) path: &'static str,
+    /// HTTP status of the answer; `None` when none was sent.
+    pub(crate) status: Option<u16>,
+    /// When its body had been read.
+    pub(crate) read_ns: Timestamp,
+    /// When it entered the server's queue.
+    pub(crate) queued_ns: Option<Timestamp>,
+    /// When its first choice left the queue.
+    pub(crate) scheduled_ns: Option<Timestamp>,
     /// Tokens of all its prompts.
-    pub(in crate::mock) prompt_tokens: u64,
+    pub(crate) prompt_tokens: u64,
     /// Of them, found in the prefix cache.
-    pub(in crate::mock) cached_tokens: u64,
+    pub(crate) cached_tokens: u64,
     /// Answer tokens that were written.
-    pub(in crate::mock) answer_tokens: u64,
-    /// What was written, in order.
-    pub(in crate::mock) writes: Vec<Write>,
-    /// The last byte was written, or the connection was gone.
-    pub(in crate::mock) ended_ns: Timestamp,
-    /// How it ended; absent while it has not.
-    pub(in crate::mock) end: Option<End>,
-    /// What was done to it on purpose.
-    pub(in crate::mock) faults: Vec<String>,
+    pub(crate) answer_tokens: u64,
+    /// Writes in order.
+    pub(crate) writes: Vec<Write>,
+    /// When the last byte was written or the connection was gone.
+    pub(crate) ended_ns: Timestamp,
+    /// How it ended; `None` before that.
+    pub(crate) end: Option<End>,
+    /// Injected faults.
+    pub(crate) faults: Vec<String>,
 }
 
-/// Tokens on their way to the client.
+/// Tokens written to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub(in crate::mock) struct Write {
+pub(crate) struct Write {
     /// When the tokens were due.
-    pub(in crate::mock) due_ns: Timestamp,
-    /// When the operating system had taken their bytes; absent when it never did.
-    pub(in crate::mock) done_ns: Option<Timestamp>,
-    /// How many tokens.
-    pub(in crate::mock) tokens: u32,
-    /// Which answer of the request they belong to.
-    pub(in crate::mock) choice: usize,
+    pub(crate) due_ns: Timestamp,
+    /// When the operating system had taken their bytes; `None` when it never did.
+    pub(crate) done_ns: Option<Timestamp>,
+    pub(crate) tokens: u32,
+    /// Choice index.
+    pub(crate) choice: usize,
 }
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::mock) enum End {
+pub(crate) enum End {
     /// The whole answer was written.
     Finished,
-    /// It was answered with an error.
+    /// Answered with an error.
     Refused,
-    /// The mock broke it off on purpose.
+    /// Broken off by a fault.
     BrokenOff,
     /// Its client went away.
     Disconnected,
 }
 
 impl Record {
-    pub(in crate::mock) fn new(
+    pub(crate) fn new(
         request: u64,
         id: String,
         path: &'static str,
         read: Timestamp,
         faults: Vec<String>,
     ) -> Self {
-        Self {
-            request,
-            id,
-            path,
-            status: None,
-            read_ns: read,
-            queued_ns: None,
-            scheduled_ns: None,
-            prompt_tokens: 0,
-            cached_tokens: 0,
-            answer_tokens: 0,
-            writes: Vec::new(),
-            ended_ns: read,
-            end: None,
-            faults,
-        }
+        Self { request, id, path, read_ns: read, ended_ns: read, faults, ..Self::default() }
     }
 }

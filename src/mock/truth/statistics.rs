@@ -1,4 +1,4 @@
-//! What a mock did in all, and how punctual it was.
+//! The mock's statistics: requests by their end, and the lateness of writes.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::record::{End, Record};
 use crate::units::{count, three_digits};
 
-/// Counts of requests by their end, and the lateness of writes.
+/// Requests by their end, and the lateness of writes.
 ///
-/// The lateness of a write is from the moment at which its tokens were due to the moment at which the operating system
-/// had taken their bytes. Requests with faults are left out of it: there the delay may be the purpose.
+/// The lateness of a write is the time from when its tokens were due to when the operating system had taken
+/// their bytes. Requests with faults are excluded: there the delay may be the purpose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct MockStatistics {
     /// Requests that have ended.
@@ -26,11 +26,11 @@ pub struct MockStatistics {
     pub disconnected: u64,
     /// Writes whose lateness is known.
     pub writes: u64,
-    /// Median lateness of a write, microseconds; absent without writes.
+    /// Median lateness of a write, microseconds; `None` without writes.
     pub write_lateness_p50_us: Option<f64>,
     /// 99th percentile of the same.
     pub write_lateness_p99_us: Option<f64>,
-    /// The worst.
+    /// The largest.
     pub write_lateness_max_us: Option<f64>,
 }
 
@@ -59,25 +59,25 @@ impl fmt::Display for MockStatistics {
     }
 }
 
-/// Latenesses above this, in nanoseconds, count as this: an hour.
+/// Longer latenesses count as this one, an hour, in nanoseconds.
 const LONGEST: u64 = 3_600_000_000_000;
 
-/// Keeps count of ended requests.
+/// Counts ended requests.
 #[derive(Debug)]
-pub(super) struct Tally {
+pub(super) struct MockTally {
     ends: MockStatistics,
     /// Nanoseconds, to three digits.
     lateness: Option<Histogram<u64>>,
 }
 
-impl Default for Tally {
+impl Default for MockTally {
     fn default() -> Self {
-        // The range is one that the crate allows, so this is always there.
+        // The crate allows this range, so this is always there.
         Self { ends: MockStatistics::default(), lateness: Histogram::new_with_max(LONGEST, 3).ok() }
     }
 }
 
-impl Tally {
+impl MockTally {
     pub(super) fn add(&mut self, record: &Record) {
         self.ends.requests += 1;
         match record.end {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn lateness_is_counted_of_writes_that_no_fault_delayed() {
-        let mut tally = Tally::default();
+        let mut tally = MockTally::default();
         let at = Timestamp::from_nanos;
         for (late, faults) in [(10_000, vec![]), (30_000, vec![]), (9_000_000, vec!["stall".to_owned()])] {
             let mut record = Record::new(0, "x".to_owned(), "/", at(0), faults);

@@ -16,7 +16,7 @@ pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<
 }
 
 /// Indented JSON with a line break at its end.
-pub(in crate::report) fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+pub fn indented(value: &impl Serialize) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     write_indented(&mut bytes, value)?;
     String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))

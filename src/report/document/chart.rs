@@ -42,7 +42,6 @@ impl Chart {
         self
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "sweeps have bars"))]
     pub(crate) fn bars(mut self, bars: BarChart) -> Self {
         self.bars = Some(bars);
         self

@@ -7,7 +7,7 @@ use super::table::Table;
 
 /// What a result says.
 #[derive(Debug)]
-pub(crate) struct Document {
+pub struct Document {
     /// What the document is about: the heading of a page.
     pub(crate) title: String,
     /// Whether all is well; absent where a result judges nothing.

@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{CalibrationSummary, DelaySummary};
-use crate::calibration::Capacity;
+use crate::calibration::ClientCapacity;
 use crate::record::{Calibration, HostFacts};
 use crate::report::data::json::indented;
 use crate::report::document::{Document, Level, Section, Table, TableCell};
-use crate::report::{Extent, Style, render};
 use crate::units::{count, three_digits};
 
 /// Lengths of answers for which a trusted rate is told, tokens.
@@ -32,7 +31,7 @@ struct Trusted {
 }
 
 fn trusted(found: &Calibration) -> Vec<Trusted> {
-    let rate = |tokens: u32| Capacity(found).trusted_requests_per_s(f64::from(tokens));
+    let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
     LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
 }
 
@@ -42,14 +41,9 @@ pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Re
     indented(&printed)
 }
 
-/// The same as text.
-#[must_use]
-pub fn calibration_text(found: &Calibration, host: &HostFacts, style: Style, extent: Extent) -> String {
-    render::text(&document(found, host), style, extent)
-}
-
 /// What the calibration says.
-pub(crate) fn document(found: &Calibration, host: &HostFacts) -> Document {
+#[must_use]
+pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
@@ -130,6 +124,7 @@ mod tests {
     use super::*;
     use crate::record::Delays;
     use crate::report::render::text;
+    use crate::report::{Extent, Style};
 
     #[test]
     fn a_newcomer_can_read_it() {

@@ -4,12 +4,10 @@ use super::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
-use crate::report::data::json::indented;
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, figure, known,
     mark,
 };
-use crate::report::{Extent, Style, render};
 use crate::units::count;
 
 const LATENCIES: [(Metric, &str); 4] =
@@ -27,19 +25,9 @@ const FLOWS: [(FigureKey, &str); 5] = [
 /// Runs from which on an interval is worth having.
 const ADVISED: u64 = 5;
 
-/// The runs together as indented JSON with a line break at its end.
-pub fn repeats_json(repeats: &Repeats) -> serde_json::Result<String> {
-    indented(repeats)
-}
-
-/// The same as text.
-#[must_use]
-pub fn repeats_text(repeats: &Repeats, style: Style, extent: Extent) -> String {
-    render::text(&document(repeats), style, extent)
-}
-
 /// What the runs say together.
-pub(crate) fn document(repeats: &Repeats) -> Document {
+#[must_use]
+pub fn document(repeats: &Repeats) -> Document {
     let engine = &repeats.engine;
     let title = format!("{} on {}, {}", repeats.workload, engine.model, counted(repeats.planned_runs, "run"));
     let runs = counted(repeats.planned_runs, "run");
@@ -301,8 +289,8 @@ mod tests {
     use crate::analysis::test_runs::{record, run};
     use crate::experiment::seed_of_run;
     use crate::record::Repeat;
-    use crate::report::Colour;
     use crate::report::render::text;
+    use crate::report::{Colour, Extent, Style};
 
     /// Runs of four requests, each with its first token after the time given.
     fn joined(ttfts_ms: &[u64], objective: &str) -> Repeats {

@@ -2,15 +2,15 @@
 
 mod html;
 mod markdown;
+mod printable;
 #[cfg(test)]
-pub(in crate::report) mod tests;
+mod tests;
 mod text;
 
-pub(crate) use html::html;
-pub(in crate::report) use html::shell;
+pub use html::html;
 #[cfg(test)]
-pub(in crate::report) use html::tests as html_tests;
+pub(in crate::report) use html::tests::{self as html_tests, assert_page};
 pub(in crate::report) use markdown::escape;
-pub(crate) use markdown::markdown;
-pub use text::Extent;
-pub(crate) use text::text;
+pub use markdown::markdown;
+pub use printable::printable;
+pub use text::{Colour, Extent, Style, text};

@@ -1,21 +1,20 @@
-//! What a run looks like while it is on: counters that flights write and a screen reads.
+//! The live counters of a run.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::snapshot::{RECENT_S, Rates, Snapshot, Tally};
-use super::timeline::{Second, Timeline};
-use super::times::Times;
+use super::live_histogram::LiveHistogram;
+use super::snapshot::{RECENT_S, Rates, Snapshot, WindowCounts};
+use super::timeline::{SecondCounts, Timeline};
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
 
-/// Live counters of one run. The figures reported in the end never come from here: they are computed from
-/// the records.
+/// Live counters of one run. The report's figures never come from here: they are computed from the records.
 ///
-/// Nearly all of it is written by the one thread of the run loop and read five times a second by that of the screen, so
-/// that a counter is an atomic and the locks are free but for moments.
-#[derive(Debug)]
+/// The run loop's thread writes nearly all of them; the screen's thread reads them five times a second. So a
+/// counter is an atomic, and the locks are almost never contended.
+#[derive(Debug, Default)]
 pub struct Progress {
     released: AtomicU64,
     started: AtomicU64,
@@ -23,59 +22,32 @@ pub struct Progress {
     failed: AtomicU64,
     censored: AtomicU64,
     tokens: AtomicU64,
-    /// The second of the run that is on.
+    /// The current second of the run.
     second: AtomicU64,
     seconds: Mutex<Timeline>,
-    ttft: Mutex<Times>,
-    itl: Mutex<Times>,
-    tpot: Mutex<Times>,
-    e2e: Mutex<Times>,
-    schedule_lag: Mutex<Times>,
-    measured: Mutex<Tally>,
+    ttft: Mutex<LiveHistogram>,
+    itl: Mutex<LiveHistogram>,
+    tpot: Mutex<LiveHistogram>,
+    e2e: Mutex<LiveHistogram>,
+    schedule_lag: Mutex<LiveHistogram>,
+    measured: Mutex<WindowCounts>,
     failures: Mutex<BTreeMap<FailureKind, u64>>,
     server: Mutex<ServerState>,
     stopped: OnceLock<Timestamp>,
 }
 
-impl Default for Progress {
-    fn default() -> Self {
-        let zero = AtomicU64::default;
-        let times = || Mutex::new(Times::default());
-        Self {
-            released: zero(),
-            started: zero(),
-            completed: zero(),
-            failed: zero(),
-            censored: zero(),
-            tokens: zero(),
-            second: zero(),
-            seconds: Mutex::default(),
-            ttft: times(),
-            itl: times(),
-            tpot: times(),
-            e2e: times(),
-            schedule_lag: times(),
-            measured: Mutex::default(),
-            failures: Mutex::default(),
-            server: Mutex::default(),
-            stopped: OnceLock::new(),
-        }
-    }
-}
-
-/// What one thread has counted is worth reading, whatever became of another.
+/// What a thread has counted stays valid when another thread panics.
 fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// From `earlier` to `later`.
 const fn nanos(earlier: Timestamp, later: Timestamp) -> u64 {
     later.as_nanos().saturating_sub(earlier.as_nanos())
 }
 
 impl Progress {
-    /// A request was let go at `at`.
-    pub(in crate::runner) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
+    /// A request was dispatched at `at`.
+    pub(crate) fn released(&self, at: Timestamp, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.released.fetch_add(1, Relaxed);
         held(&self.schedule_lag).record(second, nanos(scheduled, at), 1, phase);
@@ -84,40 +56,33 @@ impl Progress {
         }
     }
 
-    /// It is sent.
-    pub(in crate::runner) fn started(&self) {
+    pub(crate) fn started(&self) {
         self.started.fetch_add(1, Relaxed);
     }
 
-    /// One that waited under the cap is not sent any more.
-    pub(in crate::runner) fn given_up(&self) {
+    /// A request that waited under the concurrency cap will not be sent.
+    pub(crate) fn given_up(&self) {
         self.started();
         self.censored.fetch_add(1, Relaxed);
     }
 
-    /// The first tokens of an answer to a request that was scheduled for then came at `at`.
-    pub(in crate::runner) fn first_tokens(
-        &self,
-        at: Timestamp,
-        tokens: u32,
-        scheduled: Timestamp,
-        phase: Phase,
-    ) {
+    /// The first tokens of an answer came at `at`.
+    pub(crate) fn first_tokens(&self, at: Timestamp, tokens: u32, scheduled: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
         held(&self.ttft).record(second, nanos(scheduled, at), 1, phase);
     }
 
-    /// More of them came at `at`, after those at `last`: as many inter-token latencies of their share of the gap.
-    pub(in crate::runner) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
+    /// More tokens came at `at`, after those at `last`. The gap is divided by their number: one inter-token
+    /// latency each.
+    pub(crate) fn more_tokens(&self, at: Timestamp, tokens: u32, last: Timestamp, phase: Phase) {
         let second = self.advance(at);
         self.tokens.fetch_add(u64::from(tokens), Relaxed);
         let each = nanos(last, at) / u64::from(tokens.max(1));
         held(&self.itl).record(second, each, tokens, phase);
     }
 
-    /// A request came to its end.
-    pub(in crate::runner) fn ended(&self, record: &RequestRecord) {
+    pub(crate) fn ended(&self, record: &RequestRecord) {
         let second = self.advance(record.ended);
         match &record.outcome {
             Outcome::Completed => {
@@ -137,7 +102,7 @@ impl Progress {
         }
     }
 
-    /// Latencies that only a whole answer has.
+    /// Latencies that only a complete answer has.
     fn completed_in(&self, second: u64, record: &RequestRecord) {
         if record.phase == Phase::Measured {
             held(&self.measured).completed += 1;
@@ -151,17 +116,18 @@ impl Progress {
         }
     }
 
-    /// The server told how it is; what it does not tell any more is forgotten.
+    /// The latest state of the server; what it no longer reports is dropped.
     pub fn server_told(&self, state: ServerState) {
         *held(&self.server) = state;
     }
 
-    /// A person stopped it at `at`: nothing more is let go.
-    pub(in crate::runner) fn stopped(&self, at: Timestamp) {
+    /// The user stopped the run at `at`: nothing more is dispatched.
+    pub(crate) fn stopped(&self, at: Timestamp) {
         self.stopped.get_or_init(|| at);
     }
 
-    /// The second of `at`, or the later one that is on. Where it is new, those before are over.
+    /// The second of `at`, or the current one if that is later. When a new second begins, the earlier ones
+    /// are closed.
     fn advance(&self, at: Timestamp) -> u64 {
         let second = at.as_nanos() / 1_000_000_000;
         let on = self.second.load(Relaxed);
@@ -178,22 +144,22 @@ impl Progress {
         second.max(on)
     }
 
-    fn totals(&self) -> Second {
+    fn totals(&self) -> SecondCounts {
         let [released, started, completed, failed, censored, tokens] =
             [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.tokens]
                 .map(|counter| counter.load(Relaxed));
         let in_flight = started.saturating_sub(completed + failed + censored);
         let queued = released.saturating_sub(started);
-        Second { released, completed, failed, tokens, in_flight, queued, ttft_p99: None }
+        SecondCounts { released, completed, failed, tokens, in_flight, queued, ttft_p99: None }
     }
 
-    /// What is known at `now`.
+    /// The state at `now`.
     #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         let second = self.advance(now);
         let totals = self.totals();
         let seconds = held(&self.seconds).past();
-        let latency = |times: &Mutex<Times>| held(times).seen_in(second);
+        let latency = |times: &Mutex<LiveHistogram>| held(times).seen_in(second);
         let mut failures: Vec<_> = held(&self.failures).iter().map(|(kind, count)| (*kind, *count)).collect();
         failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Snapshot {

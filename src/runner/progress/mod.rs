@@ -1,12 +1,12 @@
-//! What a run looks like while it is on: counters that requests write and a screen reads.
+//! The live state of a run: counters that requests write and a screen reads.
 
 mod counters;
+mod live_histogram;
 mod snapshot;
 #[cfg(test)]
 mod tests;
 mod timeline;
-mod times;
 
 pub use counters::Progress;
-pub use snapshot::{LiveLatency, RECENT_S, Rates, Snapshot, Spread, Tally};
-pub use timeline::Second;
+pub use snapshot::{LiveLatency, LiveSpread, RECENT_S, Rates, Snapshot, WindowCounts};
+pub use timeline::SecondCounts;

@@ -1,22 +1,22 @@
-//! The state of a run at one moment, as a screen shows it.
+//! The state of a run at one moment.
 
 use std::time::Duration;
 
-use super::timeline::Second;
+use super::timeline::SecondCounts;
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, ServerState};
 
-/// How many seconds back the figures of the last seconds reach.
+/// How many seconds back the recent figures reach.
 pub const RECENT_S: u64 = 10;
 
 /// The state of a run at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Requests that the pacer let go.
+    /// Requests dispatched.
     pub released: u64,
-    /// Requests sent or about to be, and not yet ended.
+    /// Requests sent, or about to be, and not ended.
     pub in_flight: u64,
-    /// Requests waiting for a place under the concurrency cap.
+    /// Requests waiting under the concurrency cap.
     pub queued: u64,
     /// Requests that completed.
     pub completed: u64,
@@ -25,33 +25,33 @@ pub struct Snapshot {
     /// Answer tokens that arrived.
     pub tokens: u64,
     /// Requests of the window alone.
-    pub measured: Tally,
-    /// Flows over the last seconds that are over; absent in the run's first second.
+    pub measured: WindowCounts,
+    /// Rates over the last complete seconds; `None` in the run's first second.
     pub rates: Option<Rates>,
-    /// Time to first token, from the scheduled moment, of the requests that have one.
+    /// Time to first token, from the scheduled time.
     pub ttft: LiveLatency,
     /// Inter-token latency, token-weighted.
     pub itl: LiveLatency,
     /// Time per output token after the first, of completed requests.
     pub tpot: LiveLatency,
-    /// From the scheduled moment to the last token, of completed requests.
+    /// From the scheduled time to the last token, of completed requests.
     pub e2e: LiveLatency,
-    /// How late requests were let go.
+    /// Dispatched − scheduled.
     pub schedule_lag: LiveLatency,
-    /// Failures of all requests by their kind, most frequent first.
+    /// Failures of all requests by kind, most frequent first.
     pub failures: Vec<(FailureKind, u64)>,
-    /// What the server and its devices last told of themselves; empty where they tell nothing.
+    /// The latest state of the server and its devices; empty where they report nothing.
     pub server: ServerState,
-    /// When a person stopped the run; absent where nobody did.
+    /// When the user stopped the run, if so.
     pub stopped: Option<Timestamp>,
-    /// The last seconds that are over, oldest first.
-    pub seconds: Vec<Second>,
+    /// The last complete seconds, oldest first.
+    pub seconds: Vec<SecondCounts>,
 }
 
 /// Requests of the window so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Let go.
+pub struct WindowCounts {
+    /// Dispatched.
     pub released: u64,
     /// Completed.
     pub completed: u64,
@@ -63,7 +63,7 @@ pub struct Tally {
     pub timed_out: u64,
 }
 
-impl Tally {
+impl WindowCounts {
     pub(super) fn failed(&mut self, kind: FailureKind) {
         self.failed += 1;
         self.rejected += u64::from(kind.is_reject());
@@ -71,10 +71,10 @@ impl Tally {
     }
 }
 
-/// Flows, per second.
+/// Rates per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Requests let go.
+    /// Requests dispatched.
     pub released: f64,
     /// Requests completed.
     pub completed: f64,
@@ -85,10 +85,10 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Over the last `most` of these seconds; `None` where there is none.
-    pub(super) fn over(seconds: &[Second], most: usize) -> Option<Self> {
+    /// The rates over the last `most` of these seconds; `None` where there are none.
+    pub(super) fn over(seconds: &[SecondCounts], most: usize) -> Option<Self> {
         let last = &seconds[seconds.len().saturating_sub(most)..];
-        let per_s = |count: fn(&Second) -> u64| {
+        let per_s = |count: fn(&SecondCounts) -> u64| {
             last.iter().map(|second| count(second) as f64).sum::<f64>() / last.len() as f64
         };
         (!last.is_empty()).then(|| Self {
@@ -100,19 +100,19 @@ impl Rates {
     }
 }
 
-/// A latency as seen so far, within 1 %.
+/// A latency so far, within 1 %.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LiveLatency {
-    /// Of all requests, in the last [`RECENT_S`] seconds; absent where there was none.
-    pub recent: Option<Spread>,
-    /// Of the requests of the window, since it began; absent where there was none.
-    pub window: Option<Spread>,
+    /// Of all requests, in the last [`RECENT_S`] seconds; `None` without samples.
+    pub recent: Option<LiveSpread>,
+    /// Of the requests of the window so far; `None` without samples.
+    pub window: Option<LiveSpread>,
 }
 
-/// Where samples lie.
+/// The distribution of live samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// How many.
+pub struct LiveSpread {
+    /// Number of samples.
     pub n: u64,
     /// Arithmetic mean.
     pub mean: Duration,

@@ -1,10 +1,10 @@
-//! Counters of a run that is on, against what was counted by hand.
+//! Live counters against counts made by hand.
 
 use std::time::Duration;
 
 use super::counters::Progress;
-use super::snapshot::{Rates, Tally};
-use super::timeline::Second;
+use super::snapshot::{Rates, WindowCounts};
+use super::timeline::SecondCounts;
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
 
@@ -78,12 +78,16 @@ fn seconds_hold_what_happened_in_them() {
     let snapshot = progress.snapshot(at(4_300));
     let ttft_p99 = snapshot.seconds[0].ttft_p99;
     assert!(ttft_p99.is_some_and(|found| close(found, ms(50))));
-    let still = Second { in_flight: 3, ..Second::default() };
-    let expected =
-        [Second { released: 3, tokens: 3, ttft_p99, ..still }, Second { tokens: 5, ..still }, still, still];
+    let still = SecondCounts { in_flight: 3, ..SecondCounts::default() };
+    let expected = [
+        SecondCounts { released: 3, tokens: 3, ttft_p99, ..still },
+        SecondCounts { tokens: 5, ..still },
+        still,
+        still,
+    ];
     assert_eq!(snapshot.seconds, expected);
     assert_eq!(snapshot.rates, Some(Rates { released: 0.75, tokens: 2.0, ..Rates::default() }));
-    // What is stamped before and seen later counts in the second that is on.
+    // A stamp of an earlier second that is seen later counts in the current second.
     progress.released(at(3_999), at(3_999), Phase::Cooldown);
     let snapshot = progress.snapshot(at(5_000));
     assert_eq!((snapshot.seconds.len(), snapshot.seconds[4].released), (5, 1));
@@ -110,7 +114,10 @@ fn ends_are_counted_by_their_kinds() {
     let snapshot = progress.snapshot(at(800));
     assert_eq!(snapshot.failures[0], (FailureKind::HttpStatus(503), 2));
     assert_eq!((snapshot.failures.len(), snapshot.failed, snapshot.completed), (3, 4, 1));
-    assert_eq!(snapshot.measured, Tally { released: 4, completed: 1, failed: 3, rejected: 2, timed_out: 1 });
+    assert_eq!(
+        snapshot.measured,
+        WindowCounts { released: 4, completed: 1, failed: 3, rejected: 2, timed_out: 1 }
+    );
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0));
 }
 
@@ -125,7 +132,7 @@ fn the_server_is_as_it_last_told() {
     progress.server_told(state(&[(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
     progress.server_told(state(&[(Gauge::Running, 9.0)]));
     assert_eq!(progress.snapshot(at(5_000)).server, state(&[(Gauge::Running, 9.0)]));
-    // A server that says nothing more is not as it was.
+    // A server that stops reporting has no known state.
     let silent = progress.snapshot(at(5_001)).server;
     assert_eq!(silent, ServerState { silent: 1, ..ServerState::default() });
 }

@@ -1,4 +1,4 @@
-//! What a run has left when it is over: its records, and answers whose tokens are still to be counted.
+//! The records of a run that is over, and the answers whose tokens are still to be counted.
 
 use std::ops::ControlFlow;
 
@@ -8,47 +8,47 @@ use crate::record::{
     CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
 };
 
-/// Answers that are counted together, on all cores, before anybody looks at how far it has come.
+/// Answers counted together, on all cores, between two progress reports.
 const BATCH: usize = 256;
 
-/// All that ended in a run. What is missing of its log is the counts of answers, and the footer.
+/// Everything that ended in a run. Its log lacks only the counts of answers and the footer.
 #[derive(Debug)]
 pub struct CollectedRun {
     /// The records, in the order in which requests ended.
     pub(super) records: Vec<RequestRecord>,
-    /// What came of golden prompts, in the order in which they ended.
+    /// Results of golden prompts, in the order in which they ended.
     pub(super) checks: Vec<CheckRecord>,
-    /// What was told meanwhile, in the order in which it was.
+    /// Telemetry, in order of time.
     pub(super) telemetry: Telemetry,
-    pub(super) answers: Vec<Uncounted>,
+    pub(super) answers: Vec<UncountedAnswer>,
     /// The log, or the first error in writing it.
     pub(super) log: Result<RunLogWriter, RunLogError>,
 }
 
-/// A run that was kept.
+/// A run whose records are complete.
 #[derive(Debug)]
 pub struct FinishedRun {
     /// The records of its requests, in the order in which they ended.
     pub records: Vec<RequestRecord>,
-    /// Those of its golden prompts.
+    /// Results of its golden prompts.
     pub checks: Vec<CheckRecord>,
-    /// What pages of metrics and this program's own meters told.
+    /// Metrics of the server and of this program.
     pub telemetry: Telemetry,
-    /// The first error in writing the log: what is in memory is whole all the same.
+    /// The first error in writing the log. What is in memory is whole all the same.
     pub written: Result<(), RunLogError>,
 }
 
-/// An answer whose tokens nobody counted.
+/// An answer whose tokens the server did not count.
 #[derive(Debug)]
-pub(super) struct Uncounted {
-    /// Place of its record.
+pub(super) struct UncountedAnswer {
+    /// Index of its record.
     place: usize,
-    /// All that the server said, piece by piece: what a model generates in one go is in no one text.
+    /// All texts of the answer. A model generates each in one go, so they are counted one by one.
     texts: Vec<String>,
 }
 
-impl Uncounted {
-    /// Of the record at `place`, which said this: as many answers as were asked for (`n`).
+impl UncountedAnswer {
+    /// The answer of the record at `place`: one text set for each choice (`n`).
     pub(super) fn new(place: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
         let texts = said.into_iter().flat_map(|said| {
             let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
@@ -58,7 +58,7 @@ impl Uncounted {
     }
 }
 
-/// How much of each kind was gathered so far.
+/// How many items of each kind were collected so far.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lengths {
     records: usize,
@@ -77,7 +77,7 @@ impl CollectedRun {
         }
     }
 
-    /// Appends to the log what was gathered since it was `from`, and hands it to the operating system.
+    /// Appends to the log what was collected since `from`, and flushes it to the operating system.
     pub(super) fn write_from(&mut self, from: Lengths) {
         let Ok(log) = &mut self.log else { return };
         let mut write = || {
@@ -89,7 +89,7 @@ impl CollectedRun {
             log.flush()
         };
         if let Err(error) = write() {
-            tracing::error!("{error}; records are kept in memory only from here on");
+            tracing::error!("{error}; from now on records are kept in memory only");
             self.log = Err(error);
         }
     }
@@ -100,9 +100,9 @@ impl CollectedRun {
         self.answers.len()
     }
 
-    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and arguments of
-    /// tool calls), without the special tokens around them. `go_on` is told how many are done, and may end the count;
-    /// what is left stays as it was.
+    /// Counts their tokens on all cores: the sum over the texts of an answer (reasoning, content, names and
+    /// arguments of tool calls), without special tokens. `go_on` gets the number counted so far and may stop
+    /// the count; what is left stays as it was.
     pub fn count(&mut self, counter: &TokenCounter, mut go_on: impl FnMut(usize) -> ControlFlow<()>) {
         let answers = std::mem::take(&mut self.answers);
         let mut done = 0;
@@ -131,7 +131,7 @@ impl CollectedRun {
         }
     }
 
-    /// Writes the footer and gives all the records.
+    /// Writes the footer and returns all records.
     #[must_use]
     pub fn finish(self, footer: &RunFooter) -> FinishedRun {
         let Self { records, checks, telemetry, log, .. } = self;
@@ -145,11 +145,11 @@ mod tests {
 
     use super::*;
     use crate::clock::Timestamp;
-    use crate::engine::{Keep, Secrets, ToolCall};
+    use crate::engine::{CaptureText, Secrets, ToolCall};
     use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
-    use crate::runner::records::judge::Judge;
+    use crate::runner::records::judge::AnswerJudge;
     use crate::runner::records::writer::RecordWriter;
-    use crate::runner::request_run::Landed;
+    use crate::runner::request_run::FinishedRequest;
 
     const FOOTER: RunFooter = RunFooter {
         released_until: Timestamp::from_nanos(1),
@@ -176,17 +176,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let keeper = RecordWriter::start(
             RunLogWriter::create(folder.path(), &known.header).unwrap(),
-            Keep::Nothing,
-            Judge::new(&known.header.workload, Secrets::default()),
+            CaptureText::No,
+            AnswerJudge::new(&known.header.workload, Secrets::default()),
         );
         for record in &known.records {
-            keeper.keep(Landed::from(record.clone()));
+            keeper.keep(FinishedRequest::from(record.clone()));
         }
-        let told = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
-        keeper.client_keeper()(told);
+        let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
+        keeper.client_keeper()(sample);
         let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
         written.unwrap();
-        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [told].as_slice()));
+        assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [sample].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
         assert_eq!((log.records, log.telemetry, log.footer), (records, telemetry, Some(FOOTER)));
     }
@@ -205,21 +205,21 @@ mod tests {
         known.records[place].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
-        let answers = vec![Uncounted::new(place, [said])];
-        let mut gathered = CollectedRun {
+        let answers = vec![UncountedAnswer::new(place, [said])];
+        let mut collected = CollectedRun {
             records: known.records.clone(),
             checks: Vec::new(),
             telemetry: Telemetry::default(),
             answers,
             log: Ok(log),
         };
-        let mut told = Vec::new();
-        gathered.count(&tokenizer(), |done| {
-            told.push(done);
+        let mut counted = Vec::new();
+        collected.count(&tokenizer(), |done| {
+            counted.push(done);
             ControlFlow::Continue(())
         });
-        assert_eq!(told, [1]);
-        let FinishedRun { records, written, .. } = gathered.finish(&FOOTER);
+        assert_eq!(counted, [1]);
+        let FinishedRun { records, written, .. } = collected.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
         assert_eq!(records[place].output_tokens, u64::from(expected));
@@ -235,14 +235,14 @@ mod tests {
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
         let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
-        let answers = (0..records.len()).map(|place| Uncounted::new(place, [said()])).collect();
+        let answers = (0..records.len()).map(|place| UncountedAnswer::new(place, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
         let telemetry = Telemetry::default();
-        let mut gathered = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
-        gathered.count(&tokenizer(), |_| ControlFlow::Break(()));
+        let mut collected = CollectedRun { records, checks: Vec::new(), telemetry, answers, log };
+        collected.count(&tokenizer(), |_| ControlFlow::Break(()));
         let by_tokenizer = |record: &&RequestRecord| record.output_tokens_source == TokenSource::Tokenizer;
-        assert_eq!(gathered.records.iter().filter(by_tokenizer).count(), BATCH);
-        assert!(!by_tokenizer(&gathered.records.last().unwrap()));
+        assert_eq!(collected.records.iter().filter(by_tokenizer).count(), BATCH);
+        assert!(!by_tokenizer(&collected.records.last().unwrap()));
     }
 }

@@ -1,20 +1,20 @@
-//! Judges what answers say, off the measured path and after they ended.
+//! Checks the content of answers, off the measured path and after they ended.
 
 use crate::engine::{AnswerText, Secrets};
 use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
 use crate::runner::checks::FinishedCheck;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
-/// What is expected of the answers of a run.
+/// What the answers of a run must contain.
 #[derive(Clone, Debug)]
-pub struct Judge {
+pub struct AnswerJudge {
     shapes: Vec<Option<AnswerShape>>,
     checks: Vec<GoldenCheck>,
-    /// What no excerpt may repeat.
+    /// Secrets that no excerpt may repeat.
     secrets: Secrets,
 }
 
-impl Judge {
+impl AnswerJudge {
     /// The judge of a workload's answers.
     #[must_use]
     pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
@@ -22,7 +22,7 @@ impl Judge {
         Self { shapes, checks: workload.checks.clone(), secrets }
     }
 
-    /// The record of a request, with what became of the form of its answer where it was to have one.
+    /// The record of a request, with the validity of its answer where its class has an answer format.
     #[must_use]
     pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
         if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
@@ -36,11 +36,11 @@ impl Judge {
     pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
         let FinishedCheck { check, released, end } = asked;
         let usage = end.as_ref().and_then(|end| end.usage);
-        let (result, excerpt) = match end.map(|end| (end.result, end.kept)) {
+        let (result, excerpt) = match end.map(|end| (end.result, end.captured)) {
             None => (CheckResult::CutOff, None),
             Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
-            Some((Ok(()), kept)) => {
-                let said = kept.map(|kept| kept.read().content).unwrap_or_default();
+            Some((Ok(()), captured)) => {
+                let said = captured.map(|captured| captured.read().content).unwrap_or_default();
                 let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
                 let result = match expect.and_then(|expect| expect.unmet(&said)) {
                     None => CheckResult::Passed,

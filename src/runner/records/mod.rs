@@ -1,9 +1,9 @@
-//! What a run leaves behind: judged, on disk at once, in memory for the analysis.
+//! The records of a run: checked, written to disk at once, kept in memory for the analysis.
 
 mod collected;
 mod judge;
 mod writer;
 
 pub use collected::{CollectedRun, FinishedRun};
-pub use judge::Judge;
+pub use judge::AnswerJudge;
 pub use writer::RecordWriter;

@@ -22,7 +22,8 @@ fn checks(ttft: u64, limit: Option<u64>) -> Checks<Script> {
     }
 }
 
-/// What was asked every 10 ms from 5 ms until 40 ms, when the run was over at `over`: place, release and end, ms.
+/// The prompts sent every 10 ms from 5 ms to 40 ms, in a run that ended at `over`: index, dispatch and end,
+/// ms.
 async fn asked(checks: Checks<Script>, over: u64, stopped: Option<u64>) -> Vec<(u16, u64, Option<u64>)> {
     let clock = RunClock::starting_in(Duration::ZERO);
     let (cancel, (wish, interrupt)) = (CancellationToken::new(), watch::channel(Interrupt::None));

@@ -7,7 +7,9 @@ use bytes::Bytes;
 use tokio::time::sleep_until;
 
 use crate::clock::{RunClock, Timestamp};
-use crate::engine::{Answer, AnswerEnd, AnswerEvent, ChunkText, Engine, Keep, Kept, PreparedRequest};
+use crate::engine::{
+    Answer, AnswerEnd, AnswerEvent, CaptureText, CapturedText, ChunkText, Engine, PreparedRequest,
+};
 use crate::generator::{Prompt, RequestSpec};
 use crate::record::{Failure, FailureKind, FinishReason};
 
@@ -35,7 +37,7 @@ impl Engine for Script {
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> Scripted {
-        Scripted { script: *self, clock, sent: None, told: 0 }
+        Scripted { script: *self, clock, sent: None, tokens_sent: 0 }
     }
 
     async fn warm_up(&self, _count: usize) {}
@@ -45,7 +47,7 @@ pub(super) struct Scripted {
     script: Script,
     clock: RunClock,
     sent: Option<Timestamp>,
-    told: u32,
+    tokens_sent: u32,
 }
 
 impl Answer for Scripted {
@@ -55,26 +57,27 @@ impl Answer for Scripted {
             self.sent = Some(now);
             return AnswerEvent::Sent { at: now, opened_connection: false };
         };
-        let moment = sent.after(self.script.ttft + self.script.gap * self.told.min(self.script.tokens - 1));
+        let moment =
+            sent.after(self.script.ttft + self.script.gap * self.tokens_sent.min(self.script.tokens - 1));
         sleep_until(self.clock.instant(moment)).await;
-        if self.told == self.script.tokens {
+        if self.tokens_sent == self.script.tokens {
             let end = AnswerEnd {
                 at: moment,
                 result: Ok(()),
                 whole_answer: None,
                 finish_reason: None,
                 usage: None,
-                kept: None,
+                captured: None,
             };
             return AnswerEvent::Ended(Box::new(end));
         }
-        self.told += 1;
+        self.tokens_sent += 1;
         AnswerEvent::Chunk { at: moment, tokens: Some(1), text: ChunkText::Content, merged: false }
     }
 }
 
-/// Answers every request at once with one token and the end, and says that they came later: as a loop that was held up
-/// sees what the kernel had stamped while it was not looking.
+/// Answers every request at once with one token and the end, and claims that they came later: as a stalled
+/// loop sees what the kernel had stamped meanwhile.
 #[derive(Clone, Copy)]
 pub(super) struct SeenLate {
     pub(super) token: Option<Duration>,
@@ -113,19 +116,19 @@ impl Answer for SeenLateAnswer {
             whole_answer: Some(at),
             finish_reason: None,
             usage: None,
-            kept: None,
+            captured: None,
         };
         AnswerEvent::Ended(Box::new(end))
     }
 }
 
-/// Says all of its one-token text after 40 ms, and why it stopped, and then nothing more.
+/// Sends its one-token text after 40 ms with the finish reason, and then nothing more.
 #[derive(Clone, Copy)]
 pub(super) struct Endless;
 
 pub(super) struct EndlessAnswer {
     clock: RunClock,
-    told: bool,
+    ended: bool,
 }
 
 impl Engine for Endless {
@@ -136,7 +139,7 @@ impl Engine for Endless {
     }
 
     fn generate(&self, _request: PreparedRequest, clock: RunClock) -> EndlessAnswer {
-        EndlessAnswer { clock, told: false }
+        EndlessAnswer { clock, ended: false }
     }
 
     async fn warm_up(&self, _count: usize) {}
@@ -144,21 +147,21 @@ impl Engine for Endless {
 
 impl Answer for EndlessAnswer {
     async fn next(&mut self) -> AnswerEvent {
-        if self.told {
+        if self.ended {
             return std::future::pending().await;
         }
         sleep_until(self.clock.instant(at(40))).await;
-        self.told = true;
+        self.ended = true;
         AnswerEvent::Chunk { at: at(40), tokens: None, text: ChunkText::Content, merged: false }
     }
 
     fn finish_reason(&self) -> Option<FinishReason> {
-        self.told.then_some(FinishReason::Stop)
+        self.ended.then_some(FinishReason::Stop)
     }
 }
 
-/// Says "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps what it was asked, in order.
-/// A request whose number in its session is in `fails` is refused after the same time.
+/// Answers "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps the prompts in
+/// order. A request whose number in its session is in `fails` fails after the same time.
 #[derive(Clone, Default)]
 pub(super) struct Talker {
     pub(super) stay: Duration,
@@ -167,7 +170,7 @@ pub(super) struct Talker {
 }
 
 impl Talker {
-    /// What the request of this index said.
+    /// The prompt of the request with this index.
     pub(super) fn asked(&self, index: u64) -> Prompt {
         let asked = self.asked.lock().unwrap();
         asked.iter().find(|(other, _)| *other == index).map(|(_, prompt)| prompt.clone()).unwrap()
@@ -223,7 +226,8 @@ impl Answer for Told {
             whole_answer: None,
             finish_reason: None,
             usage: None,
-            kept: (self.request.keep == Keep::Words && !self.fails).then(|| Kept::of_content(&said)),
+            captured: (self.request.capture == CaptureText::Yes && !self.fails)
+                .then(|| CapturedText::of_content(&said)),
         };
         AnswerEvent::Ended(Box::new(end))
     }

@@ -1,4 +1,4 @@
-//! Runs of sessions in exact, paused time: every moment is worked out by hand.
+//! Runs of sessions in exact, paused time; every time is worked out by hand.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use tokio::sync::watch;
 use tokio::time::sleep_until;
 
 use super::engines::{Talker, at, ms};
-use super::{Flown, PATIENT, failure};
+use super::{Executed, PATIENT, failure};
 use crate::clock::RunClock;
 use crate::generator::{Prompt, PromptBuilder, Schedule};
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, SessionCounts, Turn};
-use crate::runner::feed::Feed;
+use crate::runner::feed::RequestFeed;
 use crate::runner::options::{Interrupt, Pacing, RunOptions};
 use crate::runner::progress::Progress;
 use crate::runner::run::Run;
@@ -42,20 +42,20 @@ input_tokens = { kind = "constant", value = 20 }
 output_tokens = { kind = "constant", value = 2 }
 "#;
 
-async fn fly(
+async fn execute(
     toml: &str,
     engine: &Talker,
     options: RunOptions,
     pacing: Pacing,
     wishes: &[(u64, Interrupt)],
-) -> Flown {
+) -> Executed {
     let workload = WorkloadSpec::from_toml(toml, "a test").unwrap();
     let schedule = Schedule::draw(&workload);
     let plan = schedule.facts();
     let prompts = Arc::new(PromptBuilder::with_word_list(&workload.classes, 1));
     let engine = Arc::new(engine.clone());
     let openers = schedule.generate_stream(Arc::clone(&prompts));
-    let feed = Feed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), prompts);
+    let feed = RequestFeed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), prompts);
     let clock = RunClock::starting_in(ms(0));
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -69,24 +69,24 @@ async fn fly(
     let progress = Arc::new(Progress::default());
     let run = Run { engine, clock, plan, options, samples: None, progress: Arc::clone(&progress), interrupt };
     let mut records = Vec::new();
-    let footer = run.fly(feed, |landed| records.push(landed.record)).await;
+    let footer = run.execute(feed, |finished| records.push(finished.record)).await;
     drop(wish);
     let snapshot = progress.snapshot(footer.ended);
-    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the air came down");
-    Flown { records, footer }
+    assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0), "everything in the in_flight came down");
+    Executed { records, footer }
 }
 
-async fn timed(toml: &str, engine: &Talker, options: RunOptions, wishes: &[(u64, Interrupt)]) -> Flown {
-    fly(toml, engine, options, Pacing::Timer, wishes).await
+async fn timed(toml: &str, engine: &Talker, options: RunOptions, wishes: &[(u64, Interrupt)]) -> Executed {
+    execute(toml, engine, options, Pacing::Timer, wishes).await
 }
 
 fn talker(stay: u64) -> Talker {
     Talker { stay: ms(stay), ..Talker::default() }
 }
 
-/// Scheduled, let go and ended, in milliseconds, of every turn of a session.
-fn moments(flown: &Flown, session: u64) -> Vec<[u64; 3]> {
-    let of_session = flown.records.iter().filter(|record| turn(record).session == session);
+/// Scheduled, dispatched and ended, in milliseconds, of every turn of a session.
+fn moments(executed: &Executed, session: u64) -> Vec<[u64; 3]> {
+    let of_session = executed.records.iter().filter(|record| turn(record).session == session);
     of_session
         .map(|record| [record.scheduled, record.dispatched, record.ended].map(|at| at.as_nanos() / 1_000_000))
         .collect()
@@ -96,31 +96,31 @@ fn turn(record: &RequestRecord) -> Turn {
     record.turn.unwrap()
 }
 
-fn counts(flown: &Flown) -> SessionCounts {
-    flown.footer.sessions.unwrap()
+fn counts(executed: &Executed) -> SessionCounts {
+    executed.footer.sessions.unwrap()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_leaves_a_think_time_after_the_end_of_the_one_before() {
-    let flown = timed(TALKS, &talker(1_500), PATIENT, &[]).await;
+    let executed = timed(TALKS, &talker(1_500), PATIENT, &[]).await;
     // Openers at 10, 20 and 30 s; the one at 40 s is of the cool-down.
     let of = |begin: u64| {
         [0, 3_500, 7_000].map(|after| [begin + after, begin + after, begin + after + 1_500]).to_vec()
     };
     for session in 0..3 {
-        assert_eq!(moments(&flown, session), of(10_000 * (session + 1)), "session {session}");
+        assert_eq!(moments(&executed, session), of(10_000 * (session + 1)), "session {session}");
     }
-    let phases: Vec<Phase> = flown.records.iter().map(|record| record.phase).collect();
+    let phases: Vec<Phase> = executed.records.iter().map(|record| record.phase).collect();
     assert!(phases.iter().all(|phase| *phase == Phase::Measured));
     // The last turn of the window leaves at 37 s and ends at 38.5 s.
-    assert_eq!((flown.footer.ended, flown.footer.ending), (at(38_500), RunEnding::Finished));
-    assert_eq!(counts(&flown), SessionCounts { measured_turns: 6, ..SessionCounts::default() });
+    assert_eq!((executed.footer.ended, executed.footer.ending), (at(38_500), RunEnding::Finished));
+    assert_eq!(counts(&executed), SessionCounts { measured_turns: 6, ..SessionCounts::default() });
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_says_all_that_was_said_and_asks_for_it() {
     let engine = talker(1_500);
-    let flown = timed(TALKS, &engine, PATIENT, &[]).await;
+    let executed = timed(TALKS, &engine, PATIENT, &[]).await;
     let Prompt::Text(first) = engine.asked(0) else { panic!("the opener is a text") };
     let Prompt::Conversation(second) = engine.asked(1 << 28) else { panic!("a conversation") };
     let Prompt::Conversation(third) = engine.asked(2 << 28) else { panic!("a conversation") };
@@ -128,7 +128,7 @@ async fn a_turn_says_all_that_was_said_and_asks_for_it() {
     assert_eq!((third.len(), &third[..3], &*third[3]), (5, &second[..], "answer 268435456"));
     assert_ne!(second[2], third[4], "the user says something new");
     assert!(second[2].starts_with(' '), "{:?} goes on from an answer", second[2]);
-    let asked: Vec<_> = flown
+    let asked: Vec<_> = executed
         .records
         .iter()
         .filter(|record| turn(record).session == 0)
@@ -141,11 +141,11 @@ async fn a_turn_says_all_that_was_said_and_asks_for_it() {
 #[tokio::test(start_paused = true)]
 async fn later_turns_of_the_window_are_awaited_and_openers_keep_coming() {
     let long = TALKS.replace("horizon_s = 40", "horizon_s = 15");
-    let flown = timed(&long, &talker(1_500), PATIENT, &[]).await;
+    let executed = timed(&long, &talker(1_500), PATIENT, &[]).await;
     // Turns at 10 s and at 13.5 s lie in the window; the third, at 17 s, is of the cool-down, and nobody waits for it.
     let expected = [[10_000, 10_000, 11_500], [13_500, 13_500, 15_000]];
-    assert_eq!(moments(&flown, 0), expected);
-    assert_eq!(flown.footer.ended, at(15_000));
+    assert_eq!(moments(&executed, 0), expected);
+    assert_eq!(executed.footer.ended, at(15_000));
     let slow = timed(&long, &talker(8_000), PATIENT, &[]).await;
     // Now the second, at 20 s, is of the cool-down already.
     assert_eq!((moments(&slow, 0), slow.footer.ended), (vec![[10_000, 10_000, 18_000]], at(18_000)));
@@ -174,28 +174,28 @@ async fn later_turns_of_the_window_are_awaited_and_openers_keep_coming() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_turn_ends_its_conversation_and_is_told() {
     let engine = Talker { fails: vec![1], ..talker(1_000) };
-    let flown = timed(TALKS, &engine, PATIENT, &[]).await;
-    assert_eq!(flown.records.len(), 6);
-    let failed: Vec<_> = flown.records.iter().filter(|record| failure(record).is_some()).collect();
+    let executed = timed(TALKS, &engine, PATIENT, &[]).await;
+    assert_eq!(executed.records.len(), 6);
+    let failed: Vec<_> = executed.records.iter().filter(|record| failure(record).is_some()).collect();
     assert!(failed.iter().all(|record| turn(record).number == 1));
     let expected =
         SessionCounts { measured_turns: 3, broken_off: 3, turns_not_reached: 3, ..SessionCounts::default() };
-    assert_eq!(counts(&flown), expected);
+    assert_eq!(counts(&executed), expected);
 }
 
 #[tokio::test(start_paused = true)]
 async fn users_take_turns_with_the_server_and_are_never_more_than_they_are() {
-    let flown = timed(USERS, &talker(700), PATIENT, &[]).await;
+    let executed = timed(USERS, &talker(700), PATIENT, &[]).await;
     for user in 0..3 {
         // 700 ms of answer and half a second of thought.
         let expected: Vec<_> =
             (1_000 * user..20_000).step_by(1_200).map(|begin| [begin, begin, begin + 700]).collect();
-        let found = moments(&flown, user);
+        let found = moments(&executed, user);
         assert_eq!(found[..expected.len()], expected, "user {user}");
     }
-    // In the end the last turn of the window, of 19.2 s, is awaited.
-    assert_eq!((flown.footer.ended, flown.footer.ending), (at(19_900), RunEnding::Finished));
-    let mut changes: Vec<(u64, i32)> = flown
+    // At the end, the last turn of the window, of 19.2 s, is awaited.
+    assert_eq!((executed.footer.ended, executed.footer.ending), (at(19_900), RunEnding::Finished));
+    let mut changes: Vec<(u64, i32)> = executed
         .records
         .iter()
         .flat_map(|record| [(record.dispatched.as_nanos(), 1), (record.ended.as_nanos(), -1)])
@@ -206,44 +206,44 @@ async fn users_take_turns_with_the_server_and_are_never_more_than_they_are() {
         there += change;
         there <= 3
     }));
-    let openers = flown.records.iter().filter(|record| turn(record).is_opener()).count() as u64;
-    let all = counts(&flown);
+    let openers = executed.records.iter().filter(|record| turn(record).is_opener()).count() as u64;
+    let all = counts(&executed);
     assert_eq!(
         openers + all.warmup_turns + all.measured_turns + all.cooldown_turns,
-        flown.records.len() as u64
+        executed.records.len() as u64
     );
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_user_who_is_refused_waits_a_second() {
     let engine = Talker { fails: (0..100).collect(), ..talker(100) };
-    let flown = timed(USERS, &engine, PATIENT, &[]).await;
-    let begins: Vec<u64> = moments(&flown, 0).iter().take(3).map(|moments| moments[0]).collect();
+    let executed = timed(USERS, &engine, PATIENT, &[]).await;
+    let begins: Vec<u64> = moments(&executed, 0).iter().take(3).map(|moments| moments[0]).collect();
     assert_eq!(begins, [0, 1_100, 2_200]);
-    assert!(flown.records.iter().all(|record| failure(record) == Some(FailureKind::HttpStatus(503))));
-    assert_eq!(counts(&flown).broken_off, 0, "requests that stand by themselves break nothing off");
+    assert!(executed.records.iter().all(|record| failure(record) == Some(FailureKind::HttpStatus(503))));
+    assert_eq!(counts(&executed).broken_off, 0, "requests that stand by themselves break nothing off");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_cap_holds_later_turns_back_too_and_the_wait_shows() {
     let options = RunOptions { max_concurrency: NonZeroUsize::new(2), ..PATIENT };
-    let flown = timed(USERS, &talker(2_000), options, &[]).await;
-    let third: Vec<_> = flown.records.iter().filter(|record| turn(record).session == 2).collect();
+    let executed = timed(USERS, &talker(2_000), options, &[]).await;
+    let third: Vec<_> = executed.records.iter().filter(|record| turn(record).session == 2).collect();
     // It begins at 2 s, when the first user's answer ends and frees its place; the first user's second turn, of 2.5 s,
     // waits for the second user's place at 3 s.
     assert_eq!((third[0].dispatched, third[0].admitted), (at(2_000), Some(at(2_000))));
-    let again = flown.records.iter().find(|record| record.index == 1 << 28).unwrap();
+    let again = executed.records.iter().find(|record| record.index == 1 << 28).unwrap();
     assert_eq!((again.scheduled, again.dispatched, again.admitted), (at(2_500), at(2_500), Some(at(3_000))));
     assert_eq!(again.ended, at(5_000));
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_interrupt_lets_nothing_go_on_and_loses_nothing() {
-    let flown = timed(TALKS, &talker(1_500), PATIENT, &[(14_000, Interrupt::StopReleasing)]).await;
-    assert_eq!(moments(&flown, 0), [[10_000, 10_000, 11_500], [13_500, 13_500, 15_000]]);
-    assert_eq!(flown.records.len(), 2);
-    assert!(flown.records.iter().all(|record| record.outcome == Outcome::Completed));
-    assert_eq!((flown.footer.ended, flown.footer.ending), (at(15_000), RunEnding::Interrupted));
+    let executed = timed(TALKS, &talker(1_500), PATIENT, &[(14_000, Interrupt::StopReleasing)]).await;
+    assert_eq!(moments(&executed, 0), [[10_000, 10_000, 11_500], [13_500, 13_500, 15_000]]);
+    assert_eq!(executed.records.len(), 2);
+    assert!(executed.records.iter().all(|record| record.outcome == Outcome::Completed));
+    assert_eq!((executed.footer.ended, executed.footer.ending), (at(15_000), RunEnding::Interrupted));
     let left = timed(
         TALKS,
         &talker(1_500),
@@ -263,9 +263,9 @@ async fn an_interrupt_lets_nothing_go_on_and_loses_nothing() {
 #[tokio::test(start_paused = true)]
 async fn what_the_drain_limit_cuts_off_is_censored_and_nothing_follows() {
     let options = RunOptions { drain: ms(2_000), ..PATIENT };
-    let flown = timed(TALKS, &talker(13_000), options, &[]).await;
-    assert_eq!((flown.footer.ended, flown.footer.ending), (at(42_000), RunEnding::DrainLimit));
-    let censored = flown.records.iter().filter(|record| record.outcome == Outcome::Censored);
+    let executed = timed(TALKS, &talker(13_000), options, &[]).await;
+    assert_eq!((executed.footer.ended, executed.footer.ending), (at(42_000), RunEnding::DrainLimit));
+    let censored = executed.records.iter().filter(|record| record.outcome == Outcome::Censored);
     let measured = censored.filter(|record| record.phase == Phase::Measured).count();
     assert_eq!(measured, 2, "the turns of 30 s and of 35 s");
 }
@@ -276,14 +276,14 @@ async fn precise_pacing_lets_later_turns_go_at_their_moments() {
     let quick = USERS.replace("horizon_s = 20", "horizon_s = 1").replace("warmup_s = 2", "warmup_s = 0");
     let quick =
         quick.replace("think_time_s = 0.5", "think_time_s = 0.02").replace("ramp_s = 3", "ramp_s = 0.1");
-    let flown = fly(&quick, &talker(30), PATIENT, Pacing::Precise, &[]).await;
-    assert!(flown.records.len() > 20, "{}", flown.records.len());
+    let executed = execute(&quick, &talker(30), PATIENT, Pacing::Precise, &[]).await;
+    assert!(executed.records.len() > 20, "{}", executed.records.len());
     for session in 0..3 {
-        let turns = moments(&flown, session);
+        let turns = moments(&executed, session);
         assert!(turns.windows(2).all(|pair| pair[1][0] >= pair[0][2] + 19), "{turns:?}");
     }
     let mut lags: Vec<_> =
-        flown.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect();
+        executed.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect();
     lags.sort_unstable();
     assert!(lags[lags.len() / 2] < ms(20), "{lags:?}");
 }

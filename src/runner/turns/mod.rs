@@ -1,15 +1,16 @@
-//! The later turns of sessions: decided when a turn has ended, written, and let go at their moments.
+//! The later turns of sessions: scheduled when the turn before has ended, then written and dispatched.
 //!
 //! ```text
-//! run loop ─ what follows ─▶ writer ─ body ─▶ pacer of turns ─ wait ─▶ (the queue of releases) ─▶ run loop
+//! run loop ─ next turn ─▶ writer ─ body ─▶ turn pacer ─ wait ─▶ (the dispatch queue) ─▶ run loop
 //! ```
 //!
-//! The first requests of sessions come from the plan and are let go by the pacer of the plan, whatever became of others.
+//! The first request of a session comes from the plan. The plan's pacer dispatches it, whatever happened to
+//! others.
 
 mod next_turns;
 mod pacer;
 mod timer_queue;
 mod writer;
 
-pub(super) use next_turns::Sequels;
+pub(super) use next_turns::NextTurns;
 pub(super) use writer::first_order;

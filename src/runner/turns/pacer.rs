@@ -1,4 +1,4 @@
-//! Lets later turns go at their moments, which are known only when the turns before them have ended.
+//! Dispatches later turns at times that are known only when the turns before them have ended.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -8,29 +8,30 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::timer_queue::Due;
-use super::writer::{News, Writer};
-use crate::clock::{RunClock, SharpWait, Step};
+use super::timer_queue::TimerQueue;
+use super::writer::{TurnEvent, TurnWriter};
+use crate::clock::{RunClock, SharpWait, WaitStep};
 use crate::engine::Engine;
 use crate::runner::options::Pacing;
-use crate::runner::release::{Order, Released};
+use crate::runner::release::{DispatchedRequest, ReadyRequest};
 
-/// Longest sleep of the precise pacer before it looks whether it should stop.
+/// Longest sleep of the precise pacer before it checks `stop`.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Starts to write what `news` ask for and to let it go into `out`, until `news` end, or soon after `stop` is set.
+/// Starts to write the turns that `news` announce and to dispatch them into `out`, until `news` end or soon
+/// after `stop` is set.
 pub(super) fn start<E: Engine>(
     pacing: Pacing,
-    mut writer: Writer<E>,
-    mut news: mpsc::UnboundedReceiver<News>,
+    mut writer: TurnWriter<E>,
+    mut news: mpsc::UnboundedReceiver<TurnEvent>,
     clock: RunClock,
     stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<Released>,
+    out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     match pacing {
         Pacing::Precise => {
             let (written, orders) = channel();
-            // A writer that is busy with a long text holds nobody up whose text is written.
+            // A writer that is busy with a long text does not delay a turn that is already written.
             std::thread::spawn(move || {
                 while let Some(news) = news.blocking_recv() {
                     if !wrote(&mut writer, news, |order| written.send(order).is_ok()) {
@@ -46,11 +47,16 @@ pub(super) fn start<E: Engine>(
     }
 }
 
-/// Writes what `news` ask for, hands it on and writes ahead; false when nobody takes it any more.
-fn wrote<E: Engine>(writer: &mut Writer<E>, news: News, hand_on: impl FnOnce(Order) -> bool) -> bool {
+/// Writes the turn that `news` announce, hands it on and writes the one after it ahead. Returns false when
+/// nobody takes it any more.
+fn wrote<E: Engine>(
+    writer: &mut TurnWriter<E>,
+    news: TurnEvent,
+    hand_on: impl FnOnce(ReadyRequest) -> bool,
+) -> bool {
     let begun = match &news {
-        News::Began(opener, _) => Some(*opener),
-        News::Ended { next, .. } => *next,
+        TurnEvent::Began(opener, _) => Some(*opener),
+        TurnEvent::Ended { next, .. } => *next,
     };
     let taken = writer.take(news).is_none_or(hand_on);
     if let Some(request) = begun {
@@ -60,22 +66,22 @@ fn wrote<E: Engine>(writer: &mut Writer<E>, news: News, hand_on: impl FnOnce(Ord
 }
 
 fn release_precisely(
-    orders: &Receiver<Order>,
+    orders: &Receiver<ReadyRequest>,
     clock: RunClock,
     stop: &AtomicBool,
-    out: &mpsc::UnboundedSender<Released>,
+    out: &mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     let mut wait = SharpWait::new(clock);
-    let mut due = Due::default();
+    let mut due = TimerQueue::default();
     while !stop.load(Relaxed) {
-        let action = due.moment().map_or(Step::Sleep(NAP), |moment| wait.step_towards(moment));
+        let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
-            Step::Sleep(left) => match orders.recv_timeout(left.min(NAP)) {
+            WaitStep::Sleep(left) => match orders.recv_timeout(left.min(NAP)) {
                 Ok(order) => Some(order),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             },
-            Step::Spin => match orders.try_recv() {
+            WaitStep::Spin => match orders.try_recv() {
                 Ok(order) => Some(order),
                 Err(TryRecvError::Empty) => {
                     std::hint::spin_loop();
@@ -83,9 +89,9 @@ fn release_precisely(
                 }
                 Err(TryRecvError::Disconnected) => return,
             },
-            Step::Over => {
+            WaitStep::Over => {
                 if let Some(order) = due.pop()
-                    && out.send(Released { order, dispatched: clock.now() }).is_err()
+                    && out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err()
                 {
                     return;
                 }
@@ -99,13 +105,13 @@ fn release_precisely(
 }
 
 async fn release_by_timer<E: Engine>(
-    mut writer: Writer<E>,
-    mut news: mpsc::UnboundedReceiver<News>,
+    mut writer: TurnWriter<E>,
+    mut news: mpsc::UnboundedReceiver<TurnEvent>,
     clock: RunClock,
     stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<Released>,
+    out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
-    let mut due = Due::default();
+    let mut due = TimerQueue::default();
     loop {
         let moment = due.moment();
         let alarm = async {
@@ -116,9 +122,9 @@ async fn release_by_timer<E: Engine>(
         };
         tokio::select! {
             biased;
-            told = news.recv() => {
-                let Some(told) = told else { return };
-                wrote(&mut writer, told, |order| {
+            event = news.recv() => {
+                let Some(event) = event else { return };
+                wrote(&mut writer, event, |order| {
                     due.push(order);
                     true
                 });
@@ -128,7 +134,7 @@ async fn release_by_timer<E: Engine>(
                     return;
                 }
                 if let Some(order) = due.pop()
-                    && out.send(Released { order, dispatched: clock.now() }).is_err()
+                    && out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err()
                 {
                     return;
                 }

@@ -1,31 +1,31 @@
-//! Orders that wait for their moments, in whatever order they came.
+//! Requests sorted by their scheduled times, whatever the order they came in.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use crate::clock::Timestamp;
-use crate::runner::release::Order;
+use crate::runner::release::ReadyRequest;
 
-/// Orders by their moments; of those of one moment the one with the lowest index is first.
+/// Requests by their scheduled times; of equal times the lowest index comes first.
 #[derive(Debug, Default)]
-pub(super) struct Due {
+pub(super) struct TimerQueue {
     next: BinaryHeap<Reverse<(Timestamp, u64)>>,
-    orders: BTreeMap<u64, Order>,
+    orders: BTreeMap<u64, ReadyRequest>,
 }
 
-impl Due {
-    pub(super) fn push(&mut self, order: Order) {
+impl TimerQueue {
+    pub(super) fn push(&mut self, order: ReadyRequest) {
         self.next.push(Reverse((order.request.scheduled, order.request.index)));
         self.orders.insert(order.request.index, order);
     }
 
-    /// The next moment, if there is one.
+    /// The next scheduled time, if any.
     pub(super) fn moment(&self) -> Option<Timestamp> {
         self.next.peek().map(|Reverse((moment, _))| *moment)
     }
 
-    /// Takes the next order out.
-    pub(super) fn pop(&mut self) -> Option<Order> {
+    /// Takes the next request out.
+    pub(super) fn pop(&mut self) -> Option<ReadyRequest> {
         let Reverse((_, index)) = self.next.pop()?;
         self.orders.remove(&index)
     }

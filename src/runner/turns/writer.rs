@@ -1,83 +1,83 @@
-//! Writes later turns: what was said before, and what the user says next.
+//! Writes later turns: the conversation so far, and what the user says next.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::{Engine, Keep, Kept, PreparedRequest};
+use crate::engine::{CaptureText, CapturedText, Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
-use crate::runner::release::Order;
+use crate::runner::release::ReadyRequest;
 
-/// What a writer is told.
+/// What happened to a turn.
 #[derive(Debug)]
-pub(super) enum News {
-    /// The first request of a session was let go. What it says, where later turns carry it on.
+pub(super) enum TurnEvent {
+    /// The first request of a session was dispatched, with its prompt where later turns repeat it.
     Began(PlannedRequest, Option<Prompt>),
-    /// A turn has ended; what was kept of its answer, and what follows, if anything does.
-    Ended { last: PlannedRequest, kept: Option<Kept>, next: Option<PlannedRequest> },
+    /// A turn has ended, with its answer where it was captured and the turn that follows, if any.
+    Ended { last: PlannedRequest, captured: Option<CapturedText>, next: Option<PlannedRequest> },
 }
 
-/// Makes the orders of later turns.
+/// Writes later turns.
 ///
-/// What the user says next does not depend on the answer, so it is written while the turn before is in flight, and what
-/// is left to do after its end is to put the two together.
+/// The user's next message does not depend on the answer, so it is written while the turn before is in
+/// flight. After that turn ends, the two are only joined.
 #[derive(Debug)]
-pub(super) struct Writer<E> {
+pub(super) struct TurnWriter<E> {
     engine: Arc<E>,
     sessions: SessionPlanner,
     prompts: Arc<PromptBuilder>,
     /// The sessions under way, by their numbers.
-    talks: HashMap<u64, Talk>,
+    talks: HashMap<u64, SessionText>,
 }
 
 /// A session under way.
 #[derive(Debug, Default)]
-struct Talk {
-    /// What was said so far by the user and the server in turn, the user first.
+struct SessionText {
+    /// The messages so far, user and server in turn, the user first.
     said: Vec<String>,
-    /// What is said next if the turn in flight is answered.
+    /// The user's next message, if the turn in flight is answered.
     ahead: Option<Ahead>,
 }
 
-/// A text written ahead.
+/// A message written ahead.
 #[derive(Debug)]
 struct Ahead {
     index: u64,
     prompt: Prompt,
 }
 
-impl<E: Engine> Writer<E> {
+impl<E: Engine> TurnWriter<E> {
     pub(super) fn new(engine: Arc<E>, sessions: SessionPlanner, prompts: Arc<PromptBuilder>) -> Self {
         Self { engine, sessions, prompts, talks: HashMap::new() }
     }
 
-    /// Takes note of news and makes the order that follows, if one does. What is written ahead for the turn after that
-    /// is left to [`Writer::write_ahead`], so that the order need not wait for it.
-    pub(super) fn take(&mut self, news: News) -> Option<Order> {
+    /// Takes an event and returns the request that follows, if any. The message after that is left to
+    /// [`TurnWriter::write_ahead`], so that the request does not wait for it.
+    pub(super) fn take(&mut self, news: TurnEvent) -> Option<ReadyRequest> {
         match news {
-            News::Began(opener, said) => {
+            TurnEvent::Began(opener, said) => {
                 let said = match said {
                     Some(Prompt::Text(text)) => vec![text],
                     _ => Vec::new(),
                 };
-                self.talks.insert(opener.session(), Talk { said, ahead: None });
+                self.talks.insert(opener.session(), SessionText { said, ahead: None });
                 None
             }
-            News::Ended { last, next: None, .. } => {
+            TurnEvent::Ended { last, next: None, .. } => {
                 self.talks.remove(&last.session());
                 None
             }
-            News::Ended { kept, next: Some(next), .. } => Some(self.write(&next, kept.as_ref())),
+            TurnEvent::Ended { captured, next: Some(next), .. } => Some(self.write(&next, captured.as_ref())),
         }
     }
 
-    fn write(&mut self, next: &PlannedRequest, kept: Option<&Kept>) -> Order {
+    fn write(&mut self, next: &PlannedRequest, captured: Option<&CapturedText>) -> ReadyRequest {
         let talk = self.talks.entry(next.session()).or_default();
         let ahead = talk.ahead.take().filter(|ahead| ahead.index == next.index);
         let prompt = ahead.map_or_else(|| says(&self.prompts, next), |ahead| ahead.prompt);
         let goes_on = self.sessions.goes_on(next);
         let spec = match prompt {
             Prompt::Text(text) if carries_on(next) => {
-                talk.said.push(kept.map(Kept::read).unwrap_or_default().content);
+                talk.said.push(captured.map(CapturedText::read).unwrap_or_default().content);
                 talk.said.push(text);
                 next.saying(Prompt::Conversation(std::mem::take(&mut talk.said)))
             }
@@ -90,10 +90,10 @@ impl<E: Engine> Writer<E> {
             Prompt::Text(text) if goes_on => vec![text],
             _ => Vec::new(),
         };
-        Order { request: *next, prepared, said: None }
+        ReadyRequest { request: *next, prepared, said: None }
     }
 
-    /// Writes what is said after `request`, if it is answered.
+    /// Writes the message that follows `request` if it is answered.
     pub(super) fn write_ahead(&mut self, request: &PlannedRequest) {
         let Some(next) = self.sessions.if_answered(request) else { return };
         let prompt = says(&self.prompts, &next);
@@ -103,28 +103,28 @@ impl<E: Engine> Writer<E> {
     }
 }
 
-/// What a turn says itself.
+/// The user's message of a turn.
 fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
     if carries_on(request) { Prompt::Text(prompts.going_on(request)) } else { prompts.say(request) }
 }
 
-/// Whether a turn goes on from what was said before.
+/// Whether a turn continues a conversation.
 fn carries_on(request: &PlannedRequest) -> bool {
     request.turn.is_some_and(|turn| turn.place() > 0)
 }
 
-/// The request, with the words of its answer kept where a turn may follow that says them again.
+/// The request, with its answer's text captured where a later turn may repeat it.
 fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
-    if goes_on { request.keeping(Keep::Words) } else { request }
+    if goes_on { request.capturing(CaptureText::Yes) } else { request }
 }
 
-/// The order of a request of the plan, and what it says where later turns carry it on.
-pub(in crate::runner) fn first_order<E: Engine>(
+/// A request of the plan, with its prompt where later turns repeat it.
+pub(crate) fn first_order<E: Engine>(
     engine: &E,
     sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
-) -> Order {
+) -> ReadyRequest {
     let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));
     let prepared = carried(engine.prepare(&spec), goes_on);
-    Order { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
+    ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }

@@ -1,25 +1,24 @@
-//! Gathers what a run's machine went through from its beginning to its end.
+//! Collects what happened on this machine during a run.
 
 use super::loop_delay::LoopDelay;
-use super::meter::Meter;
-use super::meter::SampleSink;
+use super::meter::{Meter, SampleSink};
 use super::usage::{CpuTime, peak_memory_bytes};
 use super::watcher::Watcher;
 use crate::clock::RunClock;
 use crate::record::ClientFacts;
 
-/// A watch over this process and its machine.
+/// Monitors this process and its machine.
 #[derive(Debug)]
-pub(in crate::runner) struct ClientWatch {
+pub(crate) struct ClientWatch {
     watcher: Watcher,
     loop_delay: LoopDelay,
     before: CpuTime,
 }
 
 impl ClientWatch {
-    /// Begins, on the thread of the run loop; `None` where the system tells too little.
-    /// What it sees meanwhile is given to `samples`, where somebody wants it.
-    pub(in crate::runner) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
+    /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
+    /// second to `samples`, if any.
+    pub(crate) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
         let loop_delay = LoopDelay::start(clock);
         let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
@@ -27,8 +26,8 @@ impl ClientWatch {
         Some(Self { watcher, loop_delay, before })
     }
 
-    /// What was seen, asked on the thread on which it began.
-    pub(in crate::runner) async fn finish(self) -> Option<ClientFacts> {
+    /// What was seen. Must be called on the thread that called `start`.
+    pub(crate) async fn finish(self) -> Option<ClientFacts> {
         let after = CpuTime::now()?;
         Some(ClientFacts {
             cpu_ns: after.process_ns.saturating_sub(self.before.process_ns),

@@ -1,4 +1,4 @@
-//! Measures how late the run loop comes back to a timer that is due.
+//! Measures how late the run loop returns to a timer that is due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,12 +12,12 @@ use tokio::time::sleep_until;
 use crate::clock::{RunClock, Timestamp};
 use crate::record::Delays;
 
-/// Time between two looks.
+/// Time between two ticks.
 const EVERY: Duration = Duration::from_millis(10);
 
-/// A task in the run loop that sleeps until each multiple of 10 ms and notes how late it woke.
+/// A task in the run loop that sleeps until each multiple of 10 ms and records how late it woke.
 ///
-/// The timer of the runtime has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
+/// The runtime's timer has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
 /// most 2. They are part of the figure.
 #[derive(Debug)]
 pub(super) struct LoopDelay {
@@ -26,36 +26,35 @@ pub(super) struct LoopDelay {
     longest: Longest,
 }
 
-/// The longest delay since it was last asked for.
+/// The longest delay since it was last taken.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Longest(Arc<AtomicU64>);
 
 impl Longest {
     fn note(&self, late: u64) {
-        // 0 is for no delay measured, not for a delay of none.
+        // 0 means that no delay was measured, not a delay of zero.
         self.0.fetch_max(late.max(1), Relaxed);
     }
 
-    /// Nanoseconds; `None` when nothing was measured since.
+    /// Nanoseconds; `None` when nothing was measured since the last call.
     pub(super) fn take(&self) -> Option<u64> {
         Some(self.0.swap(0, Relaxed)).filter(|&late| late > 0)
     }
 }
 
 impl LoopDelay {
-    /// Begins at the run's zero, in the runtime that this is called in.
+    /// Starts at the run's zero, in the current runtime.
     pub(super) fn start(clock: RunClock) -> Self {
         let (stop, stopped) = oneshot::channel();
         let longest = Longest::default();
         Self { stop, task: tokio::spawn(look_on(clock, stopped, longest.clone())), longest }
     }
 
-    /// Where others may look on.
     pub(super) fn longest(&self) -> Longest {
         self.longest.clone()
     }
 
-    /// The delays so far; `None` when no tick had come.
+    /// The delays so far; `None` before the first tick.
     pub(super) async fn finish(self) -> Option<Delays> {
         let _ = self.stop.send(());
         delays(&self.task.await.ok()?)
@@ -63,12 +62,12 @@ impl LoopDelay {
 }
 
 async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: Longest) -> Histogram<u64> {
-    // Three digits over any delay; it grows as needed.
+    // Three digits over any delay; the histogram grows as needed.
     let mut lateness = Histogram::new(3).unwrap_or_else(|_| unreachable!("3 digits are allowed"));
     let mut due = Timestamp::ZERO;
     loop {
         tokio::select! {
-            // A tick that is due counts, also at the end: it is the loop's delay that is asked for.
+            // A tick that is due counts at the end too.
             biased;
             () = sleep_until(clock.instant(due)) => {}
             _ = &mut stopped => return lateness,
@@ -76,8 +75,8 @@ async fn look_on(clock: RunClock, mut stopped: oneshot::Receiver<()>, longest: L
         let now = clock.now();
         let late = now.since(due).as_nanos() as u64;
         longest.note(late);
-        // Ticks that passed meanwhile were late too, each by less: a long delay would else weigh no more than a short
-        // one (coordinated omission). A value past any histogram is left out: 500 years have other witnesses.
+        // Ticks missed meanwhile were late too, each by less: otherwise a long delay would weigh no more
+        // than a short one (coordinated omission). A value past any histogram, over 500 years, is left out.
         let _ = lateness.record_correct(late, EVERY.as_nanos() as u64);
         due = due.after(EVERY * (now.since(due).as_nanos() / EVERY.as_nanos() + 1) as u32);
     }
@@ -116,7 +115,7 @@ mod tests {
         tokio::time::advance(Duration::from_millis(47)).await;
         sleep_until(clock.instant(Timestamp::from_nanos(75_000_000))).await;
         assert!(longest.take().is_some_and(|late| late.abs_diff(42_000_000) < 50_000));
-        assert_eq!(longest.take(), None, "what was told is over");
+        assert_eq!(longest.take(), None, "a delay is taken once");
         let delays = watch.finish().await.unwrap();
         assert_eq!(
             delays.n, 7,

@@ -1,4 +1,4 @@
-//! Samples once a second what this program uses.
+//! Samples once a second what this process uses.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,14 +8,14 @@ use super::usage::{CpuTime, Thread, memory_bytes, retransmits};
 use crate::clock::Timestamp;
 use crate::record::ClientSample;
 
-/// Time between two samples. One takes some 0.1 ms of the watching thread.
+/// Time between two samples. One takes about 0.1 ms of the monitoring thread.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// Who takes what this program is seen to use while a run is on.
+/// Receives samples of what this process uses during a run.
 pub struct SampleSink(Box<dyn FnMut(ClientSample) + Send>);
 
 impl SampleSink {
-    /// Gives each sample to `take`, which must not wait.
+    /// Passes each sample to `take`, which must not block.
     pub fn new(take: impl FnMut(ClientSample) + Send + 'static) -> Self {
         Self(Box::new(take))
     }
@@ -39,7 +39,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// A meter of the process, and of the thread that asks: the one of the run loop.
+    /// A meter of the process and of the calling thread, which is that of the run loop.
     pub(super) fn new(before: CpuTime, longest: Longest, samples: SampleSink) -> Self {
         let loop_thread = Thread::this();
         Self {
@@ -53,7 +53,7 @@ impl Meter {
         }
     }
 
-    /// Takes a sample if a second is over.
+    /// Takes a sample if a second has passed.
     pub(super) fn look(&mut self, now: Timestamp) {
         if now < self.next {
             return;

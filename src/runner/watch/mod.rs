@@ -1,9 +1,9 @@
-//! What the measuring machine goes through while a run is on.
+//! Monitors this machine during a run.
 
 mod client;
+mod host_stalls;
 mod loop_delay;
 mod meter;
-mod standstills;
 mod usage;
 mod watcher;
 

@@ -1,16 +1,16 @@
-//! Processor time and memory that this process used, as the system counts them.
+//! CPU time and memory of this process, as the system counts them.
 
-/// Processor time at one moment, user and system, nanoseconds.
+/// CPU time at one moment, user and system, nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CpuTime {
     /// Of the whole process.
     pub(super) process_ns: u64,
-    /// Of the thread that asked.
+    /// Of the calling thread.
     pub(super) thread_ns: u64,
 }
 
 impl CpuTime {
-    /// The time used so far; `None` where the system does not tell.
+    /// The time used so far; `None` where the system does not report it.
     #[cfg(unix)]
     #[allow(clippy::unnecessary_wraps)] // Other systems have none to give.
     pub(super) fn now() -> Option<Self> {
@@ -22,7 +22,7 @@ impl CpuTime {
         Some(Self { process_ns: nanos(ClockId::ProcessCPUTime), thread_ns: nanos(ClockId::ThreadCPUTime) })
     }
 
-    /// The time used so far; `None` where the system does not tell.
+    /// The time used so far; `None` where the system does not report it.
     #[cfg(not(unix))]
     pub(super) fn now() -> Option<Self> {
         None
@@ -39,20 +39,20 @@ pub(super) fn memory_bytes() -> Option<u64> {
     memory_of("VmRSS:", &std::fs::read_to_string("/proc/self/status").ok()?)
 }
 
-/// TCP segments that this machine, in its network namespace, sent again since it was started: `RetransSegs` of
-/// `/proc/net/snmp` of Linux, `None` elsewhere.
+/// TCP retransmits of this machine, in its network namespace, since it was started: `RetransSegs` of
+/// `/proc/net/snmp` on Linux, `None` elsewhere.
 pub(super) fn retransmits() -> Option<u64> {
     retransmits_of(&std::fs::read_to_string("/proc/net/snmp").ok()?)
 }
 
-/// A line of names, and a line of values behind the same word.
+/// Finds the value by its column: a line of names, then a line of values behind the same word.
 fn retransmits_of(snmp: &str) -> Option<u64> {
     let mut tcp = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
     let place = tcp.next()?.split_whitespace().position(|name| name == "RetransSegs")?;
     tcp.next()?.split_whitespace().nth(place)?.parse().ok()
 }
 
-/// A thread whose CPU time others may ask for.
+/// A thread whose CPU time other threads may read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Thread {
     #[cfg(target_os = "linux")]
@@ -60,7 +60,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// The one that asks.
+    /// The calling thread.
     pub(super) fn this() -> Self {
         Self {
             #[cfg(target_os = "linux")]
@@ -68,14 +68,14 @@ impl Thread {
         }
     }
 
-    /// CPU time that it has used, nanoseconds: the first field of its `schedstat` of Linux, `None` elsewhere.
+    /// CPU time used so far, nanoseconds: the first field of Linux's `schedstat`, `None` elsewhere.
     #[cfg(target_os = "linux")]
     pub(super) fn cpu_ns(self) -> Option<u64> {
         let path = format!("/proc/self/task/{}/schedstat", self.id.as_raw_nonzero());
         std::fs::read_to_string(path).ok()?.split_whitespace().next()?.parse().ok()
     }
 
-    /// CPU time that it has used; `None` where the system does not tell.
+    /// CPU time used so far; `None` where the system does not report it.
     #[cfg(not(target_os = "linux"))]
     #[allow(clippy::unused_self)] // It is nobody's elsewhere.
     pub(super) fn cpu_ns(self) -> Option<u64> {
@@ -123,7 +123,7 @@ mod tests {
             let this = Thread::this();
             std::thread::spawn(move || this.cpu_ns()).join().unwrap().unwrap()
         });
-        // The kernel brings it up to date at its ticks, some milliseconds apart.
+        // The kernel updates it at its ticks, some milliseconds apart.
         assert!(worked.join().unwrap() > 5_000_000);
     }
 

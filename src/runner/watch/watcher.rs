@@ -1,15 +1,15 @@
-//! The thread that wakes some hundred times a second to see whether its machine still runs.
+//! The thread that wakes some hundred times a second to detect host stalls.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::standstills::{STEP, Standstills};
+use super::host_stalls::{HostStalls, STEP};
 use crate::clock::{RunClock, Timestamp};
 use crate::record::HostStall;
 
-/// A watch for standstills; it ends when dropped.
+/// Watches for host stalls; dropping it ends the watch.
 #[derive(Debug)]
 pub(super) struct Watcher {
     stop: Arc<AtomicBool>,
@@ -17,9 +17,9 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Begins to watch, on a thread of its own that goes before others where the system allows it.
+    /// Starts to watch on its own thread, with a higher priority where the system allows it.
     ///
-    /// What it is given to do at each step, some hundred times a second, must not take long.
+    /// `beside` is called at each step, some hundred times a second, and must be quick.
     pub(super) fn start(clock: RunClock, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
@@ -27,11 +27,11 @@ impl Watcher {
             go_first();
             watch(clock, &stopped, beside)
         });
-        let thread = thread.inspect_err(|error| tracing::warn!("pauses go unseen: {error}")).ok();
+        let thread = thread.inspect_err(|error| tracing::warn!("host stalls are not detected: {error}")).ok();
         Self { stop, thread }
     }
 
-    /// The pauses so far; the watch is over within a step.
+    /// The pauses so far; the watch ends within one step.
     pub(super) fn finish(mut self) -> Vec<HostStall> {
         self.stop.store(true, Relaxed);
         match self.thread.take().map(JoinHandle::join) {
@@ -49,21 +49,21 @@ impl Drop for Watcher {
 }
 
 fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<HostStall> {
-    let mut standstills = Standstills::default();
+    let mut host_stalls = HostStalls::default();
     let mut queue = RunQueue::open();
     loop {
         let now = clock.now();
-        standstills.woke(now, || queue.waited());
+        host_stalls.woke(now, || queue.waited());
         beside(now);
         if stop.load(Relaxed) {
             break;
         }
         std::thread::sleep(STEP);
     }
-    standstills.finish()
+    host_stalls.finish()
 }
 
-/// How long this thread waited for a core, as Linux counts it; nothing elsewhere.
+/// How long this thread waited for a core, as Linux counts it; zero elsewhere.
 struct RunQueue {
     #[cfg(target_os = "linux")]
     file: Option<std::fs::File>,
@@ -72,7 +72,7 @@ struct RunQueue {
 
 #[cfg(target_os = "linux")]
 impl RunQueue {
-    /// The counter of the thread that asks.
+    /// The counter of the calling thread.
     fn open() -> Self {
         let file = std::fs::File::open("/proc/thread-self/schedstat");
         let mut queue = Self { file: file.ok(), so_far: Duration::ZERO };
@@ -80,7 +80,7 @@ impl RunQueue {
         queue
     }
 
-    /// The time waited since this was last asked.
+    /// The wait since the last call.
     fn waited(&mut self) -> Duration {
         let now = self.read().unwrap_or(self.so_far);
         now.saturating_sub(std::mem::replace(&mut self.so_far, now))
@@ -107,16 +107,16 @@ impl RunQueue {
     }
 }
 
-/// Puts this thread before others, so that a late wake says something about the machine and not about its load.
-/// Most users may not; the watch goes on without.
+/// Raises this thread's priority, so that a late wake says something about the machine and not about its
+/// load. Most users may not; the watch then runs at the normal priority.
 #[cfg(target_os = "linux")]
 fn go_first() {
     let this_thread = rustix::thread::gettid();
     if let Err(error) = rustix::process::setpriority_process(Some(this_thread), -20) {
-        tracing::debug!("the watcher runs at ordinary priority: {error}");
+        tracing::debug!("the watcher runs at normal priority: {error}");
     }
 }
 
-/// Elsewhere a thread's priority is not set by its number.
+/// Elsewhere a thread's priority is not a number.
 #[cfg(not(target_os = "linux"))]
 fn go_first() {}

@@ -139,11 +139,11 @@ fn variants_are_started_flown_decided_on_and_ended() {
     );
     assert!(std::fs::read_to_string(folder.join("server-slow.log")).unwrap().contains("mock --port"));
     let decision = std::fs::read_to_string(folder.join("decision.md")).unwrap();
-    assert!(decision.contains("## Accepted\n\n### quick\n\n- flags: `--ttft 20ms`"), "{decision}");
-    assert!(decision.contains("## Rejected, and kept\n\n### slow"), "{decision}");
+    assert!(decision.contains("accepted: quick") && decision.contains("--ttft 20ms"), "{decision}");
+    assert!(decision.contains("rejected: slow"), "{decision}");
     // So few requests make no p99.
     let sign = "too few samples in a run to rely on";
-    assert!(decision.contains(&format!("\n\\* {sign}\n")) && decision.contains("\\* | "), "{decision}");
+    assert!(decision.contains(sign) && decision.contains("\\* | "), "{decision}");
     let text = std::fs::read_to_string(folder.join("matrix.txt")).unwrap();
     assert!(text.contains(&format!("  * {sign}\n")) && text.contains("* "), "{text}");
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err(), "no server is left");

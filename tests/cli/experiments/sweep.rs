@@ -139,7 +139,7 @@ fn users_are_swept_beside_open_arrivals() {
     let sweep = ["sweep", "quick.toml", "--users", "1,4", "--paired-open", "--quiet"];
     let out = desk.skyline(&[&sweep[..], &SHORT].concat()).assert();
     let text = String::from_utf8_lossy(&out.get_output().stdout).into_owned();
-    assert!(text.contains("What the closed loops hide") && text.contains("open ÷ closed"), "{text}");
+    assert!(text.contains("What closed loops hide") && text.contains("open ÷ closed"), "{text}");
     let kept = read(&desk.run().join("sweep.json"));
     let users: Vec<_> = kept["paired"].as_array().unwrap().iter().map(|pair| &pair["users"]).collect();
     assert_eq!(users, [&Value::from(1), &Value::from(4)]);

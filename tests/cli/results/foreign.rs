@@ -28,7 +28,7 @@ fn a_result_of_each_tool_is_shown_without_a_verdict() {
         ),
     ] {
         let shown =
-            contains(tool).and(contains(figure)).and(contains("no verdict")).and(contains("ttft_from_send"));
+            contains(tool).and(contains(figure)).and(contains("NO VERDICT")).and(contains("ttft_from_send"));
         desk.skyline(&["report", &sample(name)]).assert().code(0).stdout(shown).stderr("");
         let json = desk.skyline(&["report", &sample(name), "--format", "json"]).assert().code(0);
         let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
@@ -115,7 +115,7 @@ fn results_of_two_tools_are_held_against_each_other() {
     assert_eq!(json["unchecked"][0]["fact"], "model");
     assert!(json["sides"][0]["valid"].is_null());
     desk.skyline(&["compare", &vllm, &sglang, "--allow-invalid"]).assert().code(0).stdout(
-        contains("model: not told by sglang.jsonl")
+        contains("model: not reported by sglang.jsonl")
             .and(contains("! vllm.json: the role chunk of a chat counts as the first"))
             .and(contains("no verdict"))
             .and(contains("rates are not compared")),
@@ -140,7 +140,7 @@ fn results_of_two_tools_are_held_against_each_other() {
     desk.skyline(&["compare", &vllm, &first, "--allow-invalid", "--vary", "rate", "--vary", "workload"])
         .assert()
         .code(0)
-        .stdout(contains("only the baseline has ").and(contains("mean chunk_gap")));
+        .stdout(contains("only in the baseline").and(contains("mean chunk_gap")));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused(
     desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid", "--vary", "model", "--vary", "limits"])
         .assert()
         .code(0)
-        .stdout(contains("on purpose model: plain → fancy"));
+        .stdout(contains("varied    model: plain → fancy"));
 }
 
 #[test]

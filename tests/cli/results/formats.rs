@@ -162,7 +162,7 @@ fn experiments_have_tables_and_pages_of_their_own() {
     assert!(page.starts_with("<!DOCTYPE html>"), "{page}");
     desk.skyline(&["report", data, "--format", "markdown=-"])
         .assert()
-        .stdout(contains("## ").and(contains("```text")));
+        .stdout(contains("## ").and(contains("### Loads")));
     desk.skyline(&["report", data, "--format", "parquet"])
         .assert()
         .code(2)

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use predicates::prelude::*;
 use predicates::str::contains;
 use serde_json::{Value, json};
-use skyline::mock::{Backend, MockOptions, MockServer, Words};
+use skyline::mock::{AnswerWords, Backend, MockOptions, MockServer};
 use skyline::record::{Phase, RunLog};
 use skyline::simulator::Delay;
 
@@ -24,7 +24,7 @@ const WORDS: &str = r#"{
 fn mock(faults: &[&str]) -> (MockServer, String) {
     let options = MockOptions {
         faults: faults.iter().map(|fault| format!("{fault}=1").parse().unwrap()).collect(),
-        words: Words::Echo,
+        words: AnswerWords::Echo,
         ..MockOptions::default()
     };
     let backend = Backend::fixed(64, Delay::Constant(0.002), Delay::Constant(0.0005), 1);

@@ -6,7 +6,8 @@ use skyline::analysis::{Metric, Quantile, Summary, summarise};
 use skyline::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun, VirtualRun};
 use skyline::generator::Schedule;
 use skyline::record::RunLog;
-use skyline::report::{Colour, Style, engine_fit_text};
+use skyline::report::render::{self, Extent};
+use skyline::report::{Colour, Style, documents};
 use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
@@ -151,8 +152,12 @@ fn a_median_that_cannot_be_told_again_is_poor() {
     assert_eq!((fit.grade, fit.worst(Quantile::P50)), (Grade::Poor, Some(f64::INFINITY)), "{fit:#?}");
     let ttft = fit.runs[0].figure(Metric::Ttft, Quantile::P50).unwrap();
     assert!(ttft.predicted_ms.is_none() && ttft.predicted_at_least_ms.unwrap() > 10_000.0, "{ttft:?}");
-    let text = engine_fit_text(&fit, Style { colour: Colour::Plain, width: 120 });
-    assert!(text.contains("100 → > ") && text.contains("does not keep up with what was sent"), "{text}");
+    let text =
+        render::text(&documents::engine_fit(&fit), Style { colour: Colour::Plain, width: 120 }, Extent::Full);
+    assert!(
+        text.contains("100 → > ") && text.contains("does not keep up with the load that was sent"),
+        "{text}"
+    );
 }
 
 #[test]

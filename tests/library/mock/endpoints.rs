@@ -1,7 +1,7 @@
 //! Every path, as a client of vLLM would use it.
 
 use serde_json::{Value, json};
-use skyline::mock::{Backend, MockOptions, PromptDetails, StopLength, Words};
+use skyline::mock::{AnswerWords, Backend, MockOptions, PromptDetails, StopLength};
 
 use super::support::{ask, chat, get, in_one_piece, metric, post, quick, start};
 
@@ -66,7 +66,7 @@ fn usage_can_be_in_every_event_and_ids_beside_the_text() {
 
 #[test]
 fn several_prompts_with_several_answers_each_come_under_their_own_index() {
-    let server = quick(MockOptions { words: Words::Echo, ..MockOptions::default() });
+    let server = quick(MockOptions { words: AnswerWords::Echo, ..MockOptions::default() });
     let body = json!({ "prompt": ["a b c", "x y"], "n": 2, "max_tokens": 3, "ignore_eos": true });
     let whole = post(&server, "/v1/completions", &body).json();
     let texts: Vec<_> = whole["choices"].as_array().unwrap().iter().map(|choice| &choice["text"]).collect();

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use skyline::mock::{Chance, Fault, MockOptions, MockServer, Words};
+use skyline::mock::{AnswerWords, Fault, FaultChance, MockOptions, MockServer};
 
 use super::support::{Close, Seen, ask, chat, chat_with, get, in_one_piece, quick, records, send};
 
@@ -33,7 +33,7 @@ fn connections_that_break() {
     let mid = seen("reset_mid_stream");
     assert_eq!((mid.close, mid.events().len()), (Close::Reset, 5), "the role and half of eight tokens");
     let refusing = quick(MockOptions {
-        faults: vec![Chance { fault: Fault::Refuse, probability: 1.0 }],
+        faults: vec![FaultChance { fault: Fault::Refuse, probability: 1.0 }],
         ..MockOptions::default()
     });
     let refused = get(&refusing, "/health");
@@ -155,7 +155,7 @@ fn a_stream_of_one_token_has_its_role_before_it_breaks() {
 
 #[test]
 fn events_without_accents_are_split_too() {
-    let server = quick(MockOptions { words: Words::Echo, ..MockOptions::default() });
+    let server = quick(MockOptions { words: AnswerWords::Echo, ..MockOptions::default() });
     let split = chat_with(&server, "split_utf8", &chat(4));
     assert_eq!(split.text(), " tell me a story");
     assert_eq!(split.chunks.len(), 8, "four tokens in two halves each");

@@ -35,7 +35,7 @@ async fn fly(server: &MockServer, fault: Option<Fault>) -> (usize, Option<Answer
 #[tokio::test]
 async fn every_fault_has_its_outcome() {
     let server = quick(MockOptions::default());
-    for fault in Fault::ALL {
+    for fault in Fault::all() {
         let broken = match fault {
             // Not by header; seen in the test of connections that break.
             Fault::Refuse => continue,

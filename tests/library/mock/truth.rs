@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use skyline::mock::{Backend, MockOptions, MockServer, Words};
+use skyline::mock::{AnswerWords, Backend, MockOptions, MockServer};
 
 use super::support::{
     ask, chat, chat_with, fixed, get, in_one_piece, metric, post, quick, records, send, start,
@@ -135,7 +135,7 @@ fn the_log_can_be_cleared_and_is_kept_in_a_file() {
 /// A client that reads slowly: bytes that no socket has taken are not written, and the answer has not ended.
 #[test]
 fn what_the_socket_has_not_taken_is_not_written() {
-    let server = fixed(0.001, 0.0, MockOptions { words: Words::Echo, ..MockOptions::default() });
+    let server = fixed(0.001, 0.0, MockOptions { words: AnswerWords::Echo, ..MockOptions::default() });
     // Some 30 MB, more than a socket's buffers hold.
     let body = json!({ "prompt": "z".repeat(1_500), "max_tokens": 20_000, "ignore_eos": true });
     let mut socket = send(&server, "POST", "/v1/completions", "", &body.to_string());

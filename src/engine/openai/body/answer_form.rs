@@ -1,22 +1,22 @@
-//! The fields by which a server is told which form an answer must have.
+//! The fields that request an answer format.
 
 use serde_json::{Map, Value, json};
 
 use crate::engine::dialect::SchemaField;
 use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
 
-/// What is asked of an answer beside its prompt.
+/// What a request asks of its answer beside the prompt.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form<'a> {
-    /// Words, as many as asked where that can be forced.
+    /// Text of the requested length, where that can be forced.
     Words,
-    /// This form; it ends by itself.
+    /// This format; the answer ends by itself.
     Shaped(&'a AnswerShape),
     /// An answer that ends by itself.
     Free,
 }
 
-/// The name that a schema must be given.
+/// The name that a schema must have.
 const SCHEMA_NAME: &str = "answer";
 
 impl Form<'_> {
@@ -25,7 +25,7 @@ impl Form<'_> {
         matches!(self, Self::Words)
     }
 
-    /// Adds the fields that ask for it.
+    /// Adds the fields that request it.
     pub(crate) fn ask(self, fields: &mut Map<String, Value>, dialect: SchemaField) {
         let Self::Shaped(shape) = self else { return };
         match shape {

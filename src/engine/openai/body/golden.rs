@@ -8,7 +8,7 @@ use crate::engine::target::{Sampling, Target};
 use crate::generator::Prompt;
 use crate::workload::GoldenCheck;
 
-/// What a golden prompt says of itself, whatever the extra body says of the load.
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says.
 const OWN_FIELDS: [&str; 31] = [
     "messages",
     "prompt",
@@ -43,8 +43,9 @@ const OWN_FIELDS: [&str; 31] = [
     "grammar",
 ];
 
-/// The body that asks `model` this question: the likeliest tokens, the same each time, until the answer ends by itself.
-pub(in crate::engine::openai) fn body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
+/// The body of this golden prompt for `model`: the likeliest tokens, the same each time, until the answer
+/// ends by itself.
+pub(crate) fn body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
     let mut target = target.clone();
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
     target.extra_body.retain(|name, _| !OWN_FIELDS.contains(&name.as_str()));

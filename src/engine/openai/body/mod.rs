@@ -1,4 +1,4 @@
-//! Request bodies: the parts that are alike in all requests of a run are serialised once.
+//! Request bodies: what all requests of a run share is serialised once.
 
 mod answer_form;
 mod golden;

@@ -10,19 +10,19 @@ use crate::engine::dialect::LengthForcing;
 use crate::engine::target::{AnswerForm, Endpoint, Target};
 use crate::generator::Prompt;
 
-/// The body of every request of a run: what never changes is serialised once, the prompt and the length are
+/// The body of every request of a run: constant fields are serialised once, the prompt and the length are
 /// spliced in.
 #[derive(Clone)]
 pub(crate) struct BodyTemplate {
     /// The object without its closing brace.
     fixed: Vec<u8>,
-    /// Fields that hold the asked length.
+    /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
     prompt: PromptField,
 }
 
 impl fmt::Debug for BodyTemplate {
-    /// Shows the length of what is fixed and not the text, which may hold a credential.
+    /// Shows the length of the constant part, not its text: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { fixed, length_fields, prompt } = self;
         f.debug_struct("BodyTemplate")
@@ -33,19 +33,19 @@ impl fmt::Debug for BodyTemplate {
     }
 }
 
-/// Where the prompt goes.
+/// The field of the prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PromptField {
-    /// `messages`; a text as one message of the user.
+    /// `messages`; a text becomes one user message.
     Messages,
     /// `prompt`.
     Prompt,
-    /// Nowhere: the extra body fixes it.
+    /// None: the extra body fixes it.
     Fixed,
 }
 
 impl BodyTemplate {
-    /// The template for requests to `target` that ask `model` for answers of this form.
+    /// The template for requests to `target` and `model` with this answer format.
     pub(crate) fn new(target: &Target, model: &str, form: Form<'_>) -> Self {
         let traits = target.dialect.traits();
         let streamed = target.form == AnswerForm::Streamed;
@@ -91,15 +91,15 @@ impl BodyTemplate {
         Self { fixed, length_fields, prompt }
     }
 
-    /// Whether requests say what they are given to say: the extra body may have fixed it.
+    /// Whether requests use their own prompts: the extra body may have fixed it.
     pub(crate) fn takes_prompts(&self) -> bool {
         self.prompt != PromptField::Fixed
     }
 
-    /// The body that asks for `output_tokens` tokens after `prompt`.
+    /// The body that requests `output_tokens` tokens after `prompt`.
     ///
-    /// What an endpoint cannot carry is refused before a run; here it is written all the same, and the server says what
-    /// is wrong with it.
+    /// A prompt that an endpoint cannot carry is refused before a run. Here it is written all the same, and
+    /// the server reports the error.
     pub(crate) fn render(&self, prompt: &Prompt, output_tokens: u32) -> Bytes {
         let length = match prompt {
             Prompt::Text(text) | Prompt::Messages(text) => text.len() + text.len() / 16,
@@ -148,13 +148,13 @@ fn content(body: &mut Vec<u8>, prompt: &Prompt) {
     match prompt {
         Prompt::Text(text) => string(body, text),
         Prompt::Messages(messages) => body.extend_from_slice(messages.as_bytes()),
-        // Writing to memory cannot fail; were it to, the server would say what is missing.
+        // Writing to memory cannot fail; if it did, the server would report what is missing.
         Prompt::TokenIds(ids) => _ = serde_json::to_writer(body, ids),
         Prompt::Conversation(said) => string(body, &said.concat()),
     }
 }
 
-/// The messages of a chat, of the user and of the server in turn.
+/// The messages of a chat, user and server in turn.
 fn conversation(body: &mut Vec<u8>, said: &[String]) {
     let roles: [&[u8]; 2] = [br#"{"role":"user","content":"#, br#"{"role":"assistant","content":"#];
     let mut before = b'[';
@@ -169,7 +169,6 @@ fn conversation(body: &mut Vec<u8>, said: &[String]) {
 }
 
 fn string(body: &mut Vec<u8>, text: &str) {
-    // As above.
     let _ = serde_json::to_writer(body, text);
 }
 

@@ -1,33 +1,33 @@
-//! The bodies of requests that differ in their model, their priority or the form of their answers.
+//! The bodies of requests that differ in model, priority or answer format.
 
 use bytes::Bytes;
 
 use super::answer_form::Form;
 use super::template::BodyTemplate;
-use crate::engine::kept::Keep;
+use crate::engine::captured_text::CaptureText;
 use crate::engine::openai::smoke;
 use crate::engine::target::{PriorityField, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, Priority};
 
-/// The field that says how urgent a request is.
+/// The field of a request's priority.
 const PRIORITY: &str = "priority";
-/// The most urgent first.
+/// Highest first.
 const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
 
-/// A template for every model and priority that requests of a run have.
+/// A template for every model and priority of a run's requests.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyTemplates {
-    /// Of each form, words first, and each model one, or one a priority where that is sent.
+    /// For each format, free text first, and each model: one, or one per priority where that is sent.
     templates: Vec<BodyTemplate>,
     by_model: usize,
     by_form: usize,
-    /// The place of each class's form; empty where all ask for words.
+    /// Index of each class's format; empty where all ask for free text.
     forms: Vec<usize>,
 }
 
 impl BodyTemplates {
-    /// The templates for requests to `target`; those that are drawn no model of their own ask for `model`.
+    /// The templates for requests to `target`; those without a model of their own use `model`.
     pub(crate) fn new(target: &Target, model: &str) -> Self {
         let urgencies: Vec<Target> = match (target.priority, target.dialect.traits().priority) {
             (PriorityField::Sent, Some(order)) => PRIORITIES
@@ -72,27 +72,27 @@ impl BodyTemplates {
         &self.templates[place.min(self.templates.len() - 1)]
     }
 
-    /// What is kept of the answer to a request: of one with a form its words, which are to be judged.
-    pub(crate) fn keep(&self, request: &PlannedRequest) -> Keep {
-        if self.form_of(request) == 0 { Keep::Nothing } else { Keep::Words }
+    /// Whether the answer's text is captured: it is, where a format must be checked.
+    pub(crate) fn capture(&self, request: &PlannedRequest) -> CaptureText {
+        if self.form_of(request) == 0 { CaptureText::No } else { CaptureText::Yes }
     }
 
     fn form_of(&self, request: &PlannedRequest) -> usize {
         self.forms.get(usize::from(request.class)).copied().unwrap_or(0)
     }
 
-    /// A request for one token in each form but words, in the order of the forms.
+    /// A request for one token in each format except free text, in order.
     pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
         let first = self.templates.iter().step_by(self.by_form).skip(1);
         first.map(|template| template.render(&Prompt::Text(smoke::PROMPT.to_owned()), 1))
     }
 
-    /// The one test request: the most urgent, so that a server which takes no priorities says so before any load.
+    /// The test request: with high priority, so that a server without priorities refuses it before any load.
     pub(crate) fn test_request(&self) -> Bytes {
         self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
     }
 
-    /// The text that the test request asks, unless the extra body put another prompt in its place.
+    /// The text of the test request, unless the extra body replaces the prompt.
     pub(crate) fn test_prompt(&self) -> Option<&'static str> {
         self.templates[0].takes_prompts().then_some(smoke::PROMPT)
     }
@@ -136,7 +136,7 @@ mod tests {
         mixed.models = vec!["a".into(), "b".into()];
         mixed.answers = vec![None, Some(AnswerShape::Json { in_slo: false }), None];
         let templates = BodyTemplates::new(&mixed, "base");
-        for (class, kept) in [(0, Keep::Nothing), (1, Keep::Words), (2, Keep::Nothing)] {
+        for (class, captured) in [(0, CaptureText::No), (1, CaptureText::Yes), (2, CaptureText::No)] {
             for (model, name) in [(0, "a"), (1, "b")] {
                 let planned = PlannedRequest {
                     class,
@@ -148,7 +148,7 @@ mod tests {
                     serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
                 assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
                 assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
-                assert_eq!(templates.keep(&planned), kept);
+                assert_eq!(templates.capture(&planned), captured);
             }
         }
         assert_eq!(templates.probes().count(), 1);

@@ -1,4 +1,4 @@
-//! Servers that are not there, not ready or not right, before any load.
+//! Servers that are absent, not ready or unusable, before any load.
 
 use super::*;
 
@@ -39,11 +39,11 @@ async fn a_server_that_is_not_there_is_waited_for_and_named() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut told = 0;
+    let mut reported = 0;
     let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
-    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| told += 1).await;
+    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| reported += 1).await;
     let error = waited.err().unwrap().to_string();
-    assert!(told >= 1, "the wait is told");
+    assert!(reported >= 1, "the wait is reported");
     for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
         assert!(error.contains(part), "{error}");
     }
@@ -57,7 +57,7 @@ async fn a_silent_server_is_waited_for_no_longer_than_asked() {
     let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
     let error = OpenAiEngine::connect(target, Duration::from_millis(300), |_| ()).await.err().unwrap();
     assert!(error.to_string().contains("no answer within"), "{error}");
-    // Each look has a second at least; 30 s was the limit of one request.
+    // Each attempt takes at least a second; 30 s was the limit of one request.
     assert!(start.elapsed() < Duration::from_secs(15), "{:?}", start.elapsed());
 }
 

@@ -121,7 +121,7 @@ async fn another_run_has_the_connections_and_request_ids_of_its_own() {
     assert_eq!(first.for_another_run().read_delays(), None);
 }
 
-/// Whether six requests, two at a time, are all answered by a server with three places for connections.
+/// Whether six requests, two at a time, are all answered by a server that serves three connections.
 async fn six_requests_come_through(dialect: Dialect) -> bool {
     let server = serve_with(3, vec![good(&["a"])]).await;
     let mut target = target(&server);
@@ -134,7 +134,7 @@ async fn six_requests_come_through(dialect: Dialect) -> bool {
             assert_eq!((one.1.result, other.1.result), (Ok(()), Ok(())));
         }
     };
-    // Loosely: an answer takes no time at all, and nothing is closed for being old in 2 s.
+    // Loosely: an answer takes no time, and nothing is closed for its age within 2 s.
     tokio::time::timeout(Duration::from_secs(2), all).await.is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! What servers echo, on every way to a message.
+//! What servers echo, on every path to a message.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ async fn a_key_is_hidden_wherever_a_message_is_cut() {
             vec![Act::Send(json(502, &said))],
             vec![send(STREAM), chunk(&format!("data: {said}\n\n"))],
             vec![send(STREAM), chunk(&format!("data: {{\"error\":\"{said}\"}}\n\n"))],
-            // The parser's own complaint repeats what it cannot read.
+            // The parser's own error repeats what it cannot read.
             vec![send(STREAM), chunk(&format!("data: {typed}\n\n"))],
             vec![Act::Send(json(200, &format!("{{\"a\":\"{said}\"}}")))],
         ] {

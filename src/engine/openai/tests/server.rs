@@ -1,4 +1,4 @@
-//! Servers written byte by byte.
+//! Servers scripted byte by byte.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 
-/// One thing that a server does with a request.
+/// One action of a server.
 #[derive(Clone)]
 pub(super) enum Act {
     Send(Vec<u8>),
@@ -20,8 +20,8 @@ pub(super) fn send(text: &str) -> Act {
     Act::Send(text.as_bytes().to_vec())
 }
 
-/// A server on a port of its own. The n-th POST is answered by the n-th script, the last one again and again;
-/// GETs are answered as vLLM would.
+/// A server on its own port. The n-th POST gets the n-th script, further ones the last; GETs are answered as
+/// vLLM would.
 pub(super) struct Server {
     pub(super) url: String,
     /// Number of the connection, and the whole request, of every POST.
@@ -38,7 +38,7 @@ pub(super) async fn serve(scripts: Vec<Vec<Act>>) -> Server {
     serve_with(Semaphore::MAX_PERMITS, scripts).await
 }
 
-/// The same with `places` for connections: one more waits until another is closed.
+/// The same, serving at most `places` connections: one more waits until another is closed.
 pub(super) async fn serve_with(places: usize, scripts: Vec<Vec<Act>>) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -162,7 +162,7 @@ pub(super) const FINISH: &str =
     "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"length\"}]}\n\n";
 pub(super) const DONE: &str = "data: [DONE]\n\n";
 
-/// A good answer of `texts`, each in a chunk of its own.
+/// A good answer of `texts`, each in its own chunk.
 pub(super) fn good(texts: &[&str]) -> Vec<Act> {
     let mut acts = vec![send(STREAM)];
     acts.extend(texts.iter().map(|text| chunk(&delta(text))));
@@ -170,7 +170,7 @@ pub(super) fn good(texts: &[&str]) -> Vec<Act> {
     acts
 }
 
-/// The address of a server that answers every request with the same bytes, and keeps its connections open.
+/// The address of a server that answers every request with the same bytes and keeps its connections open.
 pub(super) async fn repeat(answer: Vec<u8>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -180,7 +180,7 @@ pub(super) async fn repeat(answer: Vec<u8>) -> String {
             let answer = answer.clone();
             tokio::spawn(async move {
                 while read_request(&mut socket).await.is_some() {
-                    // A client may hang up on an answer that is too long.
+                    // A client may close on an answer that is too long.
                     if socket.write_all(&answer).await.is_err() {
                         return;
                     }

@@ -1,21 +1,21 @@
-//! Moments that the kernel tells.
+//! The kernel's stamps.
 
 use std::sync::mpsc;
 
 use super::*;
 use crate::record::StampSource;
 
-/// A server with a thread of its own, which goes on while a test's own thread is held up.
+/// A server on its own thread, which goes on while a test's thread is blocked.
 fn serve_beside(scripts: Vec<Vec<Act>>) -> Server {
-    let (tell, told) = mpsc::channel();
+    let (send, received) = mpsc::channel();
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
-            tell.send(serve(scripts).await).ok().unwrap();
+            send.send(serve(scripts).await).ok().unwrap();
             std::future::pending::<()>().await;
         });
     });
-    told.recv().unwrap()
+    received.recv().unwrap()
 }
 
 #[tokio::test]
@@ -30,8 +30,8 @@ async fn bytes_that_a_held_up_client_reads_late_have_the_moment_at_which_they_ca
     let clock = RunClock::starting_in(Duration::ZERO);
     let mut answer = engine.generate(PreparedRequest::new(0, engine_body()), clock);
     while !matches!(answer.next().await, AnswerEvent::Headers { .. }) {}
-    // The chunk is written 20 ms after the head, and read 1.5 s after it. Bounds are loose, for the server may be held
-    // up too.
+    // The chunk is written 20 ms after the head and read 1.5 s after it. Bounds are loose, since the server
+    // may be delayed too.
     let headers = clock.now();
     std::thread::sleep(Duration::from_millis(1_500));
     let AnswerEvent::Chunk { at, .. } = answer.next().await else { panic!("a chunk comes next") };

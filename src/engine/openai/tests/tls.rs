@@ -57,7 +57,7 @@ async fn certificates_are_checked_unless_told_otherwise() {
     let mut careless = strict.clone();
     careless.tls.check = CertificateCheck::Skipped;
     for target in [trusting, careless] {
-        // Both HTTP clients come through: the list of models, and the one test request.
+        // Both HTTP clients succeed: the list of models, and the test request.
         let (_, end) = ask(&engine(target).await).await;
         assert_eq!(end.result.unwrap_err().reason, FailureKind::Truncated);
     }
@@ -65,11 +65,11 @@ async fn certificates_are_checked_unless_told_otherwise() {
     stranger.tls.ca_cert = Some(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml").into());
     let error = OpenAiEngine::connect(stranger, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("holds no certificate") && error.contains("Cargo.toml"), "{error}");
-    // No wait makes a certificate good, so none is made.
-    let told = |_| panic!("a bad certificate is waited for");
-    if let Err(error) = OpenAiEngine::connect(strict, Duration::from_mins(10), told).await {
+    // Waiting does not make a certificate valid, so there is no wait.
+    let progress = |_| panic!("a bad certificate is waited for");
+    if let Err(error) = OpenAiEngine::connect(strict, Duration::from_mins(10), progress).await {
         let error = error.to_string();
-        // Where the system has no roots at all, that is said first.
+        // Where the system has no roots at all, that is reported first.
         assert!(error.contains("--insecure") || error.contains("no root certificates"), "{error}");
     } else {
         panic!("a certificate that nobody signed was trusted");

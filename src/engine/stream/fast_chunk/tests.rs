@@ -1,8 +1,8 @@
-//! Usual chunks against the full reader.
+//! Common chunks against the full reader.
 
 use super::*;
 use crate::engine::chunk_text::ChunkText::{Content, Reasoning, ToolCall};
-use crate::engine::stream::chunk::Document;
+use crate::engine::stream::chunk::ChunkJson;
 
 fn choice(delta: &str) -> String {
     format!(r#"{{"id":"x","choices":[{{"index":2,"delta":{delta},"finish_reason":null}}],"usage":null}}"#)
@@ -33,7 +33,7 @@ fn the_shapes_of_servers_are_usual() {
             " é",
         ),
     ] {
-        let chunk = UsualChunk::read(json.as_bytes()).unwrap();
+        let chunk = FastChunk::read(json.as_bytes()).unwrap();
         assert_eq!((chunk.index, chunk.said.text), (Some(index), text), "{json}");
         assert_eq!(&json[chunk.text_at], at, "{json}");
     }
@@ -44,15 +44,15 @@ fn counts_ids_and_reasons_are_read() {
     let json = br#"{"choices":[{"index":0,"delta":{},"token_ids":[7, 8],"finish_reason":"stop"}],
         "usage":{"prompt_tokens":12,"total_tokens":15,"completion_tokens":3,
             "prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":2}}}"#;
-    let chunk = UsualChunk::read(json).unwrap();
+    let chunk = FastChunk::read(json).unwrap();
     let usage =
         Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
-    assert_eq!(chunk.said, Said { text: None, token_ids: Some(2), usage: Some(usage) });
+    assert_eq!(chunk.said, ChunkContents { text: None, token_ids: Some(2), usage: Some(usage) });
     assert_eq!(chunk.finish, Some("stop"));
     let alone = br#"{"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":3}}"#;
     let usage = Usage { cached_tokens: None, reasoning_tokens: None, ..usage };
-    let said = Said { usage: Some(usage), ..Said::default() };
-    assert_eq!(UsualChunk::read(alone), Some(UsualChunk { said, ..UsualChunk::default() }));
+    let said = ChunkContents { usage: Some(usage), ..ChunkContents::default() };
+    assert_eq!(FastChunk::read(alone), Some(FastChunk { said, ..FastChunk::default() }));
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn what_is_not_usual_is_left_to_the_full_reader() {
         (r#"{"choices":[{}]} x"#, false),
         (r#"{"choices":[{},]}"#, false),
     ] {
-        assert_eq!(UsualChunk::read(json.as_bytes()), None, "{json}");
-        assert_eq!(Document::parse(json.as_bytes()).is_ok(), valid, "{json}");
+        assert_eq!(FastChunk::read(json.as_bytes()), None, "{json}");
+        assert_eq!(ChunkJson::parse(json.as_bytes()).is_ok(), valid, "{json}");
     }
 }
 
@@ -135,11 +135,11 @@ fn a_member_that_comes_twice_is_left_to_the_full_reader_which_refuses_it() {
     ] {
         for member in members {
             let twice = around.replace('@', &format!("{member},{member}"));
-            assert_eq!(UsualChunk::read(twice.as_bytes()), None, "{twice}");
-            assert!(Document::parse(twice.as_bytes()).is_err(), "{twice}");
+            assert_eq!(FastChunk::read(twice.as_bytes()), None, "{twice}");
+            assert!(ChunkJson::parse(twice.as_bytes()).is_err(), "{twice}");
             let other = around.replace('@', &format!(r#"{member},"x":0,"x":0"#));
             assert_eq!(
-                UsualChunk::read(other.as_bytes()).is_some(),
+                FastChunk::read(other.as_bytes()).is_some(),
                 other.contains(r#""choices""#),
                 "{other}"
             );

@@ -1,4 +1,5 @@
-//! Holds the quick ways of reading a chunk to the full one: the same steps, failures and judgements, whatever comes.
+//! Compares the fast ways of reading a chunk with the full one: same steps, failures and judgements for any
+//! input.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -9,14 +10,14 @@ use super::*;
 use crate::engine::stream::sse::SseFramer;
 use crate::engine::stream::transcripts::streamed_bodies;
 
-/// Bytes that mean something to JSON, and some that do not.
+/// Bytes with a meaning in JSON, and some without.
 const BYTES: &[u8] = b"\"\\{}[],:0159-.eEnux \n\x01\x80\xc3\xff";
 
 fn event(data: &[u8]) -> SseEvent<'_> {
     SseEvent { name: None, data: Cow::Borrowed(data) }
 }
 
-/// Reads `events` in both ways, and fails where they part. How many events the quick ways took.
+/// Reads `events` both ways and fails where they differ. Returns how many events the fast ways read.
 fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
     let mut quick = Grammar::default();
     let mut full = Grammar::default();
@@ -37,7 +38,7 @@ fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
         assert_eq!(found, expected, "{data}");
         let state = |grammar: &Grammar| {
             let Grammar { seen, finished, done, text_chunks, given_up, usage, counting, .. } = *grammar;
-            let judged = (grammar.close(Close::Clean), grammar.close(Close::Broken));
+            let judged = (grammar.close(BodyEnd::Clean), grammar.close(BodyEnd::Broken));
             (seen, finished, done, text_chunks, given_up, usage, counting, grammar.finish_reason(), judged)
         };
         assert_eq!(state(&quick), state(&full), "{data}");
@@ -230,7 +231,7 @@ proptest! {
     fn any_json_of_the_members_of_chunks_is_judged_alike(
         chunks in prop::collection::vec(almost_chunk(), 1..5),
     ) {
-        // Each twice: the second time the first has left its shape.
+        // Each twice: the second time the template is known.
         compare(chunks.iter().flat_map(|json| [json.as_bytes(); 2]));
     }
 }

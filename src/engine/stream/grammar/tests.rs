@@ -24,7 +24,7 @@ fn judge(events: &[SseEvent<'_>]) -> (Vec<Step>, Result<(), FailureKind>) {
             Err(failure) => return (steps, Err(failure.reason)),
         }
     }
-    (steps, grammar.close(Close::Clean).map_err(|failure| failure.reason))
+    (steps, grammar.close(BodyEnd::Clean).map_err(|failure| failure.reason))
 }
 
 const FINISH: &str = r#","finish_reason":"length""#;
@@ -86,8 +86,8 @@ fn done_is_believed_only_with_a_finish_reason_or_a_clean_end() {
     let mut grammar = Grammar::default();
     grammar.event(&delta(r#"{"content":"a"}"#, "")).unwrap();
     assert_eq!(grammar.event(&event("[DONE]")).unwrap(), Step::Quiet);
-    assert_eq!(grammar.close(Close::Clean), Ok(()));
-    assert_eq!(grammar.close(Close::Broken).unwrap_err().reason, FailureKind::Truncated);
+    assert_eq!(grammar.close(BodyEnd::Clean), Ok(()));
+    assert_eq!(grammar.close(BodyEnd::Broken).unwrap_err().reason, FailureKind::Truncated);
 }
 
 #[test]

@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Whether `serde_json` takes `"inside"` for one whole string, and its value has the quotes where they stand.
+/// Whether `serde_json` reads `"inside"` as one whole string.
 fn is_string(inside: &[u8]) -> bool {
     let quoted = [b"\"", inside, b"\""].concat();
     serde_json::from_slice::<String>(&quoted).is_ok()
 }
 
-/// Whether it is taken here.
+/// Whether this reader accepts it.
 fn is_taken(inside: &[u8]) -> bool {
     string_length(&[inside, b"\"}"].concat()) == Some(inside.len())
 }
@@ -60,7 +60,7 @@ fn every_byte_at_every_place_of_a_word_is_as_plain_as_it_is() {
     }
 }
 
-/// JSON, and what is nearly so.
+/// JSON, and almost JSON.
 fn nearly_json() -> impl Strategy<Value = String> {
     let part = prop::sample::select(vec![
         "{", "}", "[", "]", ",", ":", "\"", "\"a\"", "\"b\":", "null", "true", "false", "0", "1", "12", "-",
@@ -77,7 +77,7 @@ proptest! {
 
     #[test]
     fn what_is_walked_over_is_json(json in nearly_json()) {
-        let mut walk = Walk::new(json.as_bytes());
+        let mut walk = JsonCursor::new(json.as_bytes());
         if walk.any().and_then(|()| walk.end()).is_some() {
             prop_assert!(serde_json::from_str::<serde::de::IgnoredAny>(&json).is_ok(), "{}", json);
         }
@@ -87,14 +87,14 @@ proptest! {
     fn all_json_that_a_server_may_write_is_walked_over(number in any::<f64>(), count in any::<i64>(), text in ".{0,12}") {
         let json = serde_json::json!({"a": [number, count, {"b": text, "c": [], "d": {}}], "e": null, "f": true, "g": false});
         for json in [serde_json::to_string(&json).unwrap(), serde_json::to_string_pretty(&json).unwrap()] {
-            let mut walk = Walk::new(json.as_bytes());
+            let mut walk = JsonCursor::new(json.as_bytes());
             prop_assert!(walk.any().and_then(|()| walk.end()).is_some(), "{}", json);
         }
     }
 
     #[test]
     fn a_count_is_the_number_that_it_says(json in "[0-9]{1,20}|-?[0-9]{1,3}([.][0-9])?(e[0-9])?") {
-        let mut walk = Walk::new(json.as_bytes());
+        let mut walk = JsonCursor::new(json.as_bytes());
         let count = walk.count().filter(|_| walk.rest.is_empty());
         let number: Option<u64> = serde_json::from_str(&json).ok();
         prop_assert!(count.is_none() || count == number);

@@ -1,4 +1,4 @@
-//! Streams cut and spoilt anyhow: the reader neither panics nor changes its mind.
+//! Streams cut and corrupted at random: the reader neither panics nor gives different results.
 
 use std::sync::LazyLock;
 
@@ -8,22 +8,22 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::stream::transcripts::streamed_bodies;
 
-/// All that is told of a stream that comes in pieces cut at `cuts`. Every piece has the same stamp, so the pieces
-/// cannot show in it.
-fn told(stream: &[u8], mut cuts: Vec<usize>, close: Close) -> (VecDeque<AnswerEvent>, AnswerEnd) {
+/// Everything read from a stream in pieces cut at `cuts`. Every piece has the same stamp, so that the pieces
+/// cannot show.
+fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (AnswerEvents, AnswerEnd) {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     let mut reader = ResponseReader::new(StatusCode::OK, &headers, AnswerForm::Streamed, Secrets::default());
-    let arrival = Arrival { at: Timestamp::ZERO, read: 1 };
-    let mut events = VecDeque::new();
+    let arrival = ArrivalStamp { at: Timestamp::ZERO, read: 1 };
+    let mut events = AnswerEvents::new();
     cuts.push(stream.len());
     cuts.sort_unstable();
     let mut start = 0;
     for cut in cuts {
-        // Each piece in memory of its own, so that nothing can be read from beyond it.
+        // Each piece in memory of its own, so that reads beyond it are found.
         let piece = stream[start..cut].to_vec();
         start = cut;
-        if let Progress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
+        if let ReadProgress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
             return (events, end);
         }
     }
@@ -60,23 +60,23 @@ proptest! {
             let end = stream.len().min(at + gone);
             stream.splice(at..end, put);
         }
-        let close = if clean { Close::Clean } else { Close::Broken };
-        let whole = told(&stream, Vec::new(), close);
+        let close = if clean { BodyEnd::Clean } else { BodyEnd::Broken };
+        let whole = read_in_pieces(&stream, Vec::new(), close);
         let cuts = cuts.iter().map(|cut| cut.index(stream.len() + 1)).collect();
-        prop_assert_eq!(&told(&stream, cuts, close), &whole);
-        prop_assert_eq!(&told(&stream, (0..stream.len()).collect(), close), &whole);
+        prop_assert_eq!(&read_in_pieces(&stream, cuts, close), &whole);
+        prop_assert_eq!(&read_in_pieces(&stream, (0..stream.len()).collect(), close), &whole);
     }
 
     #[test]
     fn bytes_of_any_kind_are_told_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
-        let whole = told(&stream, Vec::new(), Close::Clean);
-        prop_assert_eq!(&told(&stream, vec![cut.index(stream.len() + 1)], Close::Clean), &whole);
+        let whole = read_in_pieces(&stream, Vec::new(), BodyEnd::Clean);
+        prop_assert_eq!(&read_in_pieces(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
     }
 }
 
 #[test]
 fn an_event_of_several_lines_without_its_empty_line_is_taken_whole() {
     let stream = b"data: {\"choices\":\ndata: [{\"text\":\"a\",\"finish_reason\":\"stop\"}]}\n";
-    let (events, end) = told(stream, Vec::new(), Close::Clean);
+    let (events, end) = read_in_pieces(stream, Vec::new(), BodyEnd::Clean);
     assert_eq!((events.len(), end.result), (1, Ok(())));
 }

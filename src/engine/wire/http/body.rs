@@ -2,10 +2,10 @@
 
 use super::chunked::{ChunkError, Chunked, Piece};
 
-/// How the end of a body is known (RFC 9112, section 6.3).
+/// How the end of a body is found (RFC 9112, section 6.3).
 #[derive(Debug)]
-pub(in crate::engine::wire) enum Body {
-    /// After this many bytes more.
+pub(crate) enum Body {
+    /// After this many more bytes.
     Length(u64),
     /// By its last chunk.
     Chunked(Chunked),
@@ -15,10 +15,7 @@ pub(in crate::engine::wire) enum Body {
 
 impl Body {
     /// Takes the next piece off the front of `bytes`.
-    pub(in crate::engine::wire) fn next<'a>(
-        &mut self,
-        bytes: &mut &'a [u8],
-    ) -> Result<Piece<'a>, ChunkError> {
+    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Piece<'a>, ChunkError> {
         match self {
             Self::Chunked(chunked) => chunked.next(bytes),
             Self::Length(0) => Ok(Piece::End),
@@ -34,8 +31,8 @@ impl Body {
         }
     }
 
-    /// Passes over what is left of the body in `bytes`.
-    pub(in crate::engine::wire) fn skip(&mut self, mut bytes: &[u8]) -> Rest {
+    /// Skips the rest of the body in `bytes`.
+    pub(crate) fn skip(&mut self, mut bytes: &[u8]) -> Rest {
         loop {
             match self.next(&mut bytes) {
                 Ok(Piece::Data(_)) => {}
@@ -47,14 +44,14 @@ impl Body {
     }
 }
 
-/// What there is of a body after what was wanted of it.
+/// The state of a body after its useful part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::wire) enum Rest {
-    /// Nothing: the connection waits for a request.
+pub(crate) enum Rest {
+    /// Nothing left: the connection waits for a request.
     None,
-    /// Its last bytes have not come yet.
+    /// Its last bytes have not come.
     Awaited,
-    /// Something that does not belong there: the connection cannot be used again.
+    /// Something unexpected: the connection cannot be used again.
     Unusable,
 }
 

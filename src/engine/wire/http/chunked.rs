@@ -1,23 +1,23 @@
-//! Takes the chunked coding off a body.
+//! Decodes the chunked transfer coding.
 
 use std::fmt;
 
 /// Bytes allowed in the extensions of one chunk's size line, and in all trailers together.
 const ASIDE_LIMIT: u32 = 16 << 10;
 
-/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). Extensions and trailers are passed
-/// over; everything else is held to the letter.
+/// An incremental decoder of the chunked transfer coding (RFC 9112, section 7.1). It ignores extensions and
+/// trailers and is strict about everything else.
 #[derive(Debug, Default)]
-pub(in crate::engine::wire) struct Chunked {
+pub(crate) struct Chunked {
     place: Place,
-    /// Bytes decoded so far, the framing's own among them.
+    /// Bytes decoded so far, with the framing.
     passed: u64,
 }
 
 /// What the next byte must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// A digit of a size; one at least has come if `digits` is above zero.
+    /// A digit of a size; one has come if `digits` is above zero.
     Size { size: u64, digits: u8 },
     /// Part of an extension after this size, or the end of its line.
     Extension { size: u64, aside: u32 },
@@ -45,11 +45,11 @@ impl Default for Place {
     }
 }
 
-/// A byte that has no business where it stands.
+/// A byte that is not allowed where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::wire) struct ChunkError {
+pub(crate) struct ChunkError {
     byte: u8,
-    /// Its place in the body as it came over the wire, counted from 0.
+    /// Its index in the body as it came over the wire.
     at: u64,
     wanted: &'static str,
 }
@@ -61,23 +61,20 @@ impl fmt::Display for ChunkError {
     }
 }
 
-/// What a decoder found.
+/// The result of a decoding step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::wire) enum Piece<'a> {
+pub(crate) enum Piece<'a> {
     /// Bytes of the body.
     Data(&'a [u8]),
-    /// The bytes given are used up, and the body goes on.
+    /// The bytes are used up, and the body goes on.
     More,
-    /// The body is over; what is left of the bytes is not part of it.
+    /// The body is over; the rest of the bytes is not part of it.
     End,
 }
 
 impl Chunked {
     /// Takes the next piece off the front of `bytes`.
-    pub(in crate::engine::wire) fn next<'a>(
-        &mut self,
-        bytes: &mut &'a [u8],
-    ) -> Result<Piece<'a>, ChunkError> {
+    pub(crate) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Piece<'a>, ChunkError> {
         let given = *bytes;
         let mut used = 0;
         let found = loop {
@@ -109,13 +106,12 @@ impl Chunked {
 }
 
 impl Place {
-    /// The place after this byte of framing, or what was wanted in place of it.
+    /// The state after this byte of framing, or what was expected instead.
     fn after(self, byte: u8) -> Result<Self, &'static str> {
         Ok(match (self, byte) {
             (Self::Size { size, digits }, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => {
                 let value = char::from(byte).to_digit(16).unwrap_or_default();
-                let size =
-                    size.checked_mul(16).ok_or("the end of a chunk's size, which is beyond measure")?;
+                let size = size.checked_mul(16).ok_or("the end of a chunk's size, which is too large")?;
                 Self::Size { size: size + u64::from(value), digits: digits.saturating_add(1) }
             }
             (Self::Size { digits: 0, .. }, _) => return Err("a hexadecimal digit of a chunk's size"),
@@ -201,7 +197,7 @@ mod tests {
             ("0\r\n\rx", "byte 4 of the body is 'x', not the line feed that ends the body"),
             (
                 "10000000000000000\r\n",
-                "byte 16 of the body is '0', not the end of a chunk's size, which is beyond measure",
+                "byte 16 of the body is '0', not the end of a chunk's size, which is too large",
             ),
             (&long, "byte 16385 of the body is 'x', not the end of a chunk's extensions"),
             (&trailers, "byte 16387 of the body is '\\r', not the end of the trailers"),

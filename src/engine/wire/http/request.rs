@@ -14,21 +14,21 @@ use crate::engine::wire::socket::Socket;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// What every request of a run starts with. It may hold credentials, and has no `Debug`.
+/// What all requests of a run start with. It may hold credentials, so it has no `Debug`.
 pub(crate) struct RequestHead {
-    /// Request line and headers as they are sent, all but those that differ from request to request.
+    /// Request line and headers without those that differ between requests.
     common: Vec<u8>,
-    /// What every request's `X-Request-Id` begins with; absent where the user gave one.
+    /// Prefix of every `X-Request-Id`; `None` where the user gave one.
     id_prefix: Option<String>,
-    /// How the answer is wanted.
-    pub(in crate::engine::wire) form: AnswerForm,
-    /// What no message may repeat.
-    pub(in crate::engine::wire) secrets: Secrets,
+    /// Whether the answer is streamed.
+    pub(crate) form: AnswerForm,
+    /// Secrets that no message may repeat.
+    pub(crate) secrets: Secrets,
 }
 
 impl RequestHead {
-    /// The head of a POST to `path` with these headers, the host's name among them, and an `X-Request-Id` that
-    /// begins with `id_prefix`.
+    /// The head of a POST to `path` with these headers, `Host` among them, and an `X-Request-Id` that begins
+    /// with `id_prefix`.
     pub(crate) fn new(
         path: &PathAndQuery,
         headers: &HeaderMap,
@@ -47,7 +47,7 @@ impl RequestHead {
         Self { common, id_prefix, form, secrets }
     }
 
-    /// The same with an `X-Request-Id` that begins with `id_prefix`, unless the user gave one.
+    /// The same with another `id_prefix`, unless the user gave an `X-Request-Id`.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
         let id_prefix = self.id_prefix.as_ref().map(|_| id_prefix);
         Self { common: self.common.clone(), id_prefix, form: self.form, secrets: self.secrets.clone() }
@@ -62,9 +62,9 @@ impl RequestHead {
     }
 }
 
-/// A request on its way out.
+/// A request that is being written.
 #[derive(Debug)]
-pub(in crate::engine::wire) struct Outgoing {
+pub(crate) struct Outgoing {
     head: Vec<u8>,
     body: Bytes,
     written: usize,
@@ -72,16 +72,12 @@ pub(in crate::engine::wire) struct Outgoing {
 
 impl Outgoing {
     /// A request of which nothing is written yet.
-    pub(in crate::engine::wire) fn new(head: &RequestHead, request: PreparedRequest) -> Self {
+    pub(crate) fn new(head: &RequestHead, request: PreparedRequest) -> Self {
         Self { head: head.of(&request), body: request.body, written: 0 }
     }
 
-    /// Writes on until all has gone out: in one call, where the socket has room for it.
-    pub(in crate::engine::wire) fn poll_write(
-        &mut self,
-        cx: &mut Context<'_>,
-        socket: &mut Socket,
-    ) -> Poll<io::Result<()>> {
+    /// Writes on until all is written: in one call, where the socket has room for it.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, socket: &mut Socket) -> Poll<io::Result<()>> {
         loop {
             let head = &self.head[self.written.min(self.head.len())..];
             let body = &self.body[self.written.saturating_sub(self.head.len())..];

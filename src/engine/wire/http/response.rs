@@ -6,47 +6,47 @@ use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValu
 use super::body::Body;
 use super::chunked::Chunked;
 
-/// Longest head that is read.
+/// Longest head accepted.
 const HEAD_LIMIT: usize = 64 << 10;
-/// Most headers that a head may have.
+/// Most headers in a head.
 const HEADER_LIMIT: usize = 128;
 
-/// What a response says before its body.
+/// The head of a response.
 #[derive(Debug)]
-pub(in crate::engine::wire) struct ResponseHead {
+pub(crate) struct ResponseHead {
     pub status: StatusCode,
     pub headers: HeaderMap,
     /// How its body ends.
     pub body: Body,
     pub persistence: Persistence,
-    /// Bytes that it takes, those of interim responses before it among them.
+    /// Its length in bytes, with interim responses before it.
     pub length: usize,
 }
 
-/// What the server means to do with the connection after the response.
+/// What the server announces for the connection after the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine::wire) enum Persistence {
+pub(crate) enum Persistence {
     KeepAlive,
     Close,
 }
 
-/// Why bytes are not the head of a response. Some of what the server sent is repeated, secrets perhaps among it.
+/// Why bytes are not the head of a response. It repeats some of them, perhaps with secrets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::engine::wire) enum HeadError {
+pub(crate) enum HeadError {
     #[error("{0}")]
     Syntax(#[from] httparse::Error),
     #[error("its head has more than 64 KiB")]
     TooLong,
     #[error("its content length is `{0}`")]
     ContentLength(String),
-    #[error("its body has a transfer coding that nobody asked for: `{0}`")]
+    #[error("its body has a transfer coding that was not requested: `{0}`")]
     TransferCoding(String),
 }
 
 impl ResponseHead {
-    /// Reads the head that `bytes` begin with; `None` while it is not whole. Interim responses (RFC 9110, section
-    /// 15.2) are passed over, save 101, after which no HTTP follows.
-    pub(in crate::engine::wire) fn parse(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
+    /// Reads the head at the front of `bytes`; `None` while it is incomplete. Interim responses (RFC 9110,
+    /// section 15.2) are skipped, except 101, after which no HTTP follows.
+    pub(crate) fn parse(bytes: &[u8]) -> Result<Option<Self>, HeadError> {
         let mut passed = 0;
         loop {
             let mut fields = [httparse::EMPTY_HEADER; HEADER_LIMIT];
@@ -78,13 +78,13 @@ fn field(header: &httparse::Header<'_>) -> Option<(HeaderName, HeaderValue)> {
     Some((name, HeaderValue::from_bytes(header.value).ok()?))
 }
 
-/// The words of a header that is a list.
+/// The items of a list header.
 fn words<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a [u8]> {
     let lists = headers.get_all(name).into_iter().map(HeaderValue::as_bytes);
     lists.flat_map(|list| list.split(|&byte| byte == b',')).map(<[u8]>::trim_ascii)
 }
 
-/// What a header that is a list says, for people.
+/// A list header as text.
 fn said(headers: &HeaderMap, name: &HeaderName) -> String {
     words(headers, name).map(String::from_utf8_lossy).collect::<Vec<_>>().join(", ")
 }
@@ -110,7 +110,7 @@ fn body(status: StatusCode, headers: &HeaderMap) -> Result<Body, HeadError> {
     length.map(Body::Length).ok_or_else(|| HeadError::ContentLength(said(headers, &CONTENT_LENGTH)))
 }
 
-/// RFC 9112, section 9.3. HTTP/1.0 has no chunks: a server that mixes the two is not trusted with another request.
+/// RFC 9112, section 9.3. HTTP/1.0 has no chunks: a server that mixes the two gets no second request.
 fn persistence(headers: &HeaderMap, body: &Body, old: bool) -> Persistence {
     let says =
         |option: &str| words(headers, &CONNECTION).any(|said| said.eq_ignore_ascii_case(option.as_bytes()));

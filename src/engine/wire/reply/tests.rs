@@ -1,4 +1,4 @@
-//! Responses, whole, cut and broken, read without a socket.
+//! Whole, truncated and broken responses, read without a socket.
 
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn reply(origin: Origin) -> Reply {
     let path = PathAndQuery::from_static("/");
     let head =
         RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    Reply::new(Arc::new(head), origin, Keep::Nothing)
+    Reply::new(Arc::new(head), origin, CaptureText::No)
 }
 
 fn chunked(events: &[&str]) -> String {
@@ -35,13 +35,13 @@ fn whole(before: &str) -> String {
     format!("{before}{HEAD}transfer-encoding: chunked\r\n\r\n{}0\r\n\r\n", chunked(&EVENTS))
 }
 
-fn arrival(read: u64) -> Arrival {
-    Arrival { at: Timestamp::from_nanos(read), read }
+fn arrival(read: u64) -> ArrivalStamp {
+    ArrivalStamp { at: Timestamp::from_nanos(read), read }
 }
 
-/// The outcome of reads that bring these bytes, and the number of chunks with text told.
+/// The outcome of reads that bring these bytes, and the number of chunks with text.
 fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
-    let (mut reply, mut events) = (reply(Origin::Opened), VecDeque::new());
+    let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
     let mut outcome = None;
     for (piece, number) in pieces.iter().zip(1..) {
         outcome = reply.take(piece, arrival(number), &mut events);
@@ -54,7 +54,7 @@ fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
 }
 
 fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
-    let outcome = reply.fail(&error.into(), arrival(9), &mut VecDeque::new()).unwrap();
+    let outcome = reply.fail(&error.into(), arrival(9), &mut AnswerEvents::new()).unwrap();
     assert!(matches!(outcome.afterwards, Afterwards::Nothing));
     outcome.end.result.unwrap_err()
 }
@@ -62,7 +62,7 @@ fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
 #[test]
 fn a_response_is_told_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
-        let (mut reply, mut events) = (reply(Origin::Reused), VecDeque::new());
+        let (mut reply, mut events) = (reply(Origin::Reused), AnswerEvents::new());
         if sent_first {
             reply.request_sent(Timestamp::from_nanos(1), &mut events);
         }
@@ -93,7 +93,7 @@ fn what_is_left_of_a_response_is_waited_for_and_nothing_else() {
     assert!(matches!(read(&[unasked.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
     let closing = all.replace("content-type", "connection: close\r\ncontent-type");
     assert!(matches!(read(&[closing.as_bytes()]).0.unwrap().afterwards, Afterwards::Nothing));
-    // A refusal that came whole does no harm to the connection, one that did not does.
+    // A complete error leaves the connection usable, an incomplete one does not.
     let refusal = "HTTP/1.1 429 X\r\ncontent-length: 4\r\n\r\nslow";
     assert!(matches!(read(&[refusal.as_bytes()]).0.unwrap().afterwards, Afterwards::Request));
 }
@@ -120,7 +120,7 @@ fn every_way_to_lose_a_connection_has_its_words() {
         (UnexpectedEof, "(closed before the announced end)"),
     ] {
         let mut reply = reply(Origin::Opened);
-        assert!(reply.take(begun.as_bytes(), arrival(1), &mut VecDeque::new()).is_none());
+        assert!(reply.take(begun.as_bytes(), arrival(1), &mut AnswerEvents::new()).is_none());
         let failure = failure_of(&mut reply, error);
         assert_eq!(failure.reason, FailureKind::Reset);
         assert!(failure.message.contains("after 1 chunk") && failure.message.ends_with(words), "{failure}");

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use crate::record::Delays;
 
-/// Bins in each doubling: a quantile is at most 1/16 too high.
+/// Bins per doubling: a quantile is at most 1/16 too high.
 const BINS: usize = 16;
 /// Doublings above the first bins: up to 2⁴⁰ ns, 18 minutes.
 const DOUBLINGS: usize = 37;
 
-/// A histogram that many threads may add to without waiting for one another.
+/// A histogram that many threads update without waiting for one another.
 #[derive(Debug)]
 pub(crate) struct ReadDelays {
     bins: Box<[AtomicU64]>,
@@ -25,22 +25,22 @@ impl Default for ReadDelays {
 }
 
 impl ReadDelays {
-    /// Adds one.
-    pub(in crate::engine::wire) fn add(&self, delay: Duration) {
+    /// Adds one delay.
+    pub(crate) fn add(&self, delay: Duration) {
         let nanos = delay.as_nanos() as u64;
         self.bins[bin(nanos)].fetch_add(1, Relaxed);
-        // Rarely exceeded, so that most only look.
+        // Rarely exceeded, so that most threads only read it.
         if nanos > self.max.load(Relaxed) {
             self.max.fetch_max(nanos, Relaxed);
         }
     }
 
-    /// Those counted so far; `None` where there are none.
+    /// The delays so far; `None` without any.
     pub(crate) fn so_far(&self) -> Option<Delays> {
         let counts: Vec<u64> = self.bins.iter().map(|bin| bin.load(Relaxed)).collect();
         let n: u64 = counts.iter().sum();
         let max_ns = self.max.load(Relaxed);
-        // Nearest rank: the least value that the share of all does not exceed.
+        // Nearest rank: the smallest value with at least this share of all at or below it.
         let quantile = |share: f64| {
             let rank = ((n as f64 * share).ceil() as u64).max(1);
             let mut seen = 0;
@@ -54,7 +54,7 @@ impl ReadDelays {
     }
 }
 
-/// The bin of a value: its four bits after the first, and how many doublings lie below.
+/// The bin of a value: its four bits after the first, and the number of doublings below.
 fn bin(nanos: u64) -> usize {
     let doubling = nanos.checked_ilog2().unwrap_or(0).saturating_sub(BINS.ilog2()) as usize;
     (doubling * BINS + (nanos >> doubling) as usize).min(BINS * DOUBLINGS - 1)

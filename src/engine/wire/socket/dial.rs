@@ -16,29 +16,32 @@ use tokio_rustls::TlsConnector;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use crate::engine::address::{BaseUrl, Scheme};
-use crate::engine::cause::{Cause, Fault};
-use crate::engine::wire::pooled_connection::Lane;
+use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::engine::wire::pooled_connection::PooledConnection;
 use crate::record::{Failure, FailureKind};
 
-/// How long a connection may take to open.
+/// Time limit for opening a connection.
 const LIMIT: Duration = Duration::from_secs(30);
-/// How long an address is waited for before the next one is tried beside it (RFC 8305, section 5).
+/// How long to wait for an address before the next one is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Opens connections to one server, whose name is looked up once.
+/// Opens connections to one server; its name is resolved once.
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
-    /// Index of the address that answered last: the first to try.
+    /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Dialer {
-    /// Looks the server's name up.
-    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, Fault> {
+    /// Resolves the server's name.
+    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, DiagnosedFailure> {
         let unknown = |why: String| {
             let message = format!("the host `{}` cannot be found: {why}", url.host());
-            Fault { failure: Failure::new(FailureKind::Connect, message), cause: Cause::UnknownHost }
+            DiagnosedFailure {
+                failure: Failure::new(FailureKind::Connect, message),
+                cause: Cause::UnknownHost,
+            }
         };
         let found =
             lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
@@ -57,14 +60,14 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(crate) async fn open(&self) -> Result<Box<Lane>, Fault> {
+    pub(crate) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
             let message = format!("no connection within {} s", LIMIT.as_secs());
             Err(unconnected(message, Cause::Unknown))
         })
     }
 
-    async fn open_unlimited(&self) -> Result<Box<Lane>, Fault> {
+    async fn open_unlimited(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
         let socket = Stamped::new(self.tcp().await?);
         let socket = match &self.tls {
             None => Socket::Plain(socket),
@@ -73,12 +76,12 @@ impl Dialer {
                 Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?))
             }
         };
-        Ok(Box::new(Lane::new(socket)))
+        Ok(Box::new(PooledConnection::new(socket)))
     }
 
-    /// Connects to the first address that takes the connection. One that stays silent does not hide the others:
-    /// they are tried beside it.
-    async fn tcp(&self) -> Result<TcpStream, Fault> {
+    /// Connects to the first address that accepts. A silent one does not block the others: they are tried
+    /// beside it.
+    async fn tcp(&self) -> Result<TcpStream, DiagnosedFailure> {
         let count = self.addresses.len();
         let first = self.preferred.load(Ordering::Relaxed);
         let mut untried = (0..count).map(|turn| (first + turn) % count);
@@ -87,7 +90,7 @@ impl Dialer {
         loop {
             let next = untried.next();
             tries.extend(next.map(|index| self.tcp_to(index)));
-            // Past the last address there is nothing to do but to wait.
+            // After the last address only waiting is left.
             let patience = if next.is_some() { STAGGER } else { LIMIT };
             match tokio::time::timeout(patience, tries.next()).await {
                 Ok(Some((index, Ok(socket)))) => {
@@ -104,7 +107,7 @@ impl Dialer {
         }
     }
 
-    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, Fault>) {
+    async fn tcp_to(&self, index: usize) -> (usize, Result<TcpStream, DiagnosedFailure>) {
         let address = self.addresses[index];
         let opened = TcpStream::connect(address).await;
         let opened = opened.and_then(|socket| socket.set_nodelay(true).map(|()| socket));
@@ -112,26 +115,27 @@ impl Dialer {
     }
 }
 
-fn unconnected(message: String, cause: Cause) -> Fault {
+fn unconnected(message: String, cause: Cause) -> DiagnosedFailure {
     let kind = match cause {
         Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
         _ => FailureKind::Connect,
     };
-    Fault { failure: Failure::new(kind, message), cause }
+    DiagnosedFailure { failure: Failure::new(kind, message), cause }
 }
 
-fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
+fn no_connection(address: SocketAddr, error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::ConnectionRefused, _) => {
             (format!("{address} refused the connection"), Cause::Refused)
         }
-        // Too many open files, in this process or in the whole system; the numbers are the same on every Unix.
+        // Too many open files, in this process or in the whole system; the numbers are the same on every
+        // Unix.
         (_, Some(24 | 23)) => {
             let message = "this process may open no more files; raise the limit with `ulimit -n`";
             (message.to_owned(), Cause::OutOfFiles)
         }
         (io::ErrorKind::AddrNotAvailable, _) => {
-            // The same error where a family of addresses is switched off, as IPv6 is in many containers.
+            // The same error where an address family is switched off, as IPv6 is in many containers.
             let message = format!(
                 "this machine has no free local port, or no address, to reach {address} from; where connections are \
                  many, widen net.ipv4.ip_local_port_range"
@@ -143,8 +147,8 @@ fn no_connection(address: SocketAddr, error: &io::Error) -> Fault {
     unconnected(message, cause)
 }
 
-/// Why a handshake failed: either side would not, which no time cures, or the connection broke.
-fn no_handshake(error: &io::Error) -> Fault {
+/// Why a handshake failed: either side refused, so waiting does not help, or the connection broke.
+fn no_handshake(error: &io::Error) -> DiagnosedFailure {
     let (message, cause) = match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidMessage(_)) => {
             (format!("the server does not speak TLS ({error})"), Cause::NotTls)
@@ -152,7 +156,7 @@ fn no_handshake(error: &io::Error) -> Fault {
         Some(_) => (error.to_string(), Cause::Untrusted),
         None => (format!("the TLS handshake broke off: {error}"), Cause::Unknown),
     };
-    Fault { failure: Failure::new(FailureKind::Tls, message), cause }
+    DiagnosedFailure { failure: Failure::new(FailureKind::Tls, message), cause }
 }
 
 #[cfg(test)]
@@ -163,7 +167,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_silent_address_does_not_hide_the_others() {
-        // A listener whose queue is full answers nothing at all.
+        // A listener with a full queue does not answer at all.
         let full = TcpSocket::new_v4().unwrap();
         full.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         let full = full.listen(1).unwrap();
@@ -178,7 +182,7 @@ mod tests {
         let addresses = vec![silent, good.local_addr().unwrap()];
         let dialer = Dialer { addresses, preferred: AtomicUsize::new(0), tls: None };
         let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
-        assert!(opened.is_ok_and(|lane| lane.is_ok()));
+        assert!(opened.is_ok_and(|connection| connection.is_ok()));
         assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
     }
 

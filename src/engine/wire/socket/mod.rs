@@ -1,4 +1,4 @@
-//! Sockets: opened, with or without TLS, and read with the moments at which bytes came.
+//! Sockets, with or without TLS, read with the times at which bytes came.
 
 mod delays;
 mod dial;

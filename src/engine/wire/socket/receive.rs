@@ -1,10 +1,10 @@
-//! Reads from a TCP socket, with the moment at which the kernel received what was read.
+//! Reads from a TCP socket with the time at which the kernel received the bytes.
 //!
-//! On a busy two-core cloud VM (Intel Xeon, Linux 6.18, loopback) bytes lay in the kernel for 26–35 µs at the median
-//! and for 0.08–1.4 ms at the 99th percentile before they were read, 1,000 requests/s of 8 tokens each; for 51 µs and
-//! 159 ms with 19,900 streams opened in 8 s. All of that would be in stamps that are taken when a read returns, and
-//! none of it is in the kernel's. They cost 0.12 µs a packet (medians of 4 × 200,000 packets: write and `recv` 1.68 µs
-//! of CPU time, with stamps and `recvmsg` 1.80 µs), 3 % of what a paced token costs.
+//! On a busy two-core cloud VM (Intel Xeon, Linux 6.18, loopback) bytes lay in the kernel for 26–35 µs at the
+//! median and for 0.08–1.4 ms at the 99th percentile before they were read, with 1,000 requests/s of 8 tokens
+//! each; for 51 µs and 159 ms with 19,900 streams opened in 8 s. Stamps taken when a read returns contain all
+//! of that; the kernel's contain none. They cost 0.12 µs a packet (medians of 4 × 200,000 packets: write and
+//! `recv` 1.68 µs of CPU time, with stamps and `recvmsg` 1.80 µs), 3 % of the cost of a paced token.
 
 use std::io;
 use std::time::Duration;
@@ -16,12 +16,12 @@ pub(super) use linux::{ask_for_stamps, receive};
 #[cfg(not(target_os = "linux"))]
 pub(super) use unstamped::{ask_for_stamps, receive};
 
-/// What one read brought.
+/// The result of one read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Received {
     /// Number of bytes; none at the end of the stream.
     pub bytes: usize,
-    /// When the kernel received the packet that the last of them came in: time since 1970, where it tells.
+    /// When the kernel received the last packet of them: time since 1970, where it reports that.
     pub stamp: Option<Duration>,
 }
 
@@ -39,12 +39,12 @@ mod linux {
     use super::{Duration, Received, TcpStream, io};
 
     thread_local! {
-        /// Where the kernel writes its stamps.
+        /// Buffer for the kernel's stamps.
         static CONTROL: RefCell<Vec<u8>> = RefCell::new(nix::cmsg_space!(TimeSpec));
     }
 
-    /// Asks the kernel to stamp what comes. Where it will not, reads come without stamps.
-    pub(in super::super) fn ask_for_stamps(socket: &TcpStream) {
+    /// Asks the kernel to stamp what comes. Where it refuses, reads have no stamps.
+    pub(crate) fn ask_for_stamps(socket: &TcpStream) {
         if let Err(error) = setsockopt(socket, ReceiveTimestampns, &true) {
             tracing::debug!("the kernel gives no receive stamps: {error}");
         }
@@ -52,9 +52,9 @@ mod linux {
 
     /// Reads once, if there may be something to read.
     ///
-    /// A read that leaves room in the buffer has emptied the socket. It is told to the event loop as a read that
-    /// would have had to wait, which spares the one that would find that out.
-    pub(in super::super) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
+    /// A read that leaves room in the buffer has emptied the socket. It is reported to the event loop as one
+    /// that would block, which saves the read that would find that out.
+    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
         let mut received = None;
         let room = buffer.len();
         let tried = socket.try_io(Interest::READABLE, || {
@@ -87,11 +87,11 @@ mod linux {
 mod unstamped {
     use super::{Received, TcpStream, io};
 
-    /// There are none to be had.
-    pub(in super::super) fn ask_for_stamps(_socket: &TcpStream) {}
+    /// No stamps here.
+    pub(crate) fn ask_for_stamps(_socket: &TcpStream) {}
 
     /// Reads once, if there may be something to read.
-    pub(in super::super) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
+    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
         Ok(Received { bytes: socket.try_read(buffer)?, stamp: None })
     }
 }

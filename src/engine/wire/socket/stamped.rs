@@ -1,4 +1,4 @@
-//! Notes the moments at which bytes go through a socket.
+//! Notes when bytes pass through a socket.
 
 use std::cell::RefCell;
 use std::io;
@@ -11,22 +11,22 @@ use tokio::net::TcpStream;
 
 use super::receive::{ask_for_stamps, receive};
 use crate::clock::{KernelClock, RunClock, Timestamp};
-use crate::engine::stream::reader::Arrival;
+use crate::engine::stream::reader::ArrivalStamp;
 
 thread_local! {
     static KERNEL_CLOCK: RefCell<KernelClock> = RefCell::default();
 }
 
-/// A socket that stamps each read with the moment at which its bytes arrived, and each write as it begins.
+/// A socket that stamps each read with the time at which its bytes arrived, and each write as it begins.
 ///
-/// Bytes arrive when the kernel has them, where it tells; else when the read that brought them returns, before
-/// anyone looks at them. A read that took several packets has the moment of the last.
+/// Bytes arrive when the kernel has them, where it reports that; otherwise when the read returns, before
+/// anyone looks at them. A read of several packets has the time of the last.
 ///
-/// A write is stamped before the system is asked, not after: on one machine the server may read a request and
-/// begin to answer it while the call that wrote it has not returned. A request counts as sent when the last of
-/// its writes began, the one that took its last bytes; a try that found no room in the socket does not count.
+/// A write is stamped before the system call, not after it: on the same machine the server may read a request
+/// and begin to answer before the call that wrote it returns. A request is sent when the write that took its
+/// last bytes began; a write that found no room in the socket does not count.
 #[derive(Debug)]
-pub(in crate::engine::wire) struct Stamped<S> {
+pub(crate) struct Stamped<S> {
     socket: S,
     clock: Option<RunClock>,
     last_read: Timestamp,
@@ -52,25 +52,25 @@ impl<S> Stamped<S> {
         }
     }
 
-    /// Begins to note the moments of a request on this clock.
-    pub(in crate::engine::wire) fn begin(&mut self, clock: RunClock) {
+    /// Starts to note the times of a request on this clock.
+    pub(crate) fn begin(&mut self, clock: RunClock) {
         self.clock = Some(clock);
         self.last_read = Timestamp::ZERO;
         (self.first_write, self.last_write, self.sent) = (None, None, None);
     }
 
     /// When the write that took the last of the request began, once all of it is written and flushed.
-    pub(in crate::engine::wire) fn sent(&self) -> Option<Timestamp> {
+    pub(crate) fn sent(&self) -> Option<Timestamp> {
         self.sent
     }
 
     /// The last read.
-    pub(in crate::engine::wire) fn arrival(&self) -> Arrival {
-        Arrival { at: self.last_read, read: self.reads }
+    pub(crate) fn arrival(&self) -> ArrivalStamp {
+        ArrivalStamp { at: self.last_read, read: self.reads }
     }
 
-    /// How long what was read last had lain in the kernel, where that is known: told once.
-    pub(in crate::engine::wire) fn take_read_delay(&mut self) -> Option<Duration> {
+    /// How long the bytes of the last read lay in the kernel, where that is known; returned once.
+    pub(crate) fn take_read_delay(&mut self) -> Option<Duration> {
         self.read_delay.take()
     }
 
@@ -86,13 +86,13 @@ impl<S> Stamped<S> {
 
 impl Stamped<TcpStream> {
     /// Wraps a connected socket.
-    pub(in crate::engine::wire) fn new(socket: TcpStream) -> Self {
+    pub(crate) fn new(socket: TcpStream) -> Self {
         ask_for_stamps(&socket);
         Self::wrap(socket)
     }
 
-    /// Reads what there is into `buffer`; nothing at the end of the stream.
-    pub(in crate::engine::wire) fn poll_receive(
+    /// Reads into `buffer`; nothing at the end of the stream.
+    pub(crate) fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
         buffer: &mut [u8],
@@ -115,7 +115,7 @@ impl Stamped<TcpStream> {
         if let Some(clock) = self.clock {
             let asked = self.first_write.unwrap_or_default();
             let receipt = KERNEL_CLOCK.with_borrow_mut(|kernel| clock.receipt(kernel, stamp, asked));
-            // The bytes of a stream arrive in order, whichever clock says when. Its end is stamped too.
+            // The bytes of a stream arrive in order, whichever clock stamps them. Its end is stamped too.
             self.last_read = self.last_read.max(receipt.at());
             self.read_delay = receipt.delay;
         }
@@ -178,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket that has no room at the first try, and whose peer has the bytes well before a write returns.
+    /// A socket without room at the first try, whose peer has the bytes well before a write returns.
     struct Slow {
         clock: RunClock,
         tries: u32,
@@ -219,7 +219,7 @@ mod tests {
         socket.write_all(b"request").await.unwrap();
         assert_eq!(socket.sent(), None, "not before the flush");
         socket.flush().await.unwrap();
-        // The second of two writes took the last bytes: the stamp lies between the two, and not after it.
+        // The second of two writes took the last bytes: the stamp lies between the two.
         let sent = socket.sent().unwrap();
         let second = socket.socket.taken_at;
         assert!(sent <= second && second.since(sent) < Duration::from_millis(2), "{sent:?} {second:?}");

@@ -11,44 +11,43 @@ use tokio_rustls::client::TlsStream;
 
 use super::stamped::Stamped;
 
-/// Bytes read at once.
+/// Bytes per read.
 const READ: usize = 64 << 10;
 
 thread_local! {
-    /// Where bytes are read to. One buffer serves all connections of a thread, each for as long as it looks at what
-    /// it read: a stream that waits holds none.
+    /// The read buffer. One buffer serves all connections of a thread, each while it looks at what it read: a
+    /// waiting stream holds none.
     static DESK: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
 }
 
-/// A connected socket.
 #[derive(Debug)]
-pub(in crate::engine::wire) enum Socket {
-    /// Bare TCP.
+pub(crate) enum Socket {
+    /// Plain TCP.
     Plain(Stamped<TcpStream>),
     /// TLS over it.
     Tls(Box<TlsStream<Stamped<TcpStream>>>),
 }
 
-/// What a read brought.
+/// The result of a read.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::engine::wire) struct Read<'a> {
+pub(crate) struct Read<'a> {
     /// The bytes; none at the end of the stream.
     pub bytes: &'a [u8],
-    /// Whether there may be more at once.
+    /// Whether there may be more right away.
     pub filled: bool,
 }
 
 impl Socket {
-    /// The socket under TLS, if that is there.
-    pub(in crate::engine::wire) fn stamped(&mut self) -> &mut Stamped<TcpStream> {
+    /// The TCP socket, also under TLS.
+    pub(crate) fn stamped(&mut self) -> &mut Stamped<TcpStream> {
         match self {
             Self::Plain(socket) => socket,
             Self::Tls(socket) => socket.get_mut().0,
         }
     }
 
-    /// Reads what there is and hands it to `look` as long as the bytes last.
-    pub(in crate::engine::wire) fn poll_read<T>(
+    /// Reads and hands the bytes to `look`.
+    pub(crate) fn poll_read<T>(
         &mut self,
         cx: &mut Context<'_>,
         look: impl FnOnce(&mut Self, io::Result<Read<'_>>) -> T,
@@ -69,8 +68,8 @@ impl Socket {
         })
     }
 
-    /// Writes from several places at once.
-    pub(in crate::engine::wire) fn poll_write(
+    /// Writes several slices at once.
+    pub(crate) fn poll_write(
         &mut self,
         cx: &mut Context<'_>,
         slices: &[IoSlice<'_>],
@@ -81,8 +80,8 @@ impl Socket {
         }
     }
 
-    /// Sees to it that what was written goes out.
-    pub(in crate::engine::wire) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// Flushes what was written.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Self::Plain(socket) => Pin::new(socket).poll_flush(cx),
             Self::Tls(socket) => Pin::new(socket).poll_flush(cx),

@@ -1,4 +1,4 @@
-//! Decides which servers are trusted.
+//! Which servers are trusted.
 
 use std::sync::Arc;
 
@@ -12,11 +12,11 @@ use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme
 use crate::engine::address::Scheme;
 use crate::engine::target::{CertificateCheck, TlsOptions};
 
-/// What a certificate is asked for; the system's roots are read only where there will be one.
+/// The TLS client configuration; the system's roots are read only where they are needed.
 ///
 /// # Errors
 ///
-/// A sentence for people when the roots cannot be had.
+/// Why the roots cannot be read.
 pub(crate) fn client_config(options: &TlsOptions, scheme: Scheme) -> Result<ClientConfig, String> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -57,7 +57,7 @@ fn roots(options: &TlsOptions) -> Result<RootCertStore, String> {
     Ok(roots)
 }
 
-/// Takes any certificate, as `--insecure` asks; the handshake's own signatures are still checked.
+/// Accepts any certificate, for `--insecure`; the handshake's signatures are still checked.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

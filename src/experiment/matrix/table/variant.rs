@@ -153,7 +153,7 @@ impl ServerSettings {
 
 /// The name of an engine that is known.
 fn engine(place: SpecValue<'_>) -> Option<String> {
-    let known = Dialect::ALL.map(|dialect| (dialect.name(), dialect));
+    let known: Vec<_> = Dialect::ALL.iter().map(|&dialect| (dialect.name(), dialect)).collect();
     place.choice(&known).map(|dialect| dialect.name().to_owned())
 }
 

@@ -2,8 +2,8 @@
 
 use crate::analysis::Summary;
 use crate::record::RunLog;
+use crate::report::Beside;
 use crate::report::document::Document;
-use crate::report::{Beside, Extent, Style, Told, render};
 
 use super::{
     answers, charts, flow, groups, head, latency, paired_open, server, sessions, setup, slo, troubles,
@@ -11,7 +11,8 @@ use super::{
 use crate::report::documents::{diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
-pub(crate) fn document(summary: &Summary, beside: Beside<'_>, log: Option<&RunLog>) -> Document {
+#[must_use]
+pub fn document(summary: &Summary, beside: Beside<'_>, log: Option<&RunLog>) -> Document {
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let mut document = Document::new(title).verdict(head::verdict(summary)).about(head::about(summary));
     document.add(head::sections(summary));
@@ -34,22 +35,4 @@ pub(crate) fn document(summary: &Summary, beside: Beside<'_>, log: Option<&RunLo
     document.add(log.map(|log| setup::reproduce(log, summary)).unwrap_or_default());
     document.add(glossary::sections(&summary.aliases));
     document
-}
-
-/// The run as a page: what it says, its charts, and all that it takes to run it again.
-#[must_use]
-pub fn run_page(log: &RunLog, summary: &Summary, beside: Beside<'_>) -> String {
-    render::html(&document(summary, beside, Some(log)))
-}
-
-/// The run as text.
-#[must_use]
-pub fn run_text(summary: &Summary, beside: Beside<'_>, style: Style, extent: Extent) -> String {
-    render::text(&document(summary, beside, None), style, extent)
-}
-
-/// The run as Markdown: the summary of a job of continuous integration.
-#[must_use]
-pub fn run_markdown(told: Told<'_>) -> String {
-    render::markdown(&document(told.summary, told.beside, Some(told.log)))
 }

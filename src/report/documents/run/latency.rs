@@ -116,7 +116,8 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
     let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
     let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
     if marked(Mark::TooFewSamples) {
-        let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+        let longer =
+            longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
         table.explain("*", format!("too few samples to rely on{}", longer.unwrap_or_default()));
     }
     if marked(Mark::Indicative) {

@@ -16,4 +16,4 @@ mod slo;
 mod tests;
 mod troubles;
 
-pub use document::{run_markdown, run_page, run_text};
+pub use document::document;

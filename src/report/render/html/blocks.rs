@@ -6,7 +6,7 @@ use crate::report::chart::Width;
 use crate::report::document::{
     Align, Attachment, Block, Chart, Entry, KeyFigure, Note, Table, TableCell, TableRow, Tone,
 };
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
 const LONG_CELL: usize = 48;

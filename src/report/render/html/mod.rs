@@ -4,8 +4,8 @@ mod blocks;
 #[cfg(test)]
 mod contrast;
 mod sections;
-pub(in crate::report) mod shell;
+mod shell;
 #[cfg(test)]
 pub(in crate::report) mod tests;
 
-pub(crate) use sections::html;
+pub use sections::html;

@@ -5,10 +5,11 @@ use maud::{Markup, html};
 use super::blocks::{self, class};
 use super::shell;
 use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// The document as a page.
-pub(crate) fn html(document: &Document) -> String {
+#[must_use]
+pub fn html(document: &Document) -> String {
     let body = html! {
         h1 { (printable(&document.title)) }
         @if let Some(about) = &document.about { p.muted { (printable(about)) } }

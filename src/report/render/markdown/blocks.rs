@@ -9,7 +9,8 @@ use crate::report::document::{
 };
 
 /// The document as Markdown. What a server said stays text.
-pub(crate) fn markdown(document: &Document) -> String {
+#[must_use]
+pub fn markdown(document: &Document) -> String {
     // Writing to a string cannot fail.
     let mut out = match &document.verdict {
         Some(verdict) => {

@@ -5,4 +5,4 @@ pub(in crate::report) mod escape;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use blocks::markdown;
+pub use blocks::markdown;

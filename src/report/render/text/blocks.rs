@@ -1,8 +1,8 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for.
 
 use super::lines::{Lines, Weight};
+use super::style::Style;
 use super::{bars, columns};
-use crate::report::Style;
 use crate::report::document::{
     Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, Section, Table,
 };
@@ -26,7 +26,8 @@ impl Extent {
 }
 
 /// The document as text.
-pub(crate) fn text(document: &Document, style: Style, extent: Extent) -> String {
+#[must_use]
+pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     let mut lines = Lines::new(style);
     match &document.verdict {
         Some(verdict) => {

@@ -4,8 +4,9 @@ mod bars;
 mod blocks;
 mod columns;
 mod lines;
+mod style;
 #[cfg(test)]
 mod tests;
 
-pub use blocks::Extent;
-pub(crate) use blocks::text;
+pub use blocks::{Extent, text};
+pub use style::{Colour, Style};

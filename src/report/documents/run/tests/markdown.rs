@@ -1,6 +1,6 @@
 //! Runs as Markdown, as they are and with hostile text in them.
 
-use crate::report::run_markdown;
+use super::run_markdown;
 use crate::report::sample_runs::{HOSTILE, hostile, minute, three, told};
 
 #[test]

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::run_page;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
+use crate::report::Beside;
 use crate::report::render::html_tests::{HOSTILE, assert_page};
-use crate::report::{Beside, run_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
 /// Forty requests of two classes, every tenth of which fails with `message`; the last is cut off.

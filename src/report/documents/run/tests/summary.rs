@@ -1,8 +1,9 @@
 //! The summary level: what everybody needs, within a screen.
 
+use super::run_text;
 use crate::analysis::summarise;
 use crate::report::sample_runs::{minute, observed};
-use crate::report::{Beside, Extent, Style, run_text};
+use crate::report::{Beside, Extent, Style};
 
 fn summary(log: &crate::record::RunLog, objectives: &[&str]) -> String {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();

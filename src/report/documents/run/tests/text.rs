@@ -1,12 +1,13 @@
 //! Whole reports of five kinds of run as text.
 
+use super::run_text;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
 use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, HostStall, Phase, RequestParameters, RunEnding, RunLog,
 };
 use crate::report::sample_runs::{minute, slo};
-use crate::report::{Beside, Extent, Style, run_text};
+use crate::report::{Beside, Extent, Style};
 use crate::workload::{ArrivalPattern, Priority, Slo};
 
 fn shown(log: &RunLog, objectives: &[&str]) -> String {

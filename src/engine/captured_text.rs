@@ -1,0 +1,166 @@
+//! Captures the text of an answer as raw bytes, and reads it after the answer is over.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::stream::chunk::ChunkJson;
+
+/// Whether the text of an answer is captured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CaptureText {
+    /// No capture: the text is skipped, which is cheapest.
+    #[default]
+    No,
+    /// Captured as bytes, which are read only after the answer is over.
+    Yes,
+}
+
+/// The bytes of an answer that came whole, one JSON document after another.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct CapturedText(Vec<u8>);
+
+impl fmt::Debug for CapturedText {
+    /// Shows the length, not the bytes: they may repeat a credential.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CapturedText").field("length", &self.0.len()).finish_non_exhaustive()
+    }
+}
+
+/// The text of an answer: of its first choice, where there are several (`n`).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerText {
+    /// The answer itself.
+    pub content: String,
+    /// The reasoning of a reasoning model.
+    pub reasoning: String,
+    /// The tool calls, in order.
+    pub tool_calls: Vec<ToolCall>,
+}
+
+/// A tool call.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolCall {
+    /// The tool's name.
+    pub name: String,
+    /// Its arguments: JSON, if the model wrote JSON.
+    pub arguments: String,
+}
+
+impl CapturedText {
+    pub(super) fn push(&mut self, document: &[u8]) {
+        self.0.extend_from_slice(document);
+        self.0.push(b'\n');
+    }
+
+    /// An answer with this content, for tests.
+    #[cfg(test)]
+    pub(crate) fn of_content(content: &str) -> Self {
+        let mut captured = Self::default();
+        let delta = serde_json::json!({"choices": [{"index": 0, "delta": {"content": content}}]});
+        captured.push(delta.to_string().as_bytes());
+        captured
+    }
+
+    /// The text of the first choice. Takes time in proportion to the answer's length: not for the measured
+    /// path.
+    #[must_use]
+    pub fn read(&self) -> AnswerText {
+        self.read_all().remove(&0).unwrap_or_default()
+    }
+
+    /// The text of every choice (`n`) by its index; index 0 is always there.
+    #[must_use]
+    pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
+        let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
+            BTreeMap::from([(0, Default::default())]);
+        // An answer that came whole is nothing but documents; if one is broken, those before it count.
+        let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<ChunkJson<'_>>();
+        for document in documents.map_while(Result::ok) {
+            for choice in document.choices() {
+                let (text, calls) = answers.entry(choice.index()).or_default();
+                text.content.push_str(choice.content());
+                text.reasoning.push_str(choice.reasoning());
+                for (place, name, arguments) in choice.tool_calls() {
+                    let call = calls.entry(place).or_default();
+                    // Some servers repeat the name with every piece of the arguments.
+                    if call.name != name {
+                        call.name.push_str(name);
+                    }
+                    call.arguments.push_str(arguments);
+                }
+            }
+        }
+        let whole = |(number, (text, calls)): (u32, (AnswerText, BTreeMap<u32, ToolCall>))| {
+            (number, AnswerText { tool_calls: calls.into_values().collect(), ..text })
+        };
+        answers.into_iter().map(whole).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OTHER: &str = r#"{"choices":[{"index":1,"delta":{"content":"another answer"}}]}"#;
+
+    fn captured(documents: &[&str]) -> CapturedText {
+        let mut captured = CapturedText::default();
+        for document in documents {
+            captured.push(document.as_bytes());
+        }
+        captured
+    }
+
+    fn read(documents: &[&str]) -> AnswerText {
+        captured(documents).read()
+    }
+
+    #[test]
+    fn every_answer_is_there_for_who_wants_all() {
+        let answers = captured(&[OTHER, OTHER]).read_all();
+        let said: Vec<_> = answers.values().map(|answer| answer.content.as_str()).collect();
+        assert_eq!(said, ["", "another answeranother answer"]);
+    }
+
+    #[test]
+    fn pieces_of_a_chat_are_joined() {
+        let text = read(&[
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}"#,
+            r#"{"choices":[{"index":0,"delta":{"reasoning_content":"Hm. "}}]}"#,
+            OTHER,
+            "{\"choices\":[{\"index\":0,\n\"delta\":{\"content\":\"Zwei \\u00e4pfel\\n\"}}]}",
+            r#"{"choices":[{"index":0,"delta":{"content":"und \"Brot\""},"finish_reason":"stop"}]}"#,
+            r#"{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":5}}"#,
+        ]);
+        assert_eq!(text.content, "Zwei äpfel\nund \"Brot\"");
+        assert_eq!((text.reasoning.as_str(), text.tool_calls.len()), ("Hm. ", 0));
+        assert_eq!(
+            read(&[r#"{"choices":[{"text":"one "}]}"#, r#"{"choices":[{"text":"two"}]}"#]).content,
+            "one two"
+        );
+    }
+
+    #[test]
+    fn calls_of_tools_are_put_together_by_their_places() {
+        let delta =
+            |calls: &str| format!(r#"{{"choices":[{{"index":0,"delta":{{"tool_calls":[{calls}]}}}}]}}"#);
+        let text = read(&[
+            &delta(r#"{"index":0,"id":"a","type":"function","function":{"name":"weather","arguments":""}}"#),
+            &delta(r#"{"index":0,"function":{"arguments":"{\"city\":"}}"#),
+            &delta(r#"{"index":1,"id":"b","function":{"name":"time","arguments":"{}"}}"#),
+            &delta(r#"{"index":0,"function":{"arguments":" \"Oslo\"}"}}"#),
+        ]);
+        let call = |name: &str, arguments: &str| ToolCall { name: name.into(), arguments: arguments.into() };
+        assert_eq!(text.tool_calls, [call("weather", r#"{"city": "Oslo"}"#), call("time", "{}")]);
+        // A whole answer gives its calls without indices.
+        let whole = r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"a","arguments":"1"}},{"function":{"name":"b","arguments":"2"}}]}}]}"#;
+        assert_eq!(read(&[whole]).tool_calls, [call("a", "1"), call("b", "2")]);
+    }
+
+    #[test]
+    fn its_bytes_are_not_shown() {
+        let mut captured = CapturedText::default();
+        captured.push(b"a secret");
+        assert_eq!(format!("{captured:?}"), "CapturedText { length: 9, .. }");
+    }
+}

@@ -1,0 +1,360 @@
+//! The table of dialects: how servers differ, and what their metrics are called.
+//!
+//! A new dialect is a variant and a row here; one with metrics of its own also has a table of names, and a
+//! [`PageKind`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use strum::{IntoStaticStr, VariantArray};
+
+use super::traits::{
+    CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
+    TokenizeCall,
+};
+use crate::record::{Counter, Gauge, PageKind, ServerTime};
+
+/// A dialect of the OpenAI protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum Dialect {
+    /// vLLM.
+    Vllm,
+    /// SGLang.
+    Sglang,
+    /// TensorRT-LLM's `trtllm-serve`.
+    Trtllm,
+    /// Hugging Face's Text Generation Inference.
+    Tgi,
+    /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
+    Llamacpp,
+    /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
+    Openai,
+    /// Skyline's own mock.
+    Mock,
+}
+
+/// The tokenize call of vLLM and SGLang.
+const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
+
+impl Dialect {
+    /// Every dialect, in the order of messages.
+    pub const ALL: &[Self] = Self::VARIANTS;
+
+    /// Its name for `--engine`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Its row of the table.
+    ///
+    /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
+    /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
+    /// the newer name.
+    #[must_use]
+    pub const fn traits(self) -> DialectTraits {
+        let plain = DialectTraits {
+            own_port: Some(8000),
+            length: LengthForcing::None,
+            chat_max_tokens: "max_tokens",
+            schema_field: SchemaField::JsonSchema,
+            continuous_usage: false,
+            health_path: Some("/health"),
+            version_path: None,
+            flags_paths: &[],
+            metrics_path: Some("/metrics"),
+            tokenize: None,
+            metrics: None,
+            cache_config: None,
+            idle_connections: IdleConnections::Free,
+            reset_cache: None,
+            cache_block_tokens: None,
+            priority: None,
+        };
+        match self {
+            Self::Vllm | Self::Mock => DialectTraits {
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                continuous_usage: true,
+                version_path: Some("/version"),
+                flags_paths: &["/server_info?config_format=json"],
+                tokenize: PROMPT,
+                metrics: Some(&VLLM),
+                cache_config: Some("vllm:cache_config_info"),
+                reset_cache: Some(CacheReset {
+                    path: "/reset_prefix_cache",
+                    cure: "start vLLM with VLLM_SERVER_DEV_MODE=1 in its environment, or leave --reset-cache out",
+                }),
+                cache_block_tokens: Some(16),
+                priority: Some(PriorityOrder::LowerFirst),
+                ..plain
+            },
+            Self::Sglang => DialectTraits {
+                own_port: Some(30000),
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                continuous_usage: true,
+                version_path: Some("/get_server_info"),
+                flags_paths: &["/server_info", "/get_server_info"],
+                tokenize: PROMPT,
+                // Reported only with --enable-metrics.
+                metrics: Some(&SGLANG),
+                reset_cache: Some(CacheReset {
+                    path: "/flush_cache",
+                    cure: "wait until the server is idle, or leave --reset-cache out",
+                }),
+                // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
+                cache_block_tokens: Some(1),
+                // Unless it was started with --schedule-low-priority-values-first.
+                priority: Some(PriorityOrder::HigherFirst),
+                ..plain
+            },
+            Self::Trtllm => DialectTraits {
+                length: LengthForcing::IgnoreEosAndMinTokens,
+                // The form that every release knows (examples/serve/openai_completion_client_json_schema.py).
+                schema_field: SchemaField::Schema,
+                continuous_usage: true,
+                version_path: Some("/version"),
+                metrics_path: Some("/prometheus/metrics"),
+                ..plain
+            },
+            Self::Tgi => DialectTraits {
+                own_port: Some(3000),
+                // Its `json_schema` is newer than this.
+                schema_field: SchemaField::Value,
+                version_path: Some("/info"),
+                flags_paths: &["/info"],
+                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
+                ..plain
+            },
+            Self::Llamacpp => DialectTraits {
+                own_port: Some(8080),
+                length: LengthForcing::IgnoreEos,
+                version_path: Some("/props"),
+                flags_paths: &["/props"],
+                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
+                // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
+                // as processors but one, at least two more than slots; only since March 2026 more on demand.
+                idle_connections: IdleConnections::HoldThreads,
+                ..plain
+            },
+            Self::Openai => DialectTraits {
+                own_port: None,
+                chat_max_tokens: "max_completion_tokens",
+                health_path: None,
+                metrics_path: None,
+                ..plain
+            },
+        }
+    }
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Dialect {
+    type Err = String;
+
+    /// Reads a name; an unknown one is answered with those that there are.
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Self::ALL.iter().copied().find(|dialect| dialect.name() == name).ok_or_else(|| {
+            let names = Self::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(", ");
+            format!("`{name}` is not an engine; there are {names} (openai fits any other server)")
+        })
+    }
+}
+
+impl MetricNames {
+    /// The names of every kind of page.
+    pub const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
+
+    /// The names of pages of this kind.
+    #[must_use]
+    pub fn of(kind: PageKind) -> &'static Self {
+        const ALL: &[MetricNames] = &MetricNames::ALL;
+        ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
+    }
+}
+
+const AS_IT_IS: f64 = 1.0;
+const PERCENT: f64 = 0.01;
+const MIB: f64 = 1_048_576.0;
+const MILLI: f64 = 0.001;
+
+/// A page of an engine, without histograms.
+const ENGINE: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "",
+    gauges: &[],
+    counters: &[],
+    times: &[],
+    device: &[],
+    of_whole_devices: &[],
+};
+
+const VLLM: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "vllm:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["vllm:num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["vllm:num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["vllm:gpu_prefix_cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["vllm:avg_generation_throughput_toks_per_s"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["vllm:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["vllm:generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["vllm:request_success_total"]),
+        (
+            Counter::CacheQueries,
+            AS_IT_IS,
+            &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"],
+        ),
+        (Counter::CacheHits, AS_IT_IS, &["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total", "vllm:num_preemptions"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["vllm:time_to_first_token_seconds"]),
+        (ServerTime::InterToken, &["vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"]),
+        (ServerTime::Queue, &["vllm:request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["vllm:request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["vllm:request_decode_time_seconds"]),
+        (ServerTime::E2e, &["vllm:e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+/// Only one scheduler of a tensor-parallel group reports, so that sums are right. A retraction is a
+/// preemption. SGLang counts aborted requests as succeeded, so that counter is not read.
+const SGLANG: MetricNames = MetricNames {
+    kind: PageKind::Sglang,
+    prefix: "sglang:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["sglang:num_running_reqs"]),
+        (Gauge::Waiting, AS_IT_IS, &["sglang:num_queue_reqs"]),
+        (Gauge::KvUsage, AS_IT_IS, &["sglang:token_usage"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["sglang:cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["sglang:gen_throughput"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["sglang:generation_tokens_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["sglang:cached_tokens_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["sglang:num_retracted_requests_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["sglang:time_to_first_token_seconds"]),
+        (
+            ServerTime::InterToken,
+            &["sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"],
+        ),
+        (ServerTime::Queue, &["sglang:queue_time_seconds"]),
+        (ServerTime::E2e, &["sglang:e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+/// `tgi_request_mean_time_per_token_duration` includes the prefill, so it is no inter-token latency.
+const TGI: MetricNames = MetricNames {
+    kind: PageKind::Tgi,
+    prefix: "tgi_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["tgi_batch_current_size"]),
+        (Gauge::Waiting, AS_IT_IS, &["tgi_queue_size"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["tgi_request_input_length_sum"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["tgi_request_generated_tokens_sum"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["tgi_request_success"]),
+    ],
+    times: &[
+        (ServerTime::Queue, &["tgi_request_queue_duration"]),
+        (ServerTime::E2e, &["tgi_request_duration"]),
+    ],
+    ..ENGINE
+};
+
+/// `trtllm_time_per_output_token_seconds` is a mean per request, so it is no inter-token latency.
+const TRTLLM: MetricNames = MetricNames {
+    kind: PageKind::Trtllm,
+    prefix: "trtllm_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["trtllm_num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["trtllm_num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["trtllm_kv_cache_utilization"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["trtllm_kv_cache_hit_rate"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["trtllm_generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["trtllm_request_success_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["trtllm_prompt_cached_tokens_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["trtllm_time_to_first_token_seconds"]),
+        (ServerTime::Queue, &["trtllm_request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["trtllm_request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["trtllm_request_decode_time_seconds"]),
+        (ServerTime::E2e, &["trtllm_e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+const LLAMACPP: MetricNames = MetricNames {
+    kind: PageKind::Llamacpp,
+    prefix: "llamacpp:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["llamacpp:requests_processing"]),
+        (Gauge::Waiting, AS_IT_IS, &["llamacpp:requests_deferred"]),
+        (Gauge::KvUsage, AS_IT_IS, &["llamacpp:kv_cache_usage_ratio"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["llamacpp:predicted_tokens_seconds"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["llamacpp:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["llamacpp:tokens_predicted_total"]),
+    ],
+    ..ENGINE
+};
+
+/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded.
+/// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
+/// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
+/// both ways, the last row counts.
+const DCGM: MetricNames = MetricNames {
+    kind: PageKind::Dcgm,
+    prefix: "DCGM_FI_",
+    gauges: &[
+        (Gauge::Utilisation, AS_IT_IS, &["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]),
+        (Gauge::Utilisation, PERCENT, &["DCGM_FI_DEV_GPU_UTIL"]),
+        (Gauge::MemoryUsedBytes, MIB, &["DCGM_FI_DEV_FB_USED"]),
+        (Gauge::MemoryFreeBytes, MIB, &["DCGM_FI_DEV_FB_FREE"]),
+        (Gauge::PowerW, AS_IT_IS, &["DCGM_FI_DEV_POWER_USAGE"]),
+    ],
+    counters: &[(Counter::EnergyJ, MILLI, &["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"])],
+    times: &[],
+    device: &["gpu", "GPU_I_ID"],
+    of_whole_devices: &[
+        "DCGM_FI_DEV_GPU_UTIL",
+        "DCGM_FI_DEV_POWER_USAGE",
+        "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_shown() {
+        for &dialect in Dialect::ALL {
+            assert_eq!(dialect.to_string().parse(), Ok(dialect));
+        }
+        let error = "vlm".parse::<Dialect>().unwrap_err();
+        assert!(error.contains("`vlm`") && error.contains("vllm, sglang"), "{error}");
+    }
+}

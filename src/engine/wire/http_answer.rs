@@ -1,0 +1,164 @@
+//! One request from its connection to the end of its answer, in the task that waits for it.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use tokio::task::coop;
+
+use super::http::RequestHead;
+use super::http_exchange::HttpExchange;
+use super::pool::Pool;
+use super::pooled_connection::PooledConnection;
+use super::reply::{Afterwards, Origin, Outcome};
+use super::socket::ReadDelays;
+use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, PreparedRequest};
+use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::record::{Failure, FinishReason};
+
+/// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
+/// keep the thread from everything else, limits and the end of the run included.
+const STEPS_A_POLL: u32 = 16;
+
+/// One request under way: the [`Answer`] of this engine.
+pub struct HttpAnswer {
+    pool: Arc<Pool>,
+    head: Arc<RequestHead>,
+    delays: Arc<ReadDelays>,
+    clock: RunClock,
+    state: State,
+    /// Events not returned yet.
+    events: AnswerEvents,
+    cause: Cause,
+}
+
+type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
+
+enum State {
+    Unsent(PreparedRequest),
+    Opening(Opening, PreparedRequest),
+    Exchanging(Box<HttpExchange>),
+    Over,
+}
+
+impl HttpAnswer {
+    /// A request that is sent at the first [`Answer::next`]; the time that its bytes lay in the kernel is
+    /// added to `delays`.
+    pub(crate) fn new(
+        pool: Arc<Pool>,
+        head: Arc<RequestHead>,
+        request: PreparedRequest,
+        clock: RunClock,
+        delays: Arc<ReadDelays>,
+    ) -> Self {
+        let state = State::Unsent(request);
+        Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
+    }
+
+    /// The cause of the failure that ended it.
+    pub(crate) fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
+    /// share of tokio's budget, other tasks get their turn.
+    fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
+        let budget = ready!(coop::poll_proceed(cx));
+        for _ in 0..STEPS_A_POLL {
+            if let Some(event) = self.events.pop_front() {
+                budget.made_progress();
+                return Poll::Ready(event);
+            }
+            ready!(self.poll_step(cx));
+        }
+        budget.made_progress();
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.state {
+            State::Exchanging(exchange) => {
+                if let Some(outcome) = ready!(exchange.poll(cx, &mut self.events)) {
+                    self.end(outcome);
+                }
+            }
+            State::Unsent(_) => self.begin(),
+            State::Opening(opening, _) => {
+                let opened = ready!(opening.as_mut().poll(cx));
+                self.opened(opened);
+            }
+            State::Over => return Poll::Pending,
+        }
+        Poll::Ready(())
+    }
+
+    fn begin(&mut self) {
+        let State::Unsent(request) = std::mem::replace(&mut self.state, State::Over) else { return };
+        if let Some(connection) = self.pool.take() {
+            let origin = if connection.answers == 0 { Origin::Ahead } else { Origin::Reused };
+            self.start_exchange(connection, origin, request);
+        } else {
+            let pool = Arc::clone(&self.pool);
+            self.state = State::Opening(Box::pin(async move { pool.open().await }), request);
+        }
+    }
+
+    fn opened(&mut self, opened: Result<Box<PooledConnection>, DiagnosedFailure>) {
+        let State::Opening(_, request) = std::mem::replace(&mut self.state, State::Over) else { return };
+        match opened {
+            Ok(connection) => self.start_exchange(connection, Origin::Opened, request),
+            Err(DiagnosedFailure { failure: Failure { reason, message }, cause }) => {
+                self.cause = cause;
+                let end = AnswerEnd::failed(self.clock.now(), self.head.secrets.failure(reason, message));
+                self.events.push_back(AnswerEvent::Ended(Box::new(end)));
+            }
+        }
+    }
+
+    fn start_exchange(
+        &mut self,
+        connection: Box<PooledConnection>,
+        origin: Origin,
+        request: PreparedRequest,
+    ) {
+        let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
+        let exchange = HttpExchange::new(connection, origin, self.clock, head, request, delays);
+        self.state = State::Exchanging(Box::new(exchange));
+    }
+
+    fn end(&mut self, outcome: Outcome) {
+        let Outcome { end, cause, afterwards } = outcome;
+        self.cause = cause;
+        self.events.push_back(AnswerEvent::Ended(Box::new(end)));
+        let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
+        let tail = match afterwards {
+            Afterwards::Nothing => return,
+            Afterwards::Request => None,
+            Afterwards::RequestAfter(tail) => Some(tail),
+        };
+        if let Some(mut connection) = exchange.into_connection() {
+            connection.tail = tail;
+            self.pool.give_back(connection);
+        }
+    }
+}
+
+impl Answer for HttpAnswer {
+    async fn next(&mut self) -> AnswerEvent {
+        poll_fn(|cx| self.poll_event(cx)).await
+    }
+
+    fn next_known(&mut self) -> Option<AnswerEvent> {
+        self.events.pop_front()
+    }
+
+    fn finish_reason(&self) -> Option<FinishReason> {
+        match &self.state {
+            State::Exchanging(exchange) => exchange.finish_reason(),
+            State::Unsent(_) | State::Opening(..) | State::Over => None,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The figures of several sides in the order of time: which of them drift.
+
+use super::rows::{label, signed};
+use crate::analysis::FigureKey;
+use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
+use crate::units::count;
+
+/// What the table says of each figure.
+const DRIFTS: &str = "each step: least squares from one folder to the next, as a share of the mean; drifts where its p-value, \
+                      corrected for all figures (Holm), is at most 0.05";
+/// Heights of a sparkline.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The table of all figures, then a chart of each.
+pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
+    let sides = count(trend.order.len() as u64);
+    let mut section = Section::summary(format!("Over time: {sides} from the earliest to the latest"));
+    let columns = [
+        ("", ALWAYS),
+        ("course", ALWAYS),
+        ("first", 3),
+        ("last", ALWAYS),
+        ("each step", ALWAYS),
+        ("95 %", 2),
+        ("verdict", ALWAYS),
+    ];
+    let mut table = Table::new("Over time", columns);
+    for line in &trend.lines {
+        table.row(cells(line));
+    }
+    section.table(table);
+    section.remark(DRIFTS);
+    let mut charts = Section::detail("Figures over time");
+    let moves =
+        |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
+    for line in trend.lines.iter().filter(moves) {
+        charts.chart(chart(compared, trend, line));
+    }
+    [section, charts]
+}
+
+/// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
+fn cells(line: &TrendLine) -> [String; 7] {
+    let shown = |level: Option<&ComparedFigure>| {
+        level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale(line)))
+    };
+    let interval = line.change_low.zip(line.change_high);
+    [
+        label(line.subject),
+        sparkline(&line.levels),
+        shown(line.levels.first()),
+        shown(line.levels.last()),
+        line.change_per_step.map_or(NOTHING.to_owned(), |change| signed(change, "%")),
+        interval.map_or(NOTHING.to_owned(), |(low, high)| {
+            format!("{} to {}", signed(low, "%"), signed(high, "%"))
+        }),
+        if line.drifts { "drifts" } else { "" }.to_owned(),
+    ]
+}
+
+/// The factor by which a figure is shown: shares are in per cent.
+const fn scale(line: &TrendLine) -> f64 {
+    if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 }
+}
+
+/// The course of a figure in bars between its least and its most; a gap where it is not known.
+fn sparkline(levels: &[ComparedFigure]) -> String {
+    let known = || levels.iter().filter_map(|level| level.value);
+    let (Some(low), Some(high)) = (known().reduce(f64::min), known().reduce(f64::max)) else {
+        return NOTHING.to_owned();
+    };
+    let bar = |value: f64| {
+        let height = if high > low { (value - low) / (high - low) } else { 0.5 };
+        BARS[(height * (BARS.len() - 1) as f64).round() as usize]
+    };
+    levels.iter().map(|level| level.value.map_or(' ', bar)).collect()
+}
+
+fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
+    let scale = scale(line);
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
+    let mut table = Table::new(format!("{} by side", line.figure), ["side", "figure", "95 %"]);
+    let mut points = Vec::new();
+    for (step, level) in line.levels.iter().enumerate() {
+        let side = &compared.sides[trend.order[step]];
+        let interval = match (level.low, level.high) {
+            (None, None) => NOTHING.to_owned(),
+            (low, high) => format!("{}–{}", known(low), known(high)),
+        };
+        table.row([side.name.clone(), known(level.value), interval]);
+        points.extend(level.value.map(|value| {
+            let started = side.started_at.strftime("%Y-%m-%d %H:%M");
+            let words = format!("{}: {} ({started})", side.name, cell(value * scale));
+            let [low, high] = [level.low, level.high].map(|end| end.map(|end| end * scale));
+            Point { low, high, ..Point::at((step + 1) as f64, value * scale, words) }
+        }));
+    }
+    let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
+    let plot = Plot::new(
+        format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
+        Axis::counted("side, in the order of time", trend.order.len() as u64),
+        Axis::from_zero(&label(line.subject), tops),
+        vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)],
+    );
+    Chart::new(label(line.subject), plot).behind(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_course_is_drawn_between_its_ends() {
+        let level = |value| ComparedFigure { value, at_least: None, low: None, high: None, mark: None };
+        let course = [Some(1.0), Some(4.5), None, Some(8.0)].map(level);
+        assert_eq!(sparkline(&course), "▁▅ █");
+        assert_eq!(sparkline(&[level(Some(3.0)), level(Some(3.0))]), "▅▅");
+        assert_eq!(sparkline(&[level(None)]), NOTHING);
+    }
+}

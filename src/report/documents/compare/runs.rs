@@ -1,0 +1,148 @@
+//! Stored runs or repeats against a baseline.
+
+use super::over_time;
+use super::rows::{self, Runs, change, label, value};
+use super::sides::{demands, differences, sides, verdict};
+use crate::analysis::wording::counted;
+use crate::analysis::{FigureKey, Metric, Quantile, Statistic};
+use crate::experiment::compare::{
+    AgainstBaseline, ChangeStanding, Compared, ComparedRow, Interval, Pairing, SideDescription,
+};
+use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
+use crate::report::document::{Chart, Document, Level, Note, Section};
+use crate::report::documents::diagnosis::{self, Detail};
+
+/// The comparison of runs as a document.
+#[must_use]
+pub fn compared(compared: &Compared) -> Document {
+    // With several sides, no single change can stand for all.
+    let changed = match compared.against.as_slice() {
+        [only] => only.rows.iter().filter_map(in_brief).collect(),
+        _ => Vec::new(),
+    };
+    let gates = compared.against.iter().flat_map(|against| &against.gates);
+    let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
+    let mut document = Document::new(format!("{} stored sides compared", compared.sides.len()))
+        .verdict(verdict(gates, changed, &names));
+    let mut setup = Section::continued(Level::Summary);
+    sides(&mut setup, compared.sides.iter().map(side_in_words));
+    differences(&mut setup, &compared.differences);
+    document.add([setup]);
+    for against in &compared.against {
+        document.add([one(compared, against)]);
+    }
+    document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
+    document
+}
+
+/// A side in a sentence: its name, when it ran, and how much of it there is.
+fn side_in_words(side: &SideDescription) -> String {
+    let version = side.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let runs = match side.counted_runs {
+        1 => String::new(),
+        runs => format!("{}, ", counted(runs, "run")),
+    };
+    let verdict = if side.valid { "" } else { "; INVALID" };
+    format!(
+        "{}: {}, seed {}, {runs}{}, {} on {}{version}, {}{verdict}",
+        side.name,
+        side.workload,
+        side.seed,
+        counted(side.requests, "request"),
+        side.model,
+        side.engine,
+        side.started_at.strftime("%Y-%m-%d %H:%M UTC"),
+    )
+}
+
+/// The change of a 95th percentile, which readers look for first.
+fn in_brief(row: &ComparedRow) -> Option<String> {
+    let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
+    let name = match metric {
+        Metric::Ttft => "TTFT",
+        Metric::Tpot => "TPOT",
+        Metric::E2e => "e2e",
+        _ => return None,
+    };
+    row.change?;
+    let standing = match row.standing {
+        ChangeStanding::Unknown => String::new(),
+        known => format!(" ({})", rows::verdict(known)),
+    };
+    Some(format!("p95 {name} {}{standing}", change(row)))
+}
+
+/// How the runs of both sides belong together, and what follows.
+const fn pairing_in_words(pairing: Pairing) -> &'static str {
+    match pairing {
+        Pairing::OneRunEach => "one run a side",
+        Pairing::Independent => "repeats of plans of their own, Welch's t",
+        Pairing::Paired => "repeats of the same plans, paired t",
+    }
+}
+
+fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
+    let pairing = pairing_in_words(against.pairing);
+    let mut section = Section::summary(format!("{} against the baseline: {pairing}", against.side));
+    demands(&mut section, &against.gates);
+    let runs = if against.pairing == Pairing::OneRunEach { Runs::One } else { Runs::Several };
+    section.table(rows::table(&format!("Change of {}", against.side), &against.rows, runs));
+    changes(&mut section, against);
+    section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
+    section.notes(advice(compared, against).into_iter().map(Note::advice));
+    section
+}
+
+/// The change of every figure, under one axis.
+fn changes(section: &mut Section, against: &AgainstBaseline) {
+    let is_share = |row: &ComparedRow| matches!(row.subject, FigureKey::Share(_));
+    let mut names = Vec::new();
+    let mut series = Vec::new();
+    for row in against.rows.iter().filter(|row| !is_share(row)) {
+        let Some(changed) = row.change else { continue };
+        let palette = match row.standing {
+            ChangeStanding::Better => Palette::Third,
+            ChangeStanding::Worse => Palette::Second,
+            _ => Palette::First,
+        };
+        let Interval { value: by, low, high } = changed;
+        let [low, high] = [low, high].map(|end| end.map(|end| end * 100.0));
+        let point = Point { low, high, ..Point::at(by * 100.0, names.len() as f64, String::new()) };
+        series.push(Series::points("", palette, Line::None, vec![point]));
+        let words = format!(
+            "{}: {} → {}, {} ({})",
+            label(row.subject),
+            value(row, &row.baseline),
+            value(row, &row.other),
+            change(row),
+            rows::verdict(row.standing)
+        );
+        names.push(chart::Row { name: row.figure.clone(), words });
+    }
+    if names.is_empty() {
+        return;
+    }
+    let points = series.iter().flat_map(Series::marked);
+    let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten().chain([0.0]);
+    let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
+    let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
+    let plot =
+        Plot::rows(description, axis, names, series).with_rules([Rule::Place(0.0, "no change".to_owned())]);
+    let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
+    section.chart(Chart::new("Change against the baseline", plot).hint(hint));
+}
+
+/// What a reader must know of the figures.
+fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
+    if against.pairing == Pairing::OneRunEach {
+        return vec![
+            "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs. \
+             Repeat both sides with --repeats 5 and compare their folders, or run skyline ab",
+        ];
+    }
+    let is_short = compared.sides.iter().any(|side| side.counted_runs < 5);
+    let short = "few runs make wide intervals: 5 or more a side are advised (--repeats 5)";
+    let detectable = "detectable change: so many runs detect it with 80 % power; no significant change does not prove that \
+                      there is none";
+    is_short.then_some(short).into_iter().chain([detectable]).collect()
+}

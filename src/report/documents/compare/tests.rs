@@ -1,0 +1,88 @@
+//! Comparisons in every form, with hostile names in them.
+
+use std::collections::BTreeMap;
+
+use super::compared;
+use crate::analysis::summarise;
+use crate::analysis::test_runs::{record, run};
+use crate::experiment::compare::{Compared, ComparedSide, Condition, Gate};
+use crate::experiment::{Regime, Symptom};
+use crate::report::Style;
+use crate::report::render::{self, Extent, assert_page};
+use crate::report::sample_runs::HOSTILE as HOSTILE_MARKDOWN;
+
+const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+
+/// Forty requests of this TTFT or a little more, by a server of this name.
+fn side(name: &str, ttft_ms: u64) -> ComparedSide {
+    let records = (0..40).map(|i| {
+        let at = i * 20;
+        record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
+    });
+    let mut log = run(1_000, records.collect());
+    log.header.engine.server_version = Some(name.to_owned());
+    log.header.engine.model = format!("model of {name}");
+    let summary = summarise(&log, &[]);
+    ComparedSide::of_run(name.to_owned(), log.header, summary)
+}
+
+fn gates() -> [Gate; 2] {
+    let margin = |text: &str| text.parse().unwrap();
+    [Gate::MaxRegression(margin("p50 ttft 10%")), Gate::MaxRegression(margin("error_rate 1%"))]
+}
+
+#[test]
+fn a_page_escapes_what_servers_call_themselves() {
+    let sides = [side("a", 100), side(HOSTILE, 120), side("c", 110)];
+    let of = Compared::of(&sides, &[Condition::Model], &[]).unwrap();
+    let page = render::html(&compared(&of));
+    assert_page(&page);
+    assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");
+    assert!(page.contains("Over time") && page.matches("<svg").count() > 4);
+    assert!(page.contains("corrected for all figures (Holm), is at most 0.05"), "drifts as in the text");
+}
+
+#[test]
+fn a_warm_cache_that_did_not_help_is_a_symptom() {
+    let mut of = Compared::of(&[side("a", 100), side("b", 100)], &[Condition::Model], &[]).unwrap();
+    of.against[0].warm_like_cold = Some(Symptom {
+        regime: Regime::CacheMiss,
+        symptom: format!("as slow as cold {HOSTILE}"),
+        likely: "the cache is not hit".to_owned(),
+        confirm: "its counters".to_owned(),
+        first_response: "look at the prefixes".to_owned(),
+        figures: BTreeMap::new(),
+    });
+    let page = render::html(&compared(&of));
+    assert_page(&page);
+    assert!(page.contains("as slow as cold") && page.contains("look at the prefixes"), "{page}");
+}
+
+#[test]
+fn a_comparison_with_demands() {
+    let of = Compared::of(&[side("before", 100), side("after", 120)], &[Condition::Model], &gates()).unwrap();
+    let document = compared(&of);
+    let markdown = render::markdown(&document);
+    // 103 ms become 123: 19.4 % worse.
+    assert!(markdown.starts_with("## ❌ FAILED: 1 of 2 demands met; p95 TTFT +"), "{markdown}");
+    assert!(markdown.contains("missed: p50 ttft at most 10.0 % worse (was 19.4 % worse)"), "{markdown}");
+    insta::assert_snapshot!(render::text(&document, Style::PLAIN, Extent::Full));
+}
+
+#[test]
+fn foreign_text_stays_text_in_markdown() {
+    let sides = [side("a", 100), side(HOSTILE_MARKDOWN, 120), side("c", 110)];
+    let markdown = render::markdown(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+    assert!(markdown.lines().all(|line| !line.starts_with("# EOF")), "{markdown}");
+    let ours = ["<br>", "<!-- -->", "<details>", "</details>", "<summary>", "</summary>"];
+    let rest = ours.iter().fold(markdown.clone(), |text, tag| text.replace(tag, ""));
+    assert!(!rest.contains('<'), "{markdown}");
+    assert!(!markdown.contains(['\u{1b}', '\u{202e}', '\0']), "{markdown}");
+    assert!(markdown.contains("### Over time: 3 from the earliest to the latest"), "{markdown}");
+    let mut bars = None;
+    for line in markdown.lines() {
+        let here = line.starts_with('|').then(|| line.matches('|').count());
+        assert!(bars.is_none() || here.is_none() || bars == here, "{line}");
+        bars = here;
+    }
+}

@@ -1,0 +1,209 @@
+//! A fitted engine as a document: its costs, how well it predicts measured runs, what it predicts of other rates.
+
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Metric, Quantile};
+use crate::experiment::{
+    CostKind, EngineFit, FittedCost, Grade, Latency, PredictedRate, PredictedRates, RunCheck,
+};
+use crate::report::document::{Document, NOTHING, Note, Section, Table, Tone, VerdictLine, cell};
+use crate::units::three_digits;
+
+/// The latencies by which a fit is judged.
+const FIGURES: [(Metric, Quantile); 4] = [
+    (Metric::Ttft, Quantile::P50),
+    (Metric::Ttft, Quantile::P99),
+    (Metric::Tpot, Quantile::P50),
+    (Metric::Tpot, Quantile::P99),
+];
+
+/// Tails with a larger error than this are named in the verdict.
+const NEAR: f64 = 0.1;
+
+/// The fit by itself.
+#[must_use]
+pub fn document(fit: &EngineFit) -> Document {
+    let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
+    document.add(sections(fit));
+    document
+}
+
+/// The fit and what it predicts of several rates.
+#[must_use]
+pub fn predicted(predicted: &PredictedRates) -> Document {
+    let fit = &predicted.engine_fit;
+    let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
+    document.add([rates(predicted)]);
+    document.add(sections(fit));
+    document
+}
+
+fn title(fit: &EngineFit) -> String {
+    format!("Engine fitted to {}: {}", counted(fit.runs.len() as u64, "run"), fit.form)
+}
+
+/// How well it is fitted, and by what that is judged.
+pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
+    let (tone, word, sentence) = match (fit.grade, fit.worst(Quantile::P50)) {
+        (Grade::Good, _) => (Tone::Good, "GOOD FIT", "medians within 10 %"),
+        (Grade::Rough, _) => {
+            (Tone::Bad, "ROUGH FIT", "a median is off by over 10 %: good for a guess, not for money")
+        }
+        (Grade::Poor, None) => {
+            (Tone::Bad, "POOR FIT", "no median was measured to compare it with; nothing is predicted")
+        }
+        (Grade::Poor, Some(off)) if off.is_finite() => {
+            (Tone::Bad, "POOR FIT", "a median is off by over 25 %; nothing is predicted")
+        }
+        (Grade::Poor, Some(_)) => (
+            Tone::Bad,
+            "POOR FIT",
+            "the fitted engine does not keep up with the load that was sent; nothing is predicted",
+        ),
+    };
+    let tails = match fit.worst(Quantile::P99) {
+        Some(off) if fit.grade != Grade::Poor && off.is_infinite() => {
+            "; a p99 could not be predicted".to_owned()
+        }
+        Some(off) if fit.grade != Grade::Poor && off > NEAR => {
+            format!("; tails (p99) are off by up to {}", percent(off))
+        }
+        _ => String::new(),
+    };
+    let basis = if fit.held_out.is_empty() {
+        "; judged on the run itself: give several runs to judge it on one that it was not fitted to"
+    } else {
+        "; each run judged by an engine fitted to the others"
+    };
+    VerdictLine::new(tone, word, format!("{sentence}{tails}{basis}"))
+}
+
+/// The costs, and measured against predicted latencies.
+pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
+    let mut costs = Section::summary("Fitted costs");
+    let mut table = Table::new("Fitted costs", ["", "fitted", "95 % interval"]);
+    for cost in &fit.costs {
+        table.row(cost_cells(cost));
+    }
+    costs.table(table);
+    let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
+    costs.remark(format!(
+        "from {}; median error of the time of an answer: {}, of a time to first token: {}",
+        counted(fit.equations, "equation"),
+        error(fit.answer_error),
+        error(fit.first_token_error),
+    ));
+    let mut check = Section::summary("Measured → predicted by the fitted engine, ms");
+    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99"];
+    let mut table = Table::new("Measured and predicted latencies", titles);
+    let of_all = fit.runs.iter().map(|run| (run, ""));
+    for (run, how) in of_all.chain(fit.held_out.iter().map(|run| (run, "held out"))) {
+        table.row(check_cells(run, how));
+    }
+    check.table(table);
+    let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
+    check.fact("runs", names.join(", "));
+    [costs, check]
+}
+
+fn cost_cells(cost: &FittedCost) -> [String; 3] {
+    let name = match cost.kind {
+        CostKind::ComputeEfficiency => "share of the arithmetic",
+        CostKind::BandwidthEfficiency => "share of the bandwidth",
+        CostKind::StepOverhead => "each step besides",
+        CostKind::Step => "each step",
+        CostKind::Sequence => "each sequence in it",
+        CostKind::PromptToken => "1,000 prompt tokens",
+        CostKind::ContextToken => "1,000 context tokens",
+        CostKind::AttendedPair => "1,000,000 attended pairs",
+        CostKind::FrontEnd => "front end, once an answer",
+    };
+    let scale = match cost.kind {
+        CostKind::PromptToken | CostKind::ContextToken => 1e3,
+        CostKind::AttendedPair => 1e6,
+        _ => 1.0,
+    };
+    let value = |value: f64| {
+        if cost.kind.is_share() { percent(value) } else { format!("{} ms", cell(value * scale * 1e3)) }
+    };
+    let (fitted, interval) = match (cost.value, cost.low, cost.high) {
+        (Some(0.0), _, Some(0.0)) => ("none seen".to_owned(), NOTHING.to_owned()),
+        (Some(middle), Some(low), Some(high)) => {
+            (value(middle), format!("{} to {}", value(low), value(high)))
+        }
+        (Some(middle), _, _) => (value(middle), NOTHING.to_owned()),
+        (None, _, _) => ("not seen".to_owned(), NOTHING.to_owned()),
+    };
+    [name.to_owned(), fitted, interval]
+}
+
+fn check_cells(run: &RunCheck, how: &str) -> Vec<String> {
+    let load = run
+        .users
+        .map_or_else(|| format!("{}/s", three_digits(run.rate_per_s)), |users| counted(users, "user"));
+    let mut name = vec![load];
+    name.extend((!how.is_empty()).then(|| how.to_owned()));
+    name.extend((!run.valid).then(|| "INVALID".to_owned()));
+    let mut cells = vec![name.join(", ")];
+    cells.extend(FIGURES.map(|(metric, quantile)| {
+        let Some(figure) = run.figure(metric, quantile) else { return NOTHING.to_owned() };
+        let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
+            (Some(ms), _) => three_digits(ms),
+            (None, Some(ms)) => format!("> {}", three_digits(ms)),
+            (None, None) => NOTHING.to_owned(),
+        };
+        // So that there is no −0.
+        let off =
+            figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
+        format!("{} → {predicted}{off}", three_digits(figure.measured_ms))
+    }));
+    cells
+}
+
+/// What it predicts of several rates, beside what was measured at them.
+fn rates(predicted: &PredictedRates) -> Section {
+    let mut section = Section::summary("Predicted, ms; with the measured figures at that rate");
+    let titles = ["requests/s", "TTFT p50", "p99", "TPOT p50", "p99", "tokens/s", "SLO %", "source"];
+    let mut table = Table::new("Predicted by rate", titles);
+    for rate in &predicted.rates {
+        table.row(rate_cells(rate));
+        if let Some(measured) = &rate.measured {
+            let figures = FIGURES.map(|(metric, quantile)| {
+                let figure = run_figure(measured, metric, quantile);
+                figure.map_or(NOTHING.to_owned(), cell)
+            });
+            let rest = [NOTHING, NOTHING, "measured"].map(str::to_owned);
+            table.row([String::new()].into_iter().chain(figures).chain(rest));
+        }
+    }
+    section.table(table);
+    if predicted.rates.iter().any(|rate| !rate.valid) {
+        section.remark(
+            "INVALID: usually the server would not keep up, and these figures depend on the length of the run",
+        );
+    }
+    section.notes(predicted.notes.iter().map(Note::info));
+    section
+}
+
+fn run_figure(run: &RunCheck, metric: Metric, quantile: Quantile) -> Option<f64> {
+    Some(run.figure(metric, quantile)?.measured_ms)
+}
+
+fn rate_cells(rate: &PredictedRate) -> Vec<String> {
+    let latency = |latency: Option<Latency>| match latency {
+        Some(Latency { value_ms: Some(ms), .. }) => cell(ms),
+        Some(Latency { at_least_ms: Some(ms), .. }) => format!("> {}", cell(ms)),
+        _ => NOTHING.to_owned(),
+    };
+    let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
+    vec![
+        three_digits(rate.rate_per_s),
+        latency(rate.ttft_p50),
+        latency(rate.ttft_p99),
+        latency(rate.tpot_p50),
+        latency(rate.tpot_p99),
+        figure(rate.output_tokens_per_s),
+        figure(rate.slo_attainment.map(|share| share * 100.0)),
+        if rate.valid { "predicted" } else { "predicted, INVALID" }.to_owned(),
+    ]
+}

@@ -1,0 +1,143 @@
+//! A fitted workload as a document: what was fitted to what, and how far it is off.
+
+use crate::analysis::fit::{LengthFigures, LengthFit, distance_bar};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::experiment::{ClassFit, FitReport, FittedArrivals};
+use crate::report::document::{Document, Level, Note, Section, Table};
+use crate::units::{count, three_digits};
+use crate::workload::{ArrivalPattern, Distribution};
+
+/// Too few values to distinguish one law from another.
+const FEW: u64 = 30;
+
+/// The fit as a document.
+#[must_use]
+pub fn document(report: &FitReport) -> Document {
+    let mut document = Document::new(format!(
+        "fitted to {}: {} in {}",
+        report.source,
+        counted(report.requests, "request"),
+        seconds(report.seconds)
+    ));
+    let mut head = Section::continued(Level::Summary);
+    head.fact("arrivals", arrivals(&report.arrivals));
+    document.add([head]);
+    document.add(report.classes.iter().map(class));
+    let mut notes = Section::continued(Level::Summary);
+    notes.notes(report.notes.iter().map(Note::info));
+    document.add([notes]);
+    document
+}
+
+fn arrivals(fit: &FittedArrivals) -> String {
+    let rate = three_digits(fit.pattern.mean_rate_per_s());
+    if fit.gaps.n < FEW {
+        return format!("{rate} requests/s, taken as Poisson; too few requests to determine the process");
+    }
+    let what = match &fit.pattern {
+        ArrivalPattern::Poisson { .. } => format!("Poisson, {rate} requests/s; no lasting change of rate"),
+        ArrivalPattern::Constant { .. } => format!("constant intervals, {rate} requests/s"),
+        ArrivalPattern::Gamma { burstiness, .. } => format!(
+            "gamma gaps of burstiness {}, {rate} requests/s; no lasting change of rate",
+            three_digits(*burstiness)
+        ),
+        ArrivalPattern::Weibull { shape, .. } => format!(
+            "Weibull gaps of shape {}, {rate} requests/s; no lasting change of rate",
+            three_digits(*shape)
+        ),
+        ArrivalPattern::Stages { stages } => format!(
+            "the rate changes: {} stages from {} to {} requests/s, {rate} on average",
+            stages.len(),
+            three_digits(stages.iter().map(|stage| stage.from_rate_per_s).fold(f64::INFINITY, f64::min)),
+            three_digits(fit.pattern.peak_rate_per_s())
+        ),
+        _ => format!("{rate} requests/s"),
+    };
+    let cv = fit.gaps.cv.map_or(String::new(), |cv| format!("; observed gaps have a CV of {}", rounded(cv)));
+    let limit = distance_bar(fit.gaps.n as usize);
+    let distance = fit.gaps.distance.map_or(String::new(), |distance| {
+        let verdict = if distance <= limit { "" } else { ", so the law does not fit them" };
+        format!(", off by at most {} (limit {}){verdict}", percent(distance), percent(limit))
+    });
+    format!("{what}{cv}{distance}")
+}
+
+fn class(class: &ClassFit) -> Section {
+    let mut section =
+        Section::summary(format!("Class {}: {}", class.name, counted(class.requests, "request")));
+    let mut table =
+        Table::new(format!("Lengths of class {}", class.name), ["", "", "mean", "p50", "p90", "p99"]);
+    lengths(&mut section, &mut table, "input_tokens", &class.input_tokens);
+    lengths(&mut section, &mut table, "output_tokens", &class.output_tokens);
+    if let Some(prefixes) = &class.prefixes {
+        section.fact(
+            "shared_prefix",
+            format!(
+                "{} begin like another; {} groups, Zipf exponent {}",
+                percent(prefixes.grouped),
+                count(prefixes.count.into()),
+                rounded(prefixes.zipf)
+            ),
+        );
+        lengths(&mut section, &mut table, "shared_prefix.tokens", &prefixes.tokens);
+        section.fact(
+            "whole prompts",
+            format!(
+                "observed mean {:.1}, fitted {:.1}",
+                prefixes.prompt_mean,
+                class.input_tokens.fitted.mean + prefixes.tokens.fitted.mean
+            ),
+        );
+    }
+    section.table(table);
+    section
+}
+
+fn lengths(section: &mut Section, table: &mut Table, name: &str, fit: &LengthFit) {
+    let law_fits = format!("{}, off by at most {}", law(&fit.distribution), percent(fit.distance));
+    let few = (fit.n < FEW).then(|| format!("only {}: the next may lie anywhere", counted(fit.n, "value")));
+    let refused = fit.refused.as_ref().map(|refused| {
+        format!(
+            "no law fits: the best, {}, is off by {} (limit {}), so a table of the values replaces it",
+            law(&refused.distribution),
+            percent(refused.distance),
+            percent(distance_bar(fit.n as usize))
+        )
+    });
+    section.facts(name, [law_fits].into_iter().chain(few).chain(refused));
+    for (what, LengthFigures { mean, p50, p90, p99 }) in [("observed", fit.observed), ("fitted", fit.fitted)]
+    {
+        let percentiles = [p50, p90, p99].map(|tokens| count(tokens.into()));
+        let cells = [name.to_owned(), what.to_owned(), format!("{mean:.1}")];
+        table.row(cells.into_iter().chain(percentiles));
+    }
+}
+
+/// Three digits; 0 for a value too small to show any.
+fn rounded(value: f64) -> String {
+    if value.abs() < 0.0005 { "0".to_owned() } else { three_digits(value) }
+}
+
+fn law(distribution: &Distribution) -> String {
+    let between = |min: &u32, max: &u32| format!("{} to {}", count((*min).into()), count((*max).into()));
+    match distribution {
+        Distribution::Constant { value } => format!("constant {}", count((*value).into())),
+        Distribution::Uniform { min, max } => format!("uniform from {}", between(min, max)),
+        Distribution::Normal { mean, std, min, max } => {
+            format!("normal, mean {}, std {}, {}", three_digits(*mean), three_digits(*std), between(min, max))
+        }
+        Distribution::LogNormal { median, sigma, min, max } => format!(
+            "log-normal, median {}, sigma {}, {}",
+            three_digits(*median),
+            three_digits(*sigma),
+            between(min, max)
+        ),
+        Distribution::Exponential { mean, min, max } => {
+            format!("exponential, mean {}, {}", three_digits(*mean), between(min, max))
+        }
+        Distribution::Empirical { values, .. } => {
+            format!("a table of {}", counted(values.len() as u64, "value"))
+        }
+        Distribution::Dataset { .. } | Distribution::Trace { .. } => "given elsewhere".to_owned(),
+    }
+}

@@ -1,0 +1,246 @@
+//! Runs of other tools as a document.
+
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{Mark, Quantile, Statistic};
+use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
+use crate::report::document::{
+    ALWAYS, Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, figure, mark, range,
+};
+use crate::units::{count, three_digits};
+
+/// The runs as a document.
+#[must_use]
+pub fn document(runs: &[ForeignRun]) -> Document {
+    let title = match runs {
+        [only] => title(only),
+        runs => counted(runs.len() as u64, "run"),
+    };
+    let word = "NO VERDICT";
+    let mut document = match runs.first() {
+        Some(first) => Document::new(title).verdict(VerdictLine::new(Tone::Neutral, word, no_verdict(first))),
+        None => Document::new(title),
+    };
+    for (place, run) in runs.iter().enumerate() {
+        let number =
+            if runs.len() > 1 { format!("Run {} of {}: ", place + 1, runs.len()) } else { String::new() };
+        let mut head = Section::summary(format!("{number}{}", self::title(run)));
+        head.fact("requests", requests(run));
+        head.fact("tokens", tokens(run));
+        head.fact("whole run", whole_run(run));
+        document.add([head, latency(run), reservations(run), refused(run)]);
+    }
+    document
+}
+
+fn reservations(run: &ForeignRun) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    section.notes(run.reservations.iter().map(Note::warning));
+    section
+}
+
+fn refused(run: &ForeignRun) -> Section {
+    let mut section = Section::detail(format!("Figures of {} that have no Skyline equivalent", run.tool));
+    for (names, reason) in by_reason(&run.refused) {
+        section.note(Note::info(format!("{}: {reason}", names.join(", "))));
+    }
+    section
+}
+
+/// The tool, and the load that it ran.
+fn title(run: &ForeignRun) -> String {
+    let version = run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let conditions = &run.conditions;
+    let rate = conditions.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
+    let cap = conditions.max_concurrency.map(|cap| match cap {
+        ConcurrencyCap::Uncapped => "no cap".to_owned(),
+        ConcurrencyCap::At(most) => format!("at most {} in flight", count(most)),
+    });
+    let under =
+        [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
+    let under: Vec<_> = under.into_iter().flatten().collect();
+    let under = if under.is_empty() { "it reports nothing of its load".to_owned() } else { under.join(", ") };
+    format!("{}{version}: {under}", run.tool)
+}
+
+/// Why nothing is said about whether the figures can be trusted.
+fn no_verdict(run: &ForeignRun) -> String {
+    format!("{} stores nothing that would check the load against a plan", run.tool)
+}
+
+fn requests(run: &ForeignRun) -> String {
+    let requests = &run.requests;
+    let completed = format!("{} completed", count(requests.completed));
+    let failed = match (requests.failed, requests.error_rate()) {
+        (Some(failed), Some(rate)) => format!(", {} failed ({})", count(failed), percent(rate)),
+        (Some(failed), None) => format!(", {} failed", count(failed)),
+        (None, _) => ", failures not reported".to_owned(),
+    };
+    let cut_off = requests.cut_off.filter(|&cut_off| cut_off > 0);
+    let cut_off = cut_off.map_or(String::new(), |cut_off| format!(", {} cut off at its end", count(cut_off)));
+    format!("{completed}{failed}{cut_off}; latencies are of the completed ones only")
+}
+
+fn tokens(run: &ForeignRun) -> String {
+    let tokens = &run.tokens;
+    let known = |count_of: Option<u64>| count_of.map_or(NOTHING.to_owned(), count);
+    format!(
+        "{} of prompts, {} of answers, counted by {}",
+        known(tokens.input),
+        known(tokens.output),
+        tokens.counted_by
+    )
+}
+
+fn whole_run(run: &ForeignRun) -> String {
+    let whole = &run.whole_run;
+    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
+    let length = whole.duration_s.map_or(NOTHING.to_owned(), seconds);
+    format!(
+        "{} requests/s, {} answer tokens/s: totals ÷ {length}, its end included, and not our rates over a window",
+        known(whole.completed_requests_per_s),
+        known(whole.output_tokens_per_s),
+    )
+}
+
+/// The columns of the table, each with what it is worth on a narrow page.
+const COLUMNS: [(&str, u8); 11] = [
+    ("", ALWAYS),
+    ("there", 4),
+    ("n", 6),
+    ("mean", 5),
+    ("min", 2),
+    ("p50", ALWAYS),
+    ("p90", 3),
+    ("p95", ALWAYS),
+    ("p99", ALWAYS),
+    ("p99.9", 1),
+    ("max", 3),
+];
+
+fn latency(run: &ForeignRun) -> Section {
+    let mut section = Section::summary(
+        "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do",
+    );
+    let mut table = Table::new(format!("Latencies of {}", run.tool), COLUMNS);
+    for latency in &run.latency {
+        table.row(cells(latency));
+    }
+    for (sort, text) in [
+        (Mark::TooFewSamples, "too few samples for this percentile"),
+        (Mark::Indicative, "indicative: fewer than ten samples lie above it"),
+    ] {
+        let is_marked =
+            |latency: &ForeignLatency| Quantile::ALL.into_iter().any(|of| marked(latency, of) == Some(sort));
+        if run.latency.iter().any(is_marked) {
+            table.explain(mark(Some(sort)), text);
+        }
+    }
+    section.table(table);
+    let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
+    section.facts("95 % intervals", (!ranges.is_empty()).then(|| ranges.join("; ")));
+    section
+}
+
+fn cells(latency: &ForeignLatency) -> Vec<String> {
+    let statistic = |of: Statistic| latency.figures.statistic(of).map_or(NOTHING.to_owned(), figure);
+    let percentile = |of: Quantile| {
+        let shown = statistic(Statistic::Percentile(of));
+        format!("{shown}{}", mark(marked(latency, of)))
+    };
+    let [p50, p90, p95, p99, p99_9] = Quantile::ALL.map(percentile);
+    let n = latency.figures.n().map_or("?".to_owned(), count);
+    vec![
+        latency.metric.to_string(),
+        latency.theirs.to_owned(),
+        n,
+        statistic(Statistic::Mean),
+        statistic(Statistic::Min),
+        p50,
+        p90,
+        p95,
+        p99,
+        p99_9,
+        statistic(Statistic::Max),
+    ]
+}
+
+/// The reservation about a percentile that is there.
+fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<Mark> {
+    latency.figures.statistic(Statistic::Percentile(quantile))?;
+    quantile.mark(latency.figures.n()?)
+}
+
+/// How sure the percentiles of a latency are, where they could be computed.
+fn intervals(latency: &ForeignLatency) -> Option<String> {
+    let row = latency.figures.computed()?;
+    let known = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().filter_map(|quantile| {
+        let shown = row.percentile(quantile);
+        shown.figure.exact().and(range(shown)).map(|range| format!("{quantile} {range}"))
+    });
+    let known: Vec<_> = known.collect();
+    (!known.is_empty()).then(|| format!("{} {}", latency.metric, known.join(", ")))
+}
+
+/// The names of figures that are left out for the same reason, in the order of the first of them.
+fn by_reason(all: &[UnmatchedFigure]) -> Vec<(Vec<&str>, &str)> {
+    let mut groups: Vec<(Vec<&str>, &str)> = Vec::new();
+    for refused in all {
+        match groups.iter_mut().find(|(_, reason)| *reason == refused.reason) {
+            Some((names, _)) => names.push(refused.name),
+            None => groups.push((vec![refused.name], refused.reason)),
+        }
+    }
+    groups
+}
+
+/// A run in a sentence, for a list of several.
+#[must_use]
+pub fn in_words(run: &ForeignRun) -> String {
+    format!("{}, {}", title(run), counted(run.requests.completed, "request"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::Value;
+
+    use super::*;
+    use crate::foreign::ForeignFile;
+    use crate::report::render::{self, Extent};
+    use crate::report::{Style, foreign_json};
+
+    fn runs(name: &str) -> Vec<ForeignRun> {
+        let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/foreign").join(name);
+        ForeignFile::read(&path, None).unwrap().unwrap().runs
+    }
+
+    #[test]
+    fn a_page_says_whose_names_these_are_and_what_is_left_out() {
+        insta::assert_snapshot!(render::text(&document(&runs("vllm.json")), Style::PLAIN, Extent::Full));
+    }
+
+    #[test]
+    fn json_has_our_names_and_says_what_was_computed() {
+        let text = foreign_json(&runs("guidellm.json")).unwrap();
+        let value: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&value["schema"], &value["runs"][1]["number"]), (&Value::from(1), &Value::from(2)));
+        let ttft = &value["runs"][0]["latency"][0];
+        assert_eq!(
+            (&ttft["metric"], &ttft["figures"]["kind"]),
+            (&"ttft_from_send".into(), &"computed".into())
+        );
+        assert_eq!(ttft["figures"]["n"], 11);
+        assert!(ttft["figures"]["p50"]["value_ms"].is_f64());
+        assert_eq!(value["runs"][0]["conditions"]["max_concurrency"], "none");
+    }
+
+    #[test]
+    fn what_a_file_says_steers_no_terminal() {
+        let mut run = runs("vllm.json").remove(0);
+        run.conditions.model = Some("\x1b[2J<script>\u{202e}".to_owned());
+        run.reservations.push("\x1b[31mred".to_owned());
+        let text = render::text(&document(&[run]), Style::PLAIN, Extent::Full);
+        assert!(text.contains(r"\u{1b}[2J<script>\u{202e}") && !text.contains('\x1b'), "{text}");
+    }
+}

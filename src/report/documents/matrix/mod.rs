@@ -1,0 +1,70 @@
+//! A table of experiments as a document: its rows, its hypotheses, the decision, the servers.
+
+mod cells;
+mod charts;
+mod plan;
+mod servers;
+#[cfg(test)]
+mod tests;
+
+use self::cells::{contract, doubts, headline, hypotheses, rows, why_stopped};
+use crate::experiment::matrix::{Matrix, MatrixStopped, VariantStanding};
+use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+
+pub use self::plan::PlannedRow;
+pub use self::plan::matrix_plan;
+
+/// The table of experiments as a document; `again` is the command that runs it again.
+#[must_use]
+pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
+    let tone = match &matrix.decision {
+        Some(decision) if decision.accepted().is_some() => Tone::Good,
+        Some(_) => Tone::Bad,
+        None => Tone::Neutral,
+    };
+    let word = if matrix.stopped == MatrixStopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
+    let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(VerdictLine::new(
+        tone,
+        word,
+        headline(matrix),
+    ));
+    let mut about = Section::continued(Level::Summary);
+    if !matrix.description.is_empty() {
+        about.text(matrix.description.clone());
+    }
+    document.add([about, rows(matrix), doubts(matrix), hypotheses(matrix), decision(matrix)]);
+    document.add(servers::sections(matrix));
+    document.add([charts::section(matrix), end(matrix, again)]);
+    document
+}
+
+fn decision(matrix: &Matrix) -> Section {
+    let mut section = Section::summary("Contract");
+    let Some(decision) = &matrix.decision else { return section };
+    section.text(contract(decision));
+    for decided in &decision.variants {
+        let (kind, word) = match decided.standing {
+            VariantStanding::Accepted => (NoteKind::Met, "accepted"),
+            VariantStanding::Rejected => (NoteKind::Missed, "rejected"),
+            VariantStanding::Undecided => (NoteKind::Undecided, "undecided"),
+        };
+        section.note(Note::new(kind, format!("{word}: {}", decided.variant)));
+        section
+            .notes(decided.reasons.iter().map(|reason| Note::info(format!("{}: {reason}", decided.variant))));
+    }
+    section
+}
+
+fn end(matrix: &Matrix, again: Option<&str>) -> Section {
+    let mut section = Section::detail("End");
+    let unstopped = matrix.unstopped.iter();
+    section.notes(
+        unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
+    );
+    section.text(why_stopped(&matrix.stopped));
+    if let Some(again) = again {
+        section.command(again);
+        section.remark(format!("measured by Skyline {}", matrix.skyline_version));
+    }
+    section
+}

@@ -1,0 +1,93 @@
+//! The plan of a table of experiments, before anything runs.
+
+use std::time::Duration;
+
+use super::servers;
+use crate::analysis::wording::counted;
+use crate::experiment::matrix::{Experiments, MatrixSlot, MatrixVariable};
+use crate::report::document::{ALWAYS, Document, NOTHING, Section, Table, Tone, VerdictLine};
+use crate::units::{count, spoken};
+
+/// A planned row under a variant.
+#[derive(Clone, Copy, Debug)]
+pub struct PlannedRow {
+    /// Which row and variant.
+    pub slot: MatrixSlot,
+    /// In how many runs.
+    pub runs: u64,
+    /// The load time of all of them.
+    pub load: Duration,
+    /// How many requests these have, all together; a closed loop sends as many as the server allows.
+    pub requests: u64,
+}
+
+/// The runs in their order, the load of each row, and how long they take at least.
+#[must_use]
+pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
+    let runs: u64 = planned.iter().map(|row| row.runs).sum();
+    let load: Duration = planned.iter().map(|row| row.load).sum();
+    let sentence = format!(
+        "{} in {}, {} of load; starting servers, warm-up of caches, pauses and draining come on top",
+        counted(planned.len() as u64, "row"),
+        counted(runs, "run"),
+        spoken(load)
+    );
+    let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(VerdictLine::new(
+        Tone::Neutral,
+        experiments.name.clone(),
+        sentence,
+    ));
+    for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
+        let variant = &experiments.variants[rows[0].slot.variant];
+        let mut section = Section::summary(format!("Variant {}", variant.name));
+        servers::add(&mut section, variant);
+        let mut table = Table::new(format!("Rows under variant {}", variant.name), COLUMNS);
+        rows.iter().for_each(|row| table.row(cells(experiments, row)));
+        section.table(table);
+        document.add([section]);
+    }
+    let mut expected = Section::summary("Expected");
+    for row in experiments.rows.iter().filter(|row| !row.expect.is_empty()) {
+        let claims: Vec<_> = row.expect.iter().map(|claim| claim.text.as_str()).collect();
+        expected.fact(row.name.clone(), claims.join("; "));
+    }
+    document.add([expected]);
+    document
+}
+
+const COLUMNS: [(&str, u8); 9] = [
+    ("row", ALWAYS),
+    ("tokens in/out", ALWAYS),
+    ("load", ALWAYS),
+    ("cap", 5),
+    ("prefix", 6),
+    ("runs", ALWAYS),
+    ("requests", 4),
+    ("lasts", ALWAYS),
+    ("differs from the first in", 2),
+];
+
+fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
+    let row = &experiments.rows[planned.slot.row];
+    let of = |variable| row.settings.variable(variable);
+    let or_nothing = |value: Option<String>| value.unwrap_or_else(|| NOTHING.to_owned());
+    let tokens = format!(
+        "{}/{}",
+        or_nothing(of(MatrixVariable::InputTokens)),
+        or_nothing(of(MatrixVariable::OutputTokens))
+    );
+    let load = [of(MatrixVariable::Arrival), of(MatrixVariable::Load)];
+    let changed = row.settings.differences(&experiments.rows[0].settings);
+    let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
+    [
+        row.name.clone(),
+        of(MatrixVariable::Workload).unwrap_or(tokens),
+        load.into_iter().flatten().collect::<Vec<_>>().join(" "),
+        or_nothing(of(MatrixVariable::MaxConcurrency)),
+        or_nothing(of(MatrixVariable::Prefix)),
+        count(planned.runs),
+        if row.settings.users.is_some() { NOTHING.to_owned() } else { count(planned.requests) },
+        spoken(planned.load),
+        if changed.is_empty() { NOTHING.to_owned() } else { changed.join(", ") },
+    ]
+}

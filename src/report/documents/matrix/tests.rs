@@ -1,0 +1,85 @@
+//! A table of experiments with hostile names, in every form.
+
+use super::document;
+use crate::analysis::summarise;
+use crate::analysis::test_runs::{record, run};
+use crate::experiment::matrix::{
+    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, Trust,
+};
+use crate::record::RunLog;
+use crate::report::Style;
+use crate::report::render::{self, Extent, assert_page};
+
+const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+
+/// A run of forty requests whose first tokens take about as long as given.
+fn of_ttft(ttft_ms: u64) -> RunLog {
+    let records = (0..40).map(|i| {
+        let at = i * 20;
+        record(i).sent_at(at, at, at).paced(at + ttft_ms + i % 7, 10, 11).build()
+    });
+    run(1_000, records.collect())
+}
+
+fn table() -> Matrix {
+    let text = r#"
+        name = "table"
+        description = "HOSTILE"
+        [defaults]
+        input_tokens = 8
+        output_tokens = 11
+        [[variants]]
+        name = "slow"
+        flags = "HOSTILE"
+        [[variants]]
+        name = "quick"
+        [[rows]]
+        name = "A"
+        rate_per_s = 10
+        question = "HOSTILE"
+        hypothesis = "HOSTILE"
+        expect = ["p50 ttft < 110ms"]
+        [[rows]]
+        name = "B"
+        rate_per_s = 20
+        expect = ["p50 ttft within 10% of A"]
+        [accept]
+        objectives = ["p50 ttft < 110ms"]
+    "#;
+    let experiments = Experiments::from_toml(&text.replace("HOSTILE", HOSTILE), "table.toml").unwrap();
+    let objectives = experiments.accept.as_ref().unwrap().objectives.clone();
+    let cells = experiments.order().into_iter().zip([150, 152, 100, 101]).enumerate();
+    let cells = cells.map(|(place, (slot, ttft_ms))| {
+        let log = of_ttft(ttft_ms);
+        let run = RowRun { folder: format!("run-{place}"), summary: summarise(&log, &objectives) };
+        let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
+        CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
+    });
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, Trust::ValidOnly)
+}
+
+#[test]
+fn it_holds_its_rows_its_hypotheses_and_the_decision() {
+    let document = document(&table(), Some("skyline matrix table.toml"));
+    let page = render::html(&document);
+    assert_page(&page);
+    let text = render::text(&document, Style::PLAIN, Extent::Full);
+    let markdown = render::markdown(&document);
+    for part in ["rejected: slow", "accepted: quick", "could not be run", "Figures, row by row"] {
+        assert!(page.contains(part), "no {part} in {page}");
+    }
+    for shown in [&text, &markdown] {
+        for part in ["rejected: slow", "accepted: quick", "could not be run", "skyline matrix table.toml"] {
+            assert!(shown.contains(part), "no {part} in {shown}");
+        }
+    }
+    assert!(page.contains("p50 ttft &lt; 110ms") && page.contains("Questions and hypotheses"), "{page}");
+    assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");
+    assert!(page.matches("<svg").count() >= 4, "{}", page.matches("<svg").count());
+    let rows = page.split(">Rows, latencies in ms</h2>").nth(1).unwrap().split("<h2").next().unwrap();
+    assert_eq!(
+        rows.split("</table>").next().unwrap().matches("<tr").count(),
+        5,
+        "a heading and four rows: {rows}"
+    );
+}

@@ -1,0 +1,213 @@
+//! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
+
+use super::setup::arrivals;
+use crate::analysis::{FigureKey, Metric, Objective, Quantile, Statistic};
+use crate::experiment::{AcrossRuns, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
+use crate::report::document::{Chart, cell};
+
+type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
+
+/// A latency: its metric, its title, and its percentiles.
+type Drawn = (Metric, &'static str, [(Quantile, Read); 3]);
+
+/// The latencies that are drawn.
+const LATENCIES: [Drawn; 3] = [
+    (
+        Metric::Ttft,
+        "TTFT",
+        [
+            (Quantile::P50, |figures| figures.ttft_p50_ms.as_ref()),
+            (Quantile::P95, |figures| figures.ttft_p95_ms.as_ref()),
+            (Quantile::P99, |figures| figures.ttft_p99_ms.as_ref()),
+        ],
+    ),
+    (
+        Metric::Tpot,
+        "TPOT",
+        [
+            (Quantile::P50, |figures| figures.tpot_p50_ms.as_ref()),
+            (Quantile::P95, |figures| figures.tpot_p95_ms.as_ref()),
+            (Quantile::P99, |figures| figures.tpot_p99_ms.as_ref()),
+        ],
+    ),
+    (
+        Metric::E2e,
+        "e2e",
+        [
+            (Quantile::P50, |figures| figures.e2e_p50_ms.as_ref()),
+            (Quantile::P95, |figures| figures.e2e_p95_ms.as_ref()),
+            (Quantile::P99, |figures| figures.e2e_p99_ms.as_ref()),
+        ],
+    ),
+];
+
+/// Loads that stand out, each with its name.
+pub(in crate::report::documents) type Marked = (f64, String);
+
+/// Every latency, the knee marked.
+pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
+    let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
+    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep))).collect()
+}
+
+/// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
+/// their distances can be compared.
+pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
+    let bounded = |latency: &Drawn| bounds(sweep, latency.0).iter().any(|bound| bound.0.scope.is_none());
+    let any = LATENCIES.iter().any(bounded);
+    let decide = LATENCIES
+        .into_iter()
+        .filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
+    let axis =
+        || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
+    decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
+}
+
+fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: Axis) -> Option<Chart> {
+    // The 95th percentile only where it decides: of three lines none is looked at.
+    let drawn = |(quantile, _): &(Quantile, Read)| {
+        *quantile != Quantile::P95 || bounds(sweep, metric).iter().any(|bound| bound.is_of(*quantile))
+    };
+    let percentiles = || percentiles.into_iter().zip([Palette::First, Palette::Third, Palette::Second]);
+    let of = |(quantile, read): (Quantile, Read), which: fn(&SweepPoint) -> bool| -> Vec<Point> {
+        let points = sweep.points.iter().filter(|point| which(point));
+        points.filter_map(|point| place(point, quantile, read)).collect()
+    };
+    let mut series: Vec<Series> = percentiles()
+        .filter(|(percentile, _)| drawn(percentile))
+        .map(|(percentile, palette)| {
+            Series::points(percentile.0.to_string(), palette, Line::Solid, of(percentile, is_trusted))
+        })
+        .filter(|series| !series.marked().is_empty())
+        .collect();
+    let doubtful = percentiles().filter(|(percentile, _)| drawn(percentile));
+    series.extend(not_trusted(
+        doubtful.flat_map(|(percentile, _)| of(percentile, |point| !is_trusted(point))).collect(),
+    ));
+    if series.is_empty() {
+        return None;
+    }
+    let (whole, parts): (Vec<Bound>, Vec<Bound>) =
+        bounds(sweep, metric).into_iter().partition(|bound| bound.0.scope.is_none());
+    let heights = series.iter().flat_map(Series::marked);
+    let heights: Vec<f64> =
+        heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
+    let heights = with_whiskers(heights, &series);
+    let mut rules: Vec<Rule> =
+        whole.into_iter().map(|bound| Rule::Height(bound.0.bound, bound.0.text)).collect();
+    rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
+    let shade = bracket(sweep);
+    let of_parts = parts
+        .into_iter()
+        .map(|bound| format!("not drawn, for it is about some requests alone: {}", bound.0.text));
+    let hint = match (&shade, series.iter().any(|series| series.marked().iter().any(|p| p.low.is_some()))) {
+        (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
+        (Some(_), false) => "shaded: the bracket of the highest load that meets the objectives",
+        (None, true) => "whiskers: 95 % intervals over runs",
+        (None, false) => "",
+    };
+    let hints: Vec<String> =
+        [hint.to_owned()].into_iter().filter(|hint| !hint.is_empty()).chain(of_parts).collect();
+    let description = format!("{name} over load of {} loads", sweep.points.len());
+    let plot = Plot::new(description, x, Axis::fitting(&format!("{name}, ms"), heights), series)
+        .with_rules(rules)
+        .with_zones(shade);
+    Some(Chart::new(format!("{name} over load"), plot).hint(hints.join("; ")))
+}
+
+/// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of
+/// two runs may be a hundred times as long as the curve is high.
+fn with_whiskers(mut heights: Vec<f64>, series: &[Series]) -> Vec<f64> {
+    let (least, most) = heights
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), height| (least.min(*height), most.max(*height)));
+    let points = || series.iter().flat_map(Series::marked);
+    heights.extend(points().filter_map(|point| Some(point.low?.max(least / 2.0))));
+    heights.extend(points().filter_map(|point| Some(point.high?.min(most * 2.0))));
+    heights
+}
+
+/// What the loads of a sweep are counted in.
+pub(super) fn load_unit(sweep: &Sweep) -> String {
+    match sweep.plan.axis {
+        LoadAxis::Users { .. } => "users".to_owned(),
+        _ => format!("{}/s requested", arrivals(sweep)),
+    }
+}
+
+/// The axis of loads.
+pub(super) fn loads(sweep: &Sweep) -> Axis {
+    Axis::fitting(&load_unit(sweep), amounts(sweep))
+}
+
+fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
+    sweep.points.iter().map(|point| point.load.amount())
+}
+
+/// A figure of a load with its interval; open where a run was cut off.
+fn place(point: &SweepPoint, name: Quantile, read: Read) -> Option<Point> {
+    let figure = read(&point.figures)?;
+    let at_least = figure.mean.is_none();
+    let y = figure.mean.or(figure.mean_at_least)?;
+    let interval = figure.interval().filter(|_| !at_least);
+    let sign = if at_least { "> " } else { "" };
+    let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
+    Some(Point {
+        x: point.load.amount(),
+        y,
+        low: interval.map(|(low, _)| low),
+        high: interval.map(|(_, high)| high),
+        at_least,
+        words: format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point)),
+    })
+}
+
+/// Whether the figures of a load can be believed: those of one run of it at least.
+pub(super) fn is_trusted(point: &SweepPoint) -> bool {
+    point.trials.is_empty() || point.trials.iter().any(Trial::is_valid)
+}
+
+/// What is to be said of a load beside its figures.
+pub(super) fn standing(point: &SweepPoint) -> &'static str {
+    match point.class {
+        _ if !is_trusted(point) => ", not trusted",
+        LoadClass::Saturated => ", saturated",
+        _ => "",
+    }
+}
+
+/// Points that no line goes through; nothing where there are none.
+pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
+    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, Line::None, points))
+}
+
+/// A bound that an objective sets on a latency.
+struct Bound(Objective);
+
+impl Bound {
+    fn is_of(&self, quantile: Quantile) -> bool {
+        matches!(self.0.subject, FigureKey::Latency(Statistic::Percentile(of), _) if of == quantile)
+    }
+}
+
+/// The bounds that objectives set on this latency.
+fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
+    let objectives = sweep.plan.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
+    objectives
+        .filter(|objective| matches!(objective.subject, FigureKey::Latency(_, of) if of == metric))
+        .map(Bound)
+        .collect()
+}
+
+/// Between the largest load that passed and the smallest that failed.
+pub(super) fn bracket(sweep: &Sweep) -> Option<Zone> {
+    let answer = sweep.answer.as_ref()?;
+    let (passed, failed) = answer.passed.zip(answer.failed)?;
+    Some(Zone {
+        from: passed.amount(),
+        to: failed.amount(),
+        kind: ZoneKind::Marked,
+        label: format!("bracket: {passed} passed, {failed} failed"),
+    })
+}

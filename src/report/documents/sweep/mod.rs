@@ -1,0 +1,93 @@
+//! A sweep as a document: the answer, the loads from low to high, the shape of the curve, and why it ended.
+
+mod bars;
+mod frontiers;
+pub(super) mod latencies;
+mod loads;
+mod pairs;
+mod reasons;
+mod setup;
+#[cfg(test)]
+mod tests;
+mod throughput;
+
+use crate::analysis::wording::counted;
+use crate::experiment::{Diagnosis, Sweep};
+use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+
+use super::diagnosis;
+
+pub(in crate::report::documents) use self::loads::table as loads_table;
+
+/// The sweep as a document.
+#[must_use]
+pub fn document(sweep: &Sweep) -> Document {
+    let mut document = Document::new(format!("Sweep of {}", sweep.workload.name)).verdict(verdict(sweep));
+    document.add([reasons::section(sweep), answer(sweep), setup::section(sweep), loads::section(sweep)]);
+    document.add([loads::objectives(sweep), loads::intervals(sweep), curves(sweep), shape(sweep)]);
+    document.add([pairs::section(sweep), diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);
+    document
+}
+
+/// The answer, or what was found where no objective asks for one; nothing that an INVALID sweep says is good.
+fn verdict(sweep: &Sweep) -> VerdictLine {
+    let (tone, word, sentence) = match (&sweep.answer, &sweep.knee) {
+        (Some(answer), _) if answer.passed.is_some() => (Tone::Good, "PASSED", answer.sentence.clone()),
+        (Some(answer), _) if answer.failed.is_some() => (Tone::Bad, "FAILED", answer.sentence.clone()),
+        (Some(answer), _) => (Tone::Bad, "UNDECIDED", answer.sentence.clone()),
+        (None, Some(knee)) => (Tone::Neutral, "MEASURED", knee.sentence.clone()),
+        (None, None) => {
+            let loads = counted(sweep.points.len() as u64, "load");
+            (Tone::Neutral, "MEASURED", format!("{loads}; the curve has no knee"))
+        }
+    };
+    if sweep.valid {
+        VerdictLine::new(tone, word, sentence)
+    } else {
+        VerdictLine::new(Tone::Bad, "INVALID", sentence)
+    }
+}
+
+fn answer(sweep: &Sweep) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    if let Some(sustained) = &sweep.sustained {
+        let kind = match (sustained.held, &sustained.unknown) {
+            (true, _) => NoteKind::Met,
+            (false, None) => NoteKind::Missed,
+            (false, Some(_)) => NoteKind::Undecided,
+        };
+        section.note(Note::new(kind, sustained.sentence.clone()));
+    }
+    section
+}
+
+/// Latency and throughput over the load.
+fn curves(sweep: &Sweep) -> Section {
+    let mut section = Section::detail("Over the load");
+    let mut charts = latencies::all(sweep).into_iter().chain(throughput::throughput(sweep));
+    if let Some(first) = charts.next() {
+        section.chart(bars::beside(sweep, first));
+    }
+    charts.for_each(|chart| section.chart(chart));
+    section
+}
+
+/// The knee, and the loads that no other dominates.
+fn shape(sweep: &Sweep) -> Section {
+    let mut section = Section::detail("Shape of the curve");
+    section.facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()));
+    section.facts("Pareto frontier", frontiers::of(sweep).map(frontiers::in_words));
+    frontiers::all(sweep).into_iter().for_each(|chart| section.chart(chart));
+    section
+}
+
+/// Why there are no more loads, and what else to know.
+fn end(sweep: &Sweep) -> Section {
+    let mut section = Section::detail("End");
+    section.text(sweep.stopped_sentence.clone());
+    if sweep.valid {
+        reasons::add(&mut section, sweep);
+    }
+    section.notes(sweep.notes.iter().map(Note::info));
+    section
+}

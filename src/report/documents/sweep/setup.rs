@@ -1,0 +1,94 @@
+//! What a sweep measured, on which server, under which loads.
+
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::experiment::{ArrivalUnit, LoadAxis, Sweep};
+use crate::report::document::{Level, Section};
+use crate::units::{count, three_digits};
+
+/// From this length on a run has no limit, seconds.
+const NO_LIMIT_S: f64 = 86_400.0;
+
+pub(super) fn section(sweep: &Sweep) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    let plan = &sweep.plan;
+    section.fact("workload", format!("{}, first seed {}", sweep.workload.name, plan.first_seed));
+    section.fact("model", sweep.engine.model.clone());
+    section.fact("server", served(sweep));
+    let deployment = deployment(sweep);
+    if !deployment.is_empty() {
+        section.fact("deployment", deployment);
+    }
+    if !plan.objectives.is_empty() {
+        section.fact("objectives", plan.objectives.join("; "));
+    }
+    section.fact("loads", axis(sweep));
+    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let longest = if plan.longest_s < NO_LIMIT_S {
+        format!(", at most {} long", seconds(plan.longest_s))
+    } else {
+        String::new()
+    };
+    section.fact(
+        "runs",
+        format!(
+            "{}, started {}; each of {}{longest}",
+            counted(runs as u64, "run"),
+            sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
+            counted(plan.samples, "request"),
+        ),
+    );
+    section
+}
+
+fn served(sweep: &Sweep) -> String {
+    let engine = &sweep.engine;
+    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    if engine.modelled.is_empty() {
+        format!("{}{version} at {}", engine.engine, engine.url)
+    } else {
+        format!("{}, in virtual time", engine.engine)
+    }
+}
+
+/// What serves, as the user declared it; empty where nothing was declared.
+fn deployment(sweep: &Sweep) -> String {
+    let facts = &sweep.deployment;
+    let hardware = match (facts.gpus, &facts.hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
+        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
+    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// What the rates count: sessions where those have several requests.
+pub(super) fn arrivals(sweep: &Sweep) -> &'static str {
+    ArrivalUnit::of(&sweep.workload).name()
+}
+
+/// Which loads the sweep goes through.
+fn axis(sweep: &Sweep) -> String {
+    let arrivals = arrivals(sweep);
+    match &sweep.plan.axis {
+        LoadAxis::List { rates_per_s } => {
+            let rates: Vec<_> = rates_per_s.iter().copied().map(three_digits).collect();
+            format!("{} {arrivals}/s", rates.join(", "))
+        }
+        LoadAxis::Geometric { from_per_s, to_per_s, ratio } => format!(
+            "{} to {} {arrivals}/s, each {} times the one before",
+            three_digits(*from_per_s),
+            three_digits(*to_per_s),
+            three_digits(*ratio)
+        ),
+        LoadAxis::Automatic { from_per_s, .. } => format!(
+            "doubled from {} {arrivals}/s, then refined to within {}",
+            three_digits(*from_per_s),
+            percent(sweep.plan.precision)
+        ),
+        LoadAxis::Users { users } => {
+            let users: Vec<_> = users.iter().copied().map(count).collect();
+            format!("{} users in closed loops", users.join(", "))
+        }
+    }
+}

@@ -1,0 +1,323 @@
+//! Whole sweeps in every form.
+
+use super::document;
+use super::loads::columns;
+use crate::analysis::test_runs::{record, run};
+use crate::analysis::{Mark, summarise};
+use crate::experiment::{
+    Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial,
+};
+use crate::record::{DeploymentFacts, Failure, FailureKind, RunEnding, RunLog};
+use crate::report::Style;
+use crate::report::render::{self, Extent};
+use crate::workload::{ArrivalPattern, Conversation, Distribution, ThinkTime};
+
+/// A minute of so many requests a second, evenly, whose first tokens take from 100 ms up to `slowest`.
+fn minute(per_s: u64, slowest: u64) -> RunLog {
+    let records = (0..60 * per_s).map(|i| {
+        let at = i * 1_000 / per_s;
+        let first = at + 100 + (i * 37) % (slowest - 100);
+        record(i).sent_at(at, at, at).paced(first, 20 + i % 5, 40).usage(112, 40).build()
+    });
+    let mut log = run(60_000, records.collect());
+    log.header.workload.arrival = ArrivalPattern::Constant { rate_per_s: per_s as f64 };
+    log.header.deployment = DeploymentFacts { gpus: Some(2), ..DeploymentFacts::default() };
+    log
+}
+
+/// Loads of 4, 8 and 20 a second, two runs each, with these slowest first tokens in milliseconds.
+fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog)) -> (Sweep, Trial) {
+    let plan = SweepPlan {
+        axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0, 20.0] },
+        objectives: objectives.iter().map(ToString::to_string).collect(),
+        repeats: 2,
+        samples: 130,
+        requests_per_arrival: None,
+        shortest_s: None,
+        longest_s: 60.0,
+        fewest_users_per_s: None,
+        precision: 0.05,
+        most_trials: 60,
+        saturated_in_a_row: 2,
+        first_seed: 1,
+    };
+    let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+    let mut search = Search::new(plan, &objectives).unwrap();
+    let mut last = None;
+    while let SearchStep::Measure(wanted) = search.next() {
+        let place = [4.0, 8.0, 20.0].iter().position(|rate| Load::Rate(*rate) == wanted.load).unwrap();
+        let mut log = minute([4, 8, 20][place], slowest[place] + wanted.repeat);
+        spoil(wanted.number, &mut log);
+        let trial = Trial::of(&wanted, &summarise(&log, &objectives));
+        last = Some(trial.clone());
+        search.record(trial);
+    }
+    let header = minute(4, 200).header;
+    let swept = Swept {
+        started_at: jiff::Timestamp::UNIX_EPOCH,
+        workload: header.workload,
+        engine: header.engine,
+        deployment: header.deployment,
+    };
+    (Sweep::of(&search, swept, StopReason::AllMeasured), last.unwrap())
+}
+
+fn shown(sweep: &Sweep) -> String {
+    render::text(&document(sweep), Style { width: 1_000, ..Style::PLAIN }, Extent::Full)
+}
+
+fn sweep_page(sweep: &Sweep) -> String {
+    render::html(&document(sweep))
+}
+
+#[test]
+fn an_answer_with_its_curve() {
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms", "p50 tpot < 50ms"], |_, _| {});
+    insta::assert_snapshot!(render::text(&document(&sweep), Style::PLAIN, Extent::Full));
+    let narrow = render::text(&document(&sweep), Style { width: 80, ..Style::PLAIN }, Extent::Full);
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+}
+
+/// A minute at 4 and at 8 a second has 240 and 480 requests, too few for a p99; at 20 it has 1,200.
+#[test]
+fn marks_are_those_of_each_figure_in_every_form() {
+    let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    let marks: Vec<_> =
+        sweep.points.iter().map(|point| point.figures.ttft_p99_ms.as_ref().unwrap().mark).collect();
+    assert_eq!(marks, [Some(Mark::TooFewSamples), Some(Mark::TooFewSamples), None]);
+    assert!(sweep.points.iter().all(|point| point.figures.ttft_p50_ms.as_ref().unwrap().mark.is_none()));
+    let mut table = Vec::new();
+    crate::report::data::points_csv(&sweep, &mut table).unwrap();
+    let table = String::from_utf8(table).unwrap();
+    let marked = |line: &&str| line.ends_with(",too_few_samples");
+    assert_eq!(table.lines().filter(marked).count(), 6, "{table}");
+    assert!(table.lines().filter(marked).all(|line| line.contains("_p99_ms,")), "{table}");
+    assert_eq!(Mark::gravest([Mark::Indicative, Mark::TooFewSamples].into_iter()), Some(Mark::TooFewSamples));
+}
+
+#[test]
+fn no_objective_and_no_load_that_passes() {
+    let (curve, _) = swept([300, 350, 900], &[], |_, _| {});
+    let text = shown(&curve);
+    assert!(!text.contains("objectives") && !text.contains("passed"), "{text}");
+    assert!(text.contains("p99 TTFT by load, ms\n"), "{text}");
+    let (nothing, _) = swept([300, 350, 900], &["p95 ttft < 20ms"], |_, _| {});
+    let text = shown(&nothing);
+    assert!(text.contains("met at no load") && text.contains("failed"), "{text}");
+}
+
+#[test]
+fn what_held_and_what_did_not() {
+    let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], |_, _| {});
+    sweep.sustained = Some(Sustained::of(&trial));
+    assert!(shown(&sweep).contains("✓ 20.0/s held for 1 min: every objective was met"), "{}", shown(&sweep));
+    let (mut sweep, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    sweep.sustained = Some(Sustained::of(&trial));
+    assert!(shown(&sweep).contains("✗ 20.0/s did not hold for 1 min: p95 ttft < 500ms was missed"));
+}
+
+#[test]
+fn runs_that_do_not_count_are_told() {
+    // The first of all runs was stopped in its window.
+    let broken = |number: u64, log: &mut RunLog| {
+        if number == 1 {
+            log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+            log.records.truncate(100);
+        }
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], broken);
+    let text = shown(&sweep);
+    assert!(sweep.valid && text.contains("1 of 7 runs are INVALID and do not count"), "{text}");
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, log| broken(1, log));
+    let text = shown(&sweep);
+    assert!(text.starts_with("INVALID: ") && text.contains("12 of 12 runs are INVALID"), "{text}");
+    assert!(text.contains("All reasons") || text.contains("unknown"), "{text}");
+}
+
+/// Answers of one token have no TPOT: that is no failure of any load, and no search for the load that meets it ends.
+#[test]
+fn what_no_run_has_a_figure_for_is_unknown() {
+    let whole = |_: u64, log: &mut RunLog| {
+        let apart = 60_000 / log.records.len() as u64;
+        for (i, one) in (0..).zip(&mut log.records) {
+            let at = i * apart;
+            *one = record(i).sent_at(at, at, at).paced(at + 100, 0, 1).usage(112, 1).build();
+        }
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p50 tpot < 50ms"], whole);
+    assert!(sweep.points.iter().all(|point| point.class == LoadClass::Unknown), "{:?}", sweep.points);
+    let text = shown(&sweep);
+    assert!(text.contains("is not known: no run has a figure for `p50 tpot < 50ms`"), "{text}");
+
+    let objectives = ["p50 tpot < 50ms".parse().unwrap()];
+    let axis = LoadAxis::Automatic { from_per_s: 4.0 };
+    let mut search = Search::new(SweepPlan { axis, ..sweep.plan }, &objectives).unwrap();
+    let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
+    let mut log = minute(4, 200);
+    whole(1, &mut log);
+    search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
+    assert_eq!(search.next(), SearchStep::Done(StopReason::NoFigure));
+}
+
+/// A crash is neither overload nor a bound.
+#[test]
+fn a_server_that_is_gone_bounds_nothing() {
+    let refused = || Failure::new(FailureKind::Connect, "127.0.0.1:8000 refused the connection");
+    let gone_from = |first: u64| {
+        move |_: u64, log: &mut RunLog| {
+            for (i, one) in (0..).zip(&mut log.records).filter(|(i, _)| *i >= first) {
+                let at = i * 250;
+                *one = record(i).sent_at(at, at, at).failed(at + 1, refused()).build();
+            }
+        }
+    };
+    for first in [0, 100] {
+        let (sweep, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], gone_from(first));
+        assert_eq!(trial.saturated, None);
+        assert!(!sweep.valid && sweep.answer.as_ref().unwrap().failed.is_none(), "{}", shown(&sweep));
+        assert!(trial.invalid.iter().any(|reason| reason.contains("refused the connection")), "{trial:?}");
+    }
+    // Those that an overloaded server fails otherwise still say that it is overloaded.
+    let busy = |_: u64, log: &mut RunLog| {
+        for (i, one) in (0..).zip(&mut log.records).filter(|(i, _)| i % 2 == 0) {
+            let (at, failure) = (i * 250, Failure::new(FailureKind::HttpStatus(503), "busy"));
+            *one = record(i).sent_at(at, at, at).failed(at + 1, failure).build();
+        }
+    };
+    let (_, trial) = swept([300, 350, 900], &["p95 ttft < 500ms"], busy);
+    assert!(trial.saturated.is_some(), "{trial:?}");
+}
+
+#[test]
+fn whether_it_held_is_not_known_where_the_run_does_not_count() {
+    let broken = |_: u64, log: &mut RunLog| {
+        log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+        log.records.truncate(100);
+    };
+    let (mut sweep, trial) = swept([300, 350, 450], &["p95 ttft < 500ms"], broken);
+    sweep.sustained = Some(Sustained::of(&trial));
+    let sustained = sweep.sustained.as_ref().unwrap();
+    assert!(sustained.unknown.is_some() && !sustained.held && !sustained.judged.is_empty());
+    assert!(shown(&sweep).contains("? whether 20.0/s holds for 1 min is not known"), "{}", shown(&sweep));
+}
+
+/// Beyond saturation answers of the drain count as well: no server gives so many a second.
+#[test]
+fn saturated_loads_show_no_goodput() {
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    let column = |sweep: &Sweep| columns(sweep).into_iter().find(|(title, ..)| *title == "goodput");
+    assert!(column(&sweep).is_none(), "nothing was promised");
+    let known = sweep.points[0].figures.completed_requests_per_s.clone();
+    sweep.points[0].figures.goodput_per_s = known;
+    let (_, _, goodput) = column(&sweep).unwrap();
+    assert_ne!(goodput(&sweep.points[0]), crate::report::document::NOTHING);
+    sweep.points[0].class = LoadClass::Saturated;
+    assert_eq!(goodput(&sweep.points[0]), crate::report::document::NOTHING);
+}
+
+#[test]
+fn an_objective_that_no_load_meets_leaves_no_highest_load() {
+    let objectives = ["p99 ttft < 50ms", "p95 ttft < 500ms"];
+    let (sweep, _) = swept([300, 300, 900], &objectives, |_, _| {});
+    let answer = sweep.answer.unwrap();
+    assert_eq!((answer.passed, answer.failed), (None, Some(Load::Rate(4.0))));
+    assert_eq!((answer.estimate, answer.interval_low, answer.interval_high), (None, None, None));
+    assert_eq!(answer.tightest.as_deref(), Some(objectives[0]));
+    assert!(answer.sentence.starts_with("the objectives are met at no load that was measured"), "{answer:?}");
+    assert!(sweep.points.iter().all(|point| point.class == LoadClass::Failed), "{:?}", sweep.points);
+
+    let (sweep, _) = swept([300, 300, 900], &objectives[1..], |_, _| {});
+    let answer = sweep.answer.unwrap();
+    assert_eq!(answer.passed, Some(Load::Rate(8.0)));
+    let sentence = answer.sentence;
+    assert!(
+        sentence.contains("loads are too far apart") && sentence.contains("add rates such as "),
+        "{sentence}"
+    );
+}
+
+#[test]
+fn rates_of_conversations_count_sessions() {
+    let (mut sweep, _) = swept([300, 300, 900], &[], |_, _| {});
+    assert!(shown(&sweep).contains("4.00, 8.00, 20.0 requests/s"));
+    let session = crate::workload::WorkloadSpec::from_toml(SESSIONS, "sessions").unwrap();
+    sweep.workload = session;
+    assert!(shown(&sweep).contains("4.00, 8.00, 20.0 sessions/s"));
+}
+
+const SESSIONS: &str = r#"
+    name = "sessions"
+    horizon_s = 60
+    seed = 1
+    arrival = { kind = "poisson", rate_per_s = 1 }
+    [[classes]]
+    name = "talk"
+    input_tokens = { kind = "constant", value = 10 }
+    output_tokens = { kind = "constant", value = 2 }
+    [classes.conversation]
+    turns = 5
+    think_time_s = 1
+"#;
+
+/// The line that an objective is about is the one that is drawn against its bound.
+#[test]
+fn a_page_draws_the_percentile_that_decides() {
+    let legend = |page: &str, chart: &str, name: &str| {
+        let chart = page.split(&format!("aria-label=\"{chart} over load")).nth(1).unwrap();
+        chart.split("</svg>").next().unwrap().contains(&format!(">{name}</text>"))
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms", "p99 e2e of chat < 5s"], |_, _| {});
+    let page = sweep_page(&sweep);
+    assert!(legend(&page, "TTFT", "p95") && legend(&page, "TTFT", "p99") && !legend(&page, "e2e", "p95"));
+    assert!(page.contains("not drawn, for it is about some requests alone: p99 e2e of chat &lt; 5s"));
+    let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    assert!(!legend(&sweep_page(&sweep), "TTFT", "p95"));
+}
+
+#[test]
+fn a_page_says_which_loads_cannot_be_trusted() {
+    let broken = |log: &mut RunLog| {
+        log.footer.as_mut().unwrap().ending = RunEnding::Interrupted;
+        log.records.truncate(100);
+    };
+    let (sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    assert!(!sweep_page(&sweep).contains("not trusted"));
+    let (sweep, _) = swept([300, 350, 900], &[], |_, log| {
+        if log.records.len() == 480 {
+            broken(log);
+        }
+    });
+    let page = sweep_page(&sweep);
+    assert!(
+        page.contains("8.00/s: p50")
+            && page.contains("ms, not trusted")
+            && page.contains(">not trusted</text>")
+    );
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    sweep.valid = false;
+    let page = sweep_page(&sweep);
+    let lead = page.split("class=\"lead\"").nth(1).unwrap();
+    assert!(lead.starts_with("><span class=\"bad\">✗ INVALID"), "{}", &lead[..60]);
+}
+
+#[test]
+fn every_page_begins_with_what_was_found() {
+    let (mut sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    sweep.knee = None;
+    assert!(sweep_page(&sweep).contains("3 loads; the curve has no knee"));
+    assert!(shown(&sweep).starts_with("MEASURED: 3 loads; the curve has no knee\n"));
+}
+
+/// Half a conversation a second of five turns each asks for two and a half requests.
+#[test]
+fn conversations_ask_for_all_their_turns() {
+    let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
+    assert!(sweep_page(&sweep).contains("requested: 4.00 requests/s"));
+    sweep.workload.classes[0].conversation = Some(Conversation {
+        turns: Distribution::Constant { value: 5 },
+        think_time_s: ThinkTime::Constant { value: 1.0 },
+        first_input_tokens: None,
+        max_context_tokens: None,
+    });
+    assert!(sweep_page(&sweep).contains("requested: 4.00 sessions/s, 20.0 requests/s"));
+}
