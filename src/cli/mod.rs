@@ -18,6 +18,7 @@ mod outcome;
 mod presets;
 mod report;
 mod series;
+mod show;
 mod session;
 mod simulate;
 mod sweep;

@@ -44,16 +44,17 @@ impl<'a> Series<'a> {
         save::repeats(&self.joined()?, parent)
     }
 
-    /// Shows all of them together, where that is asked for.
-    pub(super) fn finish(&self, format: Option<Format>, invalid: Invalid) -> Result<Exit, Stop> {
+    /// Shows all of them together with `show`, which gets what renders them.
+    pub(super) fn finish(
+        &self,
+        show: impl FnOnce(&dyn Fn(Format) -> Result<String, Stop>) -> Result<(), Stop>,
+        invalid: Invalid,
+    ) -> Result<Exit, Stop> {
         let repeats = self.joined()?;
-        if let Some(format) = format {
-            let shown = match (format, self.engine_fit) {
-                (Format::Json, Some(fit)) => outcome::render_fitted(&repeats, fit)?,
-                _ => outcome::render_repeats(&repeats, format)?,
-            };
-            self.printer.data(&shown)?;
-        }
+        show(&|format| match (format, self.engine_fit) {
+            (Format::Json, Some(fit)) => outcome::render_fitted(&repeats, fit),
+            _ => outcome::render_repeats(&repeats, format),
+        })?;
         if let Some(parent) = &self.parent {
             let parent = parent.display();
             self.printer.words(&format!(

@@ -26,6 +26,7 @@ pub(super) use self::args::AbArgs;
 const FILE_NAME: &str = "ab.json";
 
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.work.spec(&args.load.overrides(), printer)?;
@@ -112,8 +113,7 @@ fn report(
     let folder = shelf.folder().display();
     match flown.judged(design, invalid(args.validity.policy())) {
         Ok(test) => {
-            let format = if args.json { Format::Json } else { Format::Text };
-            printer.data(&outcome::render_ab(&test, format)?)?;
+            args.show.show(printer, |format| outcome::render_ab(&test, format))?;
             printer.words(&format!(
                 "kept in {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
             ));

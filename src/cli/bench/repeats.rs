@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::BenchArgs;
+use crate::cli::outcome::Format;
 use crate::cli::flight::{Field, Flown};
 use crate::cli::formats::Outputs;
 use crate::cli::series::{Series, folder_of};
@@ -22,6 +23,9 @@ pub(super) fn fly_all(
     let Field { interrupts, printer, .. } = field;
     interrupts.series_begins();
     let format = outputs.check_runs()?;
+    let show = |render: &dyn Fn(Format) -> Result<String, Stop>| {
+        format.map_or(Ok(()), |format| printer.data(&render(format)?))
+    };
     let mut series = Series::new(Some(parent), &args.objectives, *printer);
     let of = runs.len() as u64;
     for run in runs {
@@ -40,9 +44,9 @@ pub(super) fn fly_all(
         series.add(summary, diagnosis)?;
         stored.and(written)?;
         if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {
-            series.finish(format, args.validity.policy())?;
+            series.finish(show, args.validity.policy())?;
             return Ok(Exit::Interrupted);
         }
     }
-    series.finish(format, args.validity.policy())
+    series.finish(show, args.validity.policy())
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::MatrixArgs;
 use super::planned::PlannedCell;
+use crate::cli::show::rendered;
 use crate::cli::outcome::{self, Format, Invalid};
 use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
 use crate::report::documents::{self, PlannedRow};
@@ -15,7 +16,7 @@ use crate::session::{Exit, Printer, Shelf, Stop, command_line};
 pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
 
 /// What would be flown.
-pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
+pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> Result<String, Stop> {
     let rows: Vec<PlannedRow> = planned
         .iter()
         .map(|cell| PlannedRow {
@@ -25,7 +26,7 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
             requests: cell.runs.iter().map(|run| run.plan.warmup_requests + run.plan.measured_requests).sum(),
         })
         .collect();
-    outcome::text(&documents::matrix_plan(experiments, &rows))
+    rendered(Format::Text(Extent::Full), || documents::matrix_plan(experiments, &rows), || Ok(String::new()))
 }
 
 /// Writes the table's files.
@@ -45,7 +46,7 @@ pub(super) fn finish(
     shelf: &Shelf,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    printer.data(&shown(matrix, if args.json { Format::Json } else { Format::Text })?)?;
+    args.show.show(printer, |format| shown(matrix, format))?;
     let folder = shelf.folder().display().to_string();
     printer.words(&format!("kept in {folder} (the decision: {folder}/{})", FILES[2]));
     let again =
@@ -65,7 +66,7 @@ pub(super) fn finish(
 
 /// The table in the form asked for.
 pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
-    outcome::show(&documents::matrix(matrix, None), matrix, format)
+    outcome::show(|| documents::matrix(matrix, None), matrix, format)
 }
 
 /// Which runs are believed.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::loads::{rates, users};
+use crate::cli::show::ShowArgs;
 use crate::analysis::Objective;
 use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs,
@@ -50,9 +51,8 @@ pub(in crate::cli) struct SweepArgs {
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Print the sweep as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArgs,
 
     #[command(flatten)]
     pub(super) live: LiveArgs,

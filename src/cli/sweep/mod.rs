@@ -39,6 +39,7 @@ const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or 
 const ANY_RATE: f64 = 1.0;
 
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let spec = args.workload.spec(&Overrides::default(), printer)?;
@@ -91,7 +92,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
     }
     let sweep = climbed?;
-    printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    args.show.show(printer, |format| outcome::render_sweep(&sweep, format))?;
     let folder = shelf.folder().display();
     printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
     if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
