@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
+use super::foreign;
 use super::outcome::{self, Format, Invalid};
-use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
@@ -18,6 +18,7 @@ use crate::experiment::compare::{
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
 use crate::report::documents;
+use crate::session::repeats;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
@@ -82,7 +83,8 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
-    if args.show.shown() == Format::Json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+    if args.show.shown() == Format::Json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    {
         return Err(Stop::usage(
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
@@ -241,7 +243,7 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
 
 /// Reads a stored run, or runs that repeat one another.
 fn side(folder: &Path, name: String) -> Result<ComparedSide, Stop> {
-    let runs = series::runs_in(folder);
+    let runs = repeats::runs_in(folder);
     if runs.is_empty() {
         let (header, summary) = run_in(folder)?;
         return Ok(ComparedSide::of_run(name, header, summary));

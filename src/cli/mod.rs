@@ -7,10 +7,8 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
-mod flight;
 mod foreign;
 mod formats;
-mod golden;
 mod matrix;
 mod merge;
 mod mock;
@@ -19,7 +17,6 @@ mod presets;
 mod report;
 mod series;
 mod show;
-mod session;
 mod simulate;
 mod sweep;
 mod trace;
@@ -30,7 +27,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::live::LineWriter;
-use crate::session::Printer;
+use crate::session::{ExperimentDir, Printer, command_line};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -91,6 +88,11 @@ enum Verb {
     Workloads(workloads::WorkloadsArgs),
     /// Say what a trace holds, or make one of a run or of an access log
     Trace(Box<trace::TraceVerbArgs>),
+}
+
+/// The command line that resumes the experiment in `dir`.
+fn command_line_to_resume(dir: &ExperimentDir) -> String {
+    command_line::again(std::env::args_os(), &[], &[("--resume", &dir.folder().to_string_lossy())])
 }
 
 /// Runs the program on the process's own arguments.
