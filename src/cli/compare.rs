@@ -1,5 +1,6 @@
 //! `skyline compare`: stored runs held against a baseline.
 
+use super::show::ShowArgs;
 use crate::session::save;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +17,7 @@ use crate::experiment::compare::{
 };
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
-use crate::report::{documents, render};
+use crate::report::documents;
 use crate::session::repeats;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
@@ -54,9 +55,8 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Print the comparison as JSON on standard output, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -79,10 +79,12 @@ fn condition() -> impl TypedValueParser<Value = Condition> {
 }
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
-    if args.json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+    if args.show.shown() == Format::Json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    {
         return Err(Stop::usage(
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
@@ -93,7 +95,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         return several_tools(args, names, results, printer);
     }
     let is_sweep = |folder: &PathBuf| Sweep::is_stored_in(folder);
-    let told = match args.folders.iter().find(|folder| !is_sweep(folder)) {
+    let report = match args.folders.iter().find(|folder| !is_sweep(folder)) {
         None => sweeps(args, names)?,
         Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
             None => runs(args, names)?,
@@ -110,23 +112,25 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         Some(path) if path.as_os_str() == "-" => (true, None),
         other => (false, other.as_ref()),
     };
-    printer.data(if to_stdout { &told.markdown } else { &told.shown })?;
-    let files = [("page", args.page.as_ref(), &told.page), ("Markdown", to_file, &told.markdown)];
-    for (what, path, content) in files {
+    if to_stdout {
+        printer.data(&(report.render)(Format::Markdown)?)?;
+    } else {
+        args.show.show(printer, &report.render)?;
+    }
+    let files = [("page", args.page.as_ref(), Format::Html), ("Markdown", to_file, Format::Markdown)];
+    for (what, path, format) in files {
         if let Some(path) = path {
-            save::text(path, content)?;
+            save::text(path, &(report.render)(format)?)?;
             printer.words(&format!("{what} written to {}", path.display()));
         }
     }
-    Ok(if told.passed { Exit::Fine } else { Exit::Missed })
+    Ok(if report.passed { Exit::Fine } else { Exit::Missed })
 }
 
 /// What a comparison comes to.
-struct Told {
-    /// Its text or JSON.
-    shown: String,
-    page: String,
-    markdown: String,
+struct ComparisonReport {
+    /// Renders it.
+    render: Box<dyn Fn(Format) -> Result<String, Stop>>,
     /// Whether every demand was met.
     passed: bool,
 }
@@ -169,11 +173,11 @@ fn several_tools(
         believe_any(side, args.validity.policy())?;
     }
     let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
-    printer.data(&outcome::render_compared_foreign(&compared, format(args))?)?;
+    args.show.show(printer, |format| outcome::render_compared_foreign(&compared, format))?;
     Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
 }
 
-fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
+fn runs(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| side(folder, name));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = gates(args);
@@ -182,16 +186,12 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(side.name(), side.reasons(), args.validity.policy())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let document = documents::compared(&compared);
-    Ok(Told {
-        shown: outcome::show(&document, &compared, format(args))?,
-        page: render::html(&document),
-        markdown: render::markdown(&document),
-        passed: compared.passed(),
-    })
+    let passed = compared.passed();
+    let render = move |format| outcome::show(|| documents::compared(&compared), &compared, format);
+    Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
-fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
+fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| sweep_side(folder, name));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = gates(args);
@@ -202,17 +202,9 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(&side.name, invalid, args.validity.policy())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let document = documents::compared_sweeps(&compared);
-    Ok(Told {
-        shown: outcome::show(&document, &compared, format(args))?,
-        page: render::html(&document),
-        markdown: render::markdown(&document),
-        passed: compared.passed(),
-    })
-}
-
-fn format(args: &CompareArgs) -> Format {
-    if args.json { Format::Json } else { Format::Text }
+    let passed = compared.passed();
+    let render = move |format| outcome::show(|| documents::compared_sweeps(&compared), &compared, format);
+    Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
 /// Reads a stored sweep, and the header of its first run.

@@ -16,6 +16,7 @@ mod outcome;
 mod presets;
 mod report;
 mod series;
+mod show;
 mod simulate;
 mod sweep;
 mod trace;

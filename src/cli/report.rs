@@ -150,10 +150,11 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     let open = pair::again(&summary, path)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
+    let told = Told { log: &log, summary: &summary, beside };
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(&summary, beside, format)?)?;
+        printer.data(&outcome::render(told, format)?)?;
     }
-    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(path), printer)?;
+    outputs.write_run(told, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }
 

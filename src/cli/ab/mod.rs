@@ -22,6 +22,7 @@ use crate::workload::WorkloadSpec;
 pub(super) use self::args::AbArgs;
 
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let (plan, design, manifest) = args.plan(printer)?;
@@ -82,8 +83,7 @@ fn finish(
     let again = command_line_to_resume(dir);
     match found {
         Ok(test) => {
-            let format = if args.json { Format::Json } else { Format::Text };
-            printer.data(&outcome::render_ab(&test, format)?)?;
+            args.show.show(printer, |format| outcome::render_ab(&test, format))?;
             printer.words(&format!(
                 "kept in {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
             ));

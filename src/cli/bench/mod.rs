@@ -140,10 +140,10 @@ fn once(
     // Whatever became of the open run, the closed one is reported.
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
     let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
-    if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(&flown.summary, beside, format)?)?;
-    }
     let told = Told { log: &flown.log, summary: &flown.summary, beside };
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render(told, format)?)?;
+    }
     // What was written when the closed run was over knew nothing of the open one.
     let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);

@@ -14,6 +14,7 @@ pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
 };
+use crate::cli::show::ShowArgs;
 use crate::experiment::drive;
 use crate::experiment::matrix::{Experiments, MatrixExperiment, Trust};
 use crate::session::campaign::executor::CampaignExecutor;
@@ -86,9 +87,8 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
-    /// Print the table as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 
     #[command(flatten)]
     live: LiveArgs,
@@ -132,13 +132,14 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(Experiments::example())?;
         return Ok(Exit::Fine);
     }
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with the file is found before anything is sent or started.
     let experiments = args.experiments()?;
     let planned = planned::all(args, &experiments, printer)?;
     let addresses = planned::addresses(args, &planned)?;
     if args.plan {
-        printer.data(&show::plan(&experiments, &planned))?;
+        printer.data(&show::plan(&experiments, &planned)?)?;
         return Ok(Exit::Fine);
     }
     let manifest = MatrixManifest::of(&experiments, &planned);

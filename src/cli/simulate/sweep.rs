@@ -144,11 +144,10 @@ pub(super) fn run(
     if let Some(folder) = &parent {
         save::sweep(&sweep, folder)?;
     }
-    let shown = match engine_fit.filter(|_| args.json) {
-        Some(fit) => outcome::render_fitted(&sweep, fit)?,
-        None => outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?,
-    };
-    printer.data(&shown)?;
+    args.show.show(printer, |format| match (format, engine_fit) {
+        (Format::Json, Some(fit)) => outcome::render_fitted(&sweep, fit),
+        _ => outcome::render_sweep(&sweep, format),
+    })?;
     if let Some(folder) = parent {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }

@@ -11,6 +11,7 @@ use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, above_zero,
     duration, some_time,
 };
+use crate::cli::show::ShowArgs;
 use crate::experiment::LoadAxis;
 use crate::session::Stop;
 use crate::session::run::LoadOption;
@@ -52,9 +53,8 @@ pub(in crate::cli) struct SweepArgs {
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Print the sweep as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArgs,
 
     #[command(flatten)]
     pub(super) live: LiveArgs,
