@@ -7,8 +7,8 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
-use crate::analysis::figures::metric::Metric;
-use crate::analysis::figures::quantile::Mark;
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::quantile::SampleWarning;
 use crate::analysis::latency::row::{LatencyRow, Percentile};
 use crate::analysis::latency::table::LatencyTable;
 
@@ -73,7 +73,7 @@ struct PercentileFields {
     /// Whether even those sections depend on one another; null where there is no such interval.
     sections_dependent: Option<bool>,
     /// A reservation, when samples are few.
-    mark: Option<Mark>,
+    mark: Option<SampleWarning>,
 }
 
 impl JsonSchema for Percentile {
@@ -103,7 +103,7 @@ impl JsonSchema for LatencyTable {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let row = generator.subschema_for::<Option<LatencyRow>>();
-        let names = Metric::ALL.map(Metric::name);
+        let names = Metric::LATENCIES.map(Metric::name);
         let rows: Map<String, Value> =
             names.iter().map(|name| ((*name).to_owned(), row.clone().to_value())).collect();
         json_schema!({

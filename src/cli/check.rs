@@ -3,11 +3,12 @@
 use clap::Args;
 
 use super::args::ServerArgs;
-use super::golden::{self, Golden};
 use super::outcome;
-use super::session::{Asked, Session};
 use crate::report::documents;
-use crate::session::{Exit, Printer, Stop, survey};
+use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
+use crate::session::settings::ServerSettings;
+use crate::session::survey;
+use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
 /// Waits for a server, sends it one short request, and the golden prompts of a workload if one is named.
@@ -23,26 +24,23 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let spec = args.workload.as_deref().map(|workload| checked(args, workload)).transpose()?;
-    let asked = match &spec {
-        None => Asked::default(),
-        Some(spec) => Asked {
-            models: golden::models(spec, &args.server)?,
-            answers: golden::answers(spec, &args.server)?,
-            ..Asked::default()
-        },
+    let server = args.server.settings()?;
+    let spec = args.workload.as_deref().map(|workload| checked(&server, workload)).transpose()?;
+    let needs = match &spec {
+        None => RequestNeeds::default(),
+        Some(spec) => request_needs(spec, &server)?,
     };
-    let session = Session::open(&args.server, asked, printer)?;
-    let golden = spec.as_ref().and_then(|spec| Golden::of(&session, &session.engine, spec, None, None));
+    let connection = ServerConnection::open(&server, needs, printer)?;
+    let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
     let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
-    let document = documents::check(&session.engine.facts(), &session.smoke, &checks);
+    let document = documents::check(&connection.engine.facts(), &connection.smoke, &checks);
     printer.data(&outcome::text(&document))?;
     Ok(exit)
 }
 
 /// The workload whose checks are sent.
-fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
+fn checked(server: &ServerSettings, workload: &str) -> Result<WorkloadSpec, Stop> {
     let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     if spec.checks.is_empty() {
         return Err(Stop::usage(format!(
@@ -50,6 +48,6 @@ fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
             spec.name
         )));
     }
-    golden::fit(&spec, args.server.endpoint())?;
+    check_golden(&spec, server.endpoint)?;
     Ok(spec)
 }

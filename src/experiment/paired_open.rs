@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::virtual_time::Latency;
 use crate::analysis::wording::seconds;
-use crate::analysis::{Figure, Mark, Metric, Quantile, Rule, Summary};
+use crate::analysis::{Figure, Metric, Quantile, Rule, SampleWarning, Summary};
 use crate::record::RunEnding;
 use crate::units::three_digits;
 use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
@@ -34,7 +34,7 @@ pub struct PairedOpen {
     pub open_settled: bool,
     /// Whether both runs are valid; the open one but for having settled.
     pub both_valid: bool,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
@@ -87,7 +87,7 @@ pub struct PairedFigure {
     /// Open ÷ closed; absent where either is not known exactly, or the closed one is 0.
     pub ratio: Option<f64>,
     /// A reservation, where one of the runs has few samples.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
 }
 
 impl PairedOpen {
@@ -225,7 +225,7 @@ mod tests {
         let ttft = pair.ttft.unwrap();
         assert_eq!((ttft.p50.closed.value_ms, ttft.p50.open.value_ms), (Some(250.0), Some(600.0)));
         assert_eq!(ttft.p50.ratio, Some(2.4));
-        assert_eq!((ttft.p50.mark, ttft.p99.mark), (None, Some(Mark::TooFewSamples)));
+        assert_eq!((ttft.p50.mark, ttft.p99.mark), (None, Some(SampleWarning::TooFewSamples)));
         // numpy.percentile([100, 200, 300, 400], 99), and of the other with 20 ms more
         assert_eq!(ttft.p99.closed.value_ms, Some(397.0));
         assert_eq!(pair.e2e.unwrap().p99.open.value_ms, Some(917.0));

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Share, Statistic, lag_bar_ms};
+use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Statistic, lag_bar_ms};
 use crate::runner::{LiveLatency, LiveSpread, Snapshot};
 use crate::units::{count, millis, three_digits};
 
@@ -96,20 +96,21 @@ fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
 }
 
 fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
-    let value = match (&objective.scope, objective.subject) {
-        (None, FigureKey::Latency(statistic, metric)) => {
-            let spread = live(metric, snapshot).and_then(|latency| latency.window);
-            spread.map(|spread| millis(of(statistic, &spread)))
+    let FigureKey { statistic, metric, part } = &objective.key;
+    let value = match (part, statistic, metric) {
+        (None, Some(statistic), metric) => {
+            let spread = live(*metric, snapshot).and_then(|latency| latency.window);
+            spread.map(|spread| millis(of(*statistic, &spread)))
         }
-        (None, FigureKey::Share(Share::Errors)) => share(snapshot, snapshot.measured.failed),
-        (None, FigureKey::Share(Share::Rejects)) => share(snapshot, snapshot.measured.rejected),
-        (None, FigureKey::Share(Share::Timeouts)) => share(snapshot, snapshot.measured.timed_out),
+        (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
+        (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
+        (None, _, Metric::TimeoutRate) => share(snapshot, snapshot.measured.timed_out),
         _ => None,
     };
     match value {
         Some(value) => {
             let kept = objective.comparison.holds(value, objective.bound);
-            let said = format!("{objective}: {}", objective.subject.show(value));
+            let said = format!("{objective}: {}", objective.key.show(value));
             match too_few(objective, snapshot) {
                 Some(n) => Remark::new(Status::Open, format!("{said} of {} samples so far", count(n))),
                 None => Remark::new(if kept { Status::Good } else { Status::Bad }, said),
@@ -121,8 +122,8 @@ fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
 
 /// The number of samples of a percentile that needs more of them.
 fn too_few(objective: &Objective, snapshot: &Snapshot) -> Option<u64> {
-    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = objective.subject else { return None };
-    let n = live(metric, snapshot)?.window?.n;
+    let quantile = objective.key.quantile()?;
+    let n = live(objective.key.metric, snapshot)?.window?.n;
     (n < quantile.floor()).then_some(n)
 }
 
@@ -134,12 +135,7 @@ fn live(metric: Metric, snapshot: &Snapshot) -> Option<LiveLatency> {
         Metric::Tpot => Some(snapshot.tpot),
         Metric::E2e => Some(snapshot.e2e),
         Metric::ScheduleLag => Some(snapshot.schedule_lag),
-        Metric::TtftFromSend
-        | Metric::Ttfa
-        | Metric::TpotAdjusted
-        | Metric::ChunkGap
-        | Metric::E2eFromSend
-        | Metric::QueueWait => None,
+        _ => None,
     }
 }
 

@@ -1,7 +1,8 @@
 //! The figures of the server, of its devices and of this client one by one, for tables and series.
 
 use crate::analysis::{
-    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, Mark, ServerSide, Summary, TimeBeside, TimeSummary,
+    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
+    TimeSummary,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 
@@ -20,7 +21,7 @@ pub(super) struct SideFigure {
     /// Samples that it rests on, where they are counted.
     pub(super) n: Option<u64>,
     /// Its reservation.
-    pub(super) mark: Option<Mark>,
+    pub(super) mark: Option<SampleWarning>,
 }
 
 /// How well a figure is known.

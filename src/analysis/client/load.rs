@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Check;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::metric::Metric;
+use super::catalogue::Metric;
 use super::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::observed::Observed;

@@ -1,10 +1,10 @@
 //! Figures and their names: values with their bounds, statistics, keys, parts of a run.
 
 pub(super) mod aliases;
-pub(super) mod measure;
-pub(super) mod metric;
+pub(super) mod catalogue;
+pub(super) mod key;
+pub(super) mod part;
 pub(super) mod percentile;
 pub(super) mod quantile;
-pub(super) mod scope;
+pub(super) mod read;
 pub(super) mod sorted;
-pub(super) mod subject;

@@ -51,16 +51,16 @@ impl Quantile {
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
     #[must_use]
-    pub const fn mark(self, samples: u64) -> Option<Mark> {
+    pub const fn mark(self, samples: u64) -> Option<SampleWarning> {
         let plenty = match self {
             Self::P99 => 1_000,
             Self::P999 => 10_000,
             Self::P50 | Self::P90 | Self::P95 => self.floor(),
         };
         if samples < self.floor() {
-            Some(Mark::TooFewSamples)
+            Some(SampleWarning::TooFewSamples)
         } else if samples < plenty {
-            Some(Mark::Indicative)
+            Some(SampleWarning::Indicative)
         } else {
             None
         }
@@ -83,14 +83,14 @@ impl fmt::Display for Quantile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Mark {
+pub enum SampleWarning {
     /// Under the floor: the figure should not be relied on.
     TooFewSamples,
     /// Over the floor, with fewer than ten samples above it.
     Indicative,
 }
 
-impl Mark {
+impl SampleWarning {
     /// The gravest of several reservations.
     pub(crate) fn gravest(marks: impl Iterator<Item = Self>) -> Option<Self> {
         marks.min_by_key(|mark| *mark != Self::TooFewSamples)
@@ -105,15 +105,15 @@ mod tests {
     fn floors_change_the_mark_at_their_own_count() {
         for (quantile, samples, mark) in [
             (Quantile::P50, 1, None),
-            (Quantile::P90, 63, Some(Mark::TooFewSamples)),
+            (Quantile::P90, 63, Some(SampleWarning::TooFewSamples)),
             (Quantile::P90, 64, None),
-            (Quantile::P95, 129, Some(Mark::TooFewSamples)),
+            (Quantile::P95, 129, Some(SampleWarning::TooFewSamples)),
             (Quantile::P95, 130, None),
-            (Quantile::P99, 661, Some(Mark::TooFewSamples)),
-            (Quantile::P99, 662, Some(Mark::Indicative)),
+            (Quantile::P99, 661, Some(SampleWarning::TooFewSamples)),
+            (Quantile::P99, 662, Some(SampleWarning::Indicative)),
             (Quantile::P99, 1_000, None),
-            (Quantile::P999, 6_635, Some(Mark::TooFewSamples)),
-            (Quantile::P999, 6_636, Some(Mark::Indicative)),
+            (Quantile::P999, 6_635, Some(SampleWarning::TooFewSamples)),
+            (Quantile::P999, 6_636, Some(SampleWarning::Indicative)),
             (Quantile::P999, 10_000, None),
         ] {
             assert_eq!(quantile.mark(samples), mark, "{quantile} of {samples}");

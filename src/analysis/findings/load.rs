@@ -1,7 +1,7 @@
 //! Advice on how the load was flown.
 
 use super::finding::{Finding, FindingKind, finding};
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};

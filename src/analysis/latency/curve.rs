@@ -1,8 +1,7 @@
 //! How a latency is distributed: few points of its cumulative distribution, enough to draw it.
 
 use super::gap_histogram::GapHistogram;
-use super::table::reading;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::requests::observed::latency_of;
 use crate::record::{Phase, RunLog};
@@ -27,7 +26,7 @@ impl LatencyCurve {
     #[must_use]
     pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
-        let figures = measured.filter_map(|record| reading(&latency_of(log, record), metric));
+        let figures = measured.filter_map(|record| latency_of(log, record).get(metric));
         let sample: Sample = figures.collect();
         let at_most = |share| Some((share, sample.quantile(share).and_then(Figure::at_most)?));
         Self::through(sample.len(), at_most)

@@ -4,6 +4,7 @@ use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;
 
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
@@ -51,6 +52,22 @@ impl RequestLatency {
             _ => Self::default(),
         };
         Self { schedule_lag, queue_wait, ..latency }
+    }
+
+    /// One of them; none of those of which a request has many.
+    pub(crate) const fn get(&self, metric: Metric) -> Option<Figure> {
+        match metric {
+            Metric::Ttft => self.ttft,
+            Metric::TtftFromSend => self.ttft_from_send,
+            Metric::Ttfa => self.ttfa,
+            Metric::Tpot => self.tpot,
+            Metric::TpotAdjusted => self.tpot_adjusted,
+            Metric::E2e => self.e2e,
+            Metric::E2eFromSend => self.e2e_from_send,
+            Metric::ScheduleLag => self.schedule_lag,
+            Metric::QueueWait => self.queue_wait,
+            _ => None,
+        }
     }
 
     /// The latencies that an answer which was not streamed can have.

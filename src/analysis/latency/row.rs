@@ -4,8 +4,9 @@ use serde::Serialize;
 use serde::ser::SerializeStruct;
 
 use super::table::of_requests;
+use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Mark, Quantile};
+use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::analysis::latency::dependence;
 
 /// One metric over a run, milliseconds.
@@ -48,7 +49,7 @@ pub struct Percentile {
     /// run say how sure the figure is; absent where there is no such interval.
     pub sections_dependent: Option<bool>,
     /// A reservation, when samples are few.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
 }
 
 impl LatencyRow {
@@ -102,6 +103,17 @@ impl LatencyRow {
     #[must_use]
     pub const fn percentile(&self, quantile: Quantile) -> &Percentile {
         &self.percentiles[quantile as usize]
+    }
+
+    /// A statistic of it; `None` where it is not known.
+    #[must_use]
+    pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
+        match statistic {
+            Statistic::Mean => self.mean_ms.map(Figure::Exact),
+            Statistic::Min => Some(self.min),
+            Statistic::Max => Some(self.max),
+            Statistic::Percentile(quantile) => Some(self.percentile(quantile).figure),
+        }
     }
 
     /// How far the tail lies from the middle: p99 / p50, when both are known and p50 is not zero.

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::request::RequestLatency;
 use super::row::LatencyRow;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::latency::dependence;
 use crate::analysis::requests::observed::{Measured, Observed};
@@ -23,7 +22,7 @@ impl LatencyTable {
         self.rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row)
     }
 
-    /// The rows that there are, in the order of [`Metric::ALL`].
+    /// The rows that there are, in the order of [`Metric::LATENCIES`].
     pub fn iter(&self) -> impl Iterator<Item = (Metric, &LatencyRow)> {
         self.rows.iter().map(|(metric, row)| (*metric, row))
     }
@@ -42,7 +41,7 @@ impl LatencyTable {
             gaps.add(*answer);
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
-        let table = Self::from_rows(Metric::ALL, |metric| match metric {
+        let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
             Metric::Itl => of_answers(&itl, &answers, Received::token_gaps),
             Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps),
             Metric::QueueWait if !capped => None,
@@ -71,7 +70,7 @@ impl LatencyTable {
 
 /// The figures of a latency that each request has one of, in order of arrival.
 fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric: Metric) -> Vec<Figure> {
-    requests.filter_map(|request| reading(&request.latency, metric)).collect()
+    requests.filter_map(|request| request.latency.get(metric)).collect()
 }
 
 /// The row of one figure a request, in order of arrival; `None` without one.
@@ -95,24 +94,8 @@ fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     Some(row)
 }
 
-/// A latency of one request; none of those of which it has many.
-pub(crate) fn reading(latency: &RequestLatency, metric: Metric) -> Option<Figure> {
-    match metric {
-        Metric::Ttft => latency.ttft,
-        Metric::TtftFromSend => latency.ttft_from_send,
-        Metric::Ttfa => latency.ttfa,
-        Metric::Tpot => latency.tpot,
-        Metric::TpotAdjusted => latency.tpot_adjusted,
-        Metric::E2e => latency.e2e,
-        Metric::E2eFromSend => latency.e2e_from_send,
-        Metric::ScheduleLag => latency.schedule_lag,
-        Metric::QueueWait => latency.queue_wait,
-        Metric::Itl | Metric::ChunkGap => None,
-    }
-}
-
 impl Serialize for LatencyTable {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(Metric::ALL.map(|metric| (metric.name(), self.row(metric))))
+        serializer.collect_map(Metric::LATENCIES.map(|metric| (metric.name(), self.row(metric))))
     }
 }

@@ -1,9 +1,8 @@
 //! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
 use super::in_flight::{flight, levels};
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::latency::table::reading;
 use crate::analysis::requests::observed::latency_of;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
@@ -77,7 +76,7 @@ impl Timeline {
         for record in &log.records {
             cut.count(record);
             cut.add_tokens(record, &mut scratch);
-            waits[cut.place(record.scheduled)].extend(reading(&latency_of(log, record), metric));
+            waits[cut.place(record.scheduled)].extend(latency_of(log, record).get(metric));
         }
         cut.add_flights(log.records.iter().filter_map(|record| flight(log, record)));
         for (place, waits) in waits.into_iter().enumerate() {

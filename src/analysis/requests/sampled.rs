@@ -1,9 +1,8 @@
 //! Picks the requests of a run that pictures have room for: some evenly, and those that must not be missed.
 
 use super::observed::latency_of;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::latency::table::reading;
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunLog};
 use crate::units::millis;
@@ -94,7 +93,7 @@ impl Scatter {
 }
 
 fn dot(log: &RunLog, record: &RequestRecord, metric: Metric) -> Option<Dot> {
-    let fate = match (&record.outcome, reading(&latency_of(log, record), metric)) {
+    let fate = match (&record.outcome, latency_of(log, record).get(metric)) {
         (_, Some(Figure::Exact(ms))) => Fate::Waited(ms),
         (_, Some(figure)) => Fate::AtLeast(figure.at_least()),
         (Outcome::Failed(_), None) => Fate::Failed(millis(record.ended.since(record.scheduled))),

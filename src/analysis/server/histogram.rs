@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::figures::quantile::{Mark, Quantile};
+use crate::analysis::figures::quantile::{Quantile, SampleWarning};
 use crate::record::TimeHistogram;
 
 /// What a server's histogram tells of the times of a stretch.
@@ -18,7 +18,7 @@ pub struct TimeSummary {
     /// 99th percentile; absent where the buckets do not tell.
     pub p99: Option<BucketQuantile>,
     /// What so many times are worth for a 99th percentile; absent where they are plenty.
-    pub p99_mark: Option<Mark>,
+    pub p99_mark: Option<SampleWarning>,
 }
 
 /// A quantile as far as buckets tell it: it lies between the ends of its bucket, and where in between is a guess.
@@ -122,7 +122,7 @@ mod tests {
         let between = difference(&before, &after).unwrap();
         assert_eq!(between, histogram(4.0, 3.0, &[(0.5, 1.0), (1.0, 2.0)]));
         let times = TimeSummary::of(&between).unwrap();
-        assert_eq!((times.mean_ms, times.p99_mark), (750.0, Some(Mark::TooFewSamples)));
+        assert_eq!((times.mean_ms, times.p99_mark), (750.0, Some(SampleWarning::TooFewSamples)));
         assert_eq!(difference(&after, &before), None);
         assert_eq!(difference(&before, &histogram(14.0, 8.0, &[(0.5, 5.0)])), None);
         assert_eq!(TimeSummary::of(&histogram(0.0, 0.0, &[])), None);

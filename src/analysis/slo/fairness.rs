@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::group::Group;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::Outcome;
 

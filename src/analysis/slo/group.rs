@@ -5,25 +5,10 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::attainment::Attainment;
+use super::targets::{SloTarget, targets, targets_of_tenant};
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::{FailureKind, Outcome};
-use crate::workload::{Priority, PriorityShare, RequestClass, Slo, Tenant, WorkloadSpec};
-
-/// What a class promises to its requests of one priority.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Promise {
-    /// Name of the class.
-    pub class: String,
-    /// The priority.
-    pub priority: Priority,
-    /// Name of the tenant, where it is one with a promise of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
-    /// The bounds; none are given where nothing is promised.
-    pub slo: Slo,
-}
 
 /// The requests of one class, priority, tenant or model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -32,7 +17,7 @@ pub struct Group {
     /// Name of the class, priority, tenant or model.
     pub name: String,
     /// What the workload promises to them, in its order.
-    pub promises: Vec<Promise>,
+    pub promises: Vec<SloTarget>,
     /// Requests whose moment came.
     pub requests: u64,
     /// Those whose answer came whole.
@@ -63,7 +48,7 @@ impl Group {
             |class| {
                 let own = workload.classes.get(usize::from(class));
                 let name = own.map_or_else(|| format!("class {class}"), |class| class.name.clone());
-                let promises = promises(workload, |promise| promise.class == name);
+                let promises = targets(workload, |target| target.class == name);
                 (name, promises)
             },
         )
@@ -75,7 +60,7 @@ impl Group {
         Self::by(
             observed,
             |request| request.record.priority,
-            |priority| (priority.to_string(), promises(workload, |promise| promise.priority == priority)),
+            |priority| (priority.to_string(), targets(workload, |target| target.priority == priority)),
         )
     }
 
@@ -89,7 +74,7 @@ impl Group {
             observed,
             |request| request.record.tenant,
             |tenant| match tenant.and_then(|tenant| workload.tenants.get(usize::from(tenant))) {
-                Some(tenant) => (tenant.name.clone(), promises_to(workload, tenant)),
+                Some(tenant) => (tenant.name.clone(), targets_of_tenant(workload, tenant)),
                 None => ("no tenant".to_owned(), Vec::new()),
             },
         )
@@ -105,7 +90,7 @@ impl Group {
             |model| {
                 let name = model.and_then(|model| models.names.get(usize::from(model)));
                 let name = name.map_or_else(|| "no model".to_owned(), Clone::clone);
-                (name, promises(workload, |_| true))
+                (name, targets(workload, |_| true))
             },
         )
     }
@@ -113,7 +98,7 @@ impl Group {
     fn by<K: Ord + Copy>(
         observed: &Observed<'_>,
         key: impl Fn(&Measured<'_>) -> K,
-        describe: impl Fn(K) -> (String, Vec<Promise>),
+        describe: impl Fn(K) -> (String, Vec<SloTarget>),
     ) -> Vec<Self> {
         let mut groups: BTreeMap<K, Vec<&Measured<'_>>> = BTreeMap::new();
         for request in &observed.requests {
@@ -124,7 +109,7 @@ impl Group {
 
     fn of(
         observed: &Observed<'_>,
-        (name, promises): (String, Vec<Promise>),
+        (name, promises): (String, Vec<SloTarget>),
         requests: &[&Measured<'_>],
     ) -> Self {
         let outcomes: Vec<_> = requests.iter().map(|request| request.slo).collect();
@@ -152,57 +137,4 @@ impl Group {
 
 fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
     matches!(outcome, Outcome::Failed(failure) if kind(failure.reason))
-}
-
-/// What a workload promises, as far as it is wanted: to the requests that it can have of each class and priority, and to
-/// those of each tenant with a promise of its own.
-pub(crate) fn promises(workload: &WorkloadSpec, wanted: impl Fn(&Promise) -> bool) -> Vec<Promise> {
-    let mut promises = Vec::new();
-    for class in workload.classes.iter().filter(|class| workload.occurs(class)) {
-        let mut senders: Vec<Option<&Tenant>> = workload.senders(class).map(own_promise).collect();
-        if senders.is_empty() {
-            senders.push(None);
-        }
-        // Those without a promise of their own are one sender, and the first to be told.
-        senders.sort_by_key(Option::is_some);
-        senders.dedup_by_key(|sender| sender.map(|tenant| &tenant.name));
-        for share in priorities(workload, class) {
-            promises.extend(senders.iter().map(|sender| promise(class, share, *sender)));
-        }
-    }
-    promises.retain(wanted);
-    promises
-}
-
-/// What it promises to the requests of one tenant.
-pub(crate) fn promises_to(workload: &WorkloadSpec, tenant: &Tenant) -> Vec<Promise> {
-    let sent = workload.classes.iter().filter(|class| {
-        workload.occurs(class) && workload.senders(class).any(|sender| sender.name == tenant.name)
-    });
-    let promised =
-        |class| priorities(workload, class).map(move |share| promise(class, share, own_promise(tenant)));
-    sent.flat_map(promised).collect()
-}
-
-/// The priorities that requests of a class can have; a trace may tell one that is never drawn.
-fn priorities<'a>(
-    workload: &WorkloadSpec,
-    class: &'a RequestClass,
-) -> impl Iterator<Item = &'a PriorityShare> {
-    let told = workload.arrival.trace().is_some();
-    class.priorities.iter().filter(move |share| told || share.weight > 0.0)
-}
-
-/// The tenant, if it has a promise of its own.
-fn own_promise(tenant: &Tenant) -> Option<&Tenant> {
-    tenant.slo.is_some().then_some(tenant)
-}
-
-fn promise(class: &RequestClass, share: &PriorityShare, tenant: Option<&Tenant>) -> Promise {
-    Promise {
-        class: class.name.clone(),
-        priority: share.priority,
-        tenant: tenant.map(|tenant| tenant.name.clone()),
-        slo: tenant.and_then(|tenant| tenant.slo).unwrap_or(share.slo),
-    }
 }

@@ -3,19 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::objective::Objective;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::Mark;
-use crate::analysis::figures::subject::{FigureKey, Flow, Share, Statistic};
-use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::summary::run::Summary;
-use crate::units::{count, three_digits};
+use crate::analysis::figures::quantile::SampleWarning;
 
 /// What became of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The objective as typed.
-    pub objective: String,
+    #[serde(serialize_with = "as_typed")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub objective: Objective,
     /// Whether it was met.
     pub status: Status,
     /// The figure judged: milliseconds, per second or a share between 0 and 1; absent when it is not known.
@@ -34,7 +31,7 @@ pub struct Judgement {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_share: Option<f64>,
     /// A reservation about the figure.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
     /// The judgement as a person reads it.
     pub line: String,
 }
@@ -72,7 +69,7 @@ impl Judgement {
 
     /// Its figure as a person reads it; `None` where there is none.
     pub(crate) fn figure_in_words(&self) -> Option<String> {
-        let show = self.shown();
+        let show = |value| self.objective.key.show(value);
         Some(match (self.value, self.at_least, self.at_most) {
             (Some(value), _, _) => show(value),
             (None, Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
@@ -83,7 +80,7 @@ impl Judgement {
 
     /// The 95 % interval of its figure, likewise.
     pub(crate) fn interval_in_words(&self) -> Option<String> {
-        let show = self.shown();
+        let show = |value| self.objective.key.show(value);
         Some(match self.interval? {
             (Some(low), Some(high)) => format!("{} to {}", show(low), show(high)),
             (Some(low), None) => format!("over {}", show(low)),
@@ -91,198 +88,8 @@ impl Judgement {
             (None, None) => return None,
         })
     }
-
-    /// How values of its figure are shown.
-    fn shown(&self) -> impl Fn(f64) -> String {
-        // As typed, it has been read before.
-        let subject = self.objective.parse::<Objective>().ok().map(|read| read.subject);
-        move |value| subject.map_or_else(|| three_digits(value), |subject| subject.show(value))
-    }
 }
 
-impl Objective {
-    /// Holds the run against this objective.
-    #[must_use]
-    pub fn evaluate(&self, summary: &Summary) -> Judgement {
-        let figure = self.read(summary);
-        let status = figure.map_or(Status::Unresolvable, |figure| self.judge(figure));
-        let mark = self.mark(summary);
-        let was = figure.map_or("no such figure in this run".to_owned(), |figure| match figure {
-            Figure::Exact(value) => format!("was {}", self.subject.show(value)),
-            Figure::Between { low, high } => {
-                format!("was between {} and {}", self.subject.show(low), self.subject.show(high))
-            }
-            Figure::AtLeast(bound) => format!("was over {}", self.subject.show(bound)),
-        });
-        let word = status.word();
-        let reservation = match mark {
-            Some((Mark::TooFewSamples, n)) => format!("; too few samples: {}", count(n)),
-            Some((Mark::Indicative, n)) => format!("; indicative: {} samples", count(n)),
-            None => String::new(),
-        };
-        let interval = self.interval(summary);
-        // An interval without an end holds every bound on that side, and says nothing.
-        let close = interval.and_then(|(low, high)| Some((low?, high?)));
-        let close = close.filter(|(low, high)| (*low..=*high).contains(&self.bound));
-        let doubt = close.map_or(String::new(), |(low, high)| {
-            let (low, high) = (self.subject.show(low), self.subject.show(high));
-            format!("; by chance on this side: its 95 % interval, {low} to {high}, holds the bound")
-        });
-        let open = figure.filter(|figure| figure.exact().is_none());
-        Judgement {
-            objective: self.text.clone(),
-            status,
-            value: figure.and_then(Figure::exact),
-            at_least: open.map(Figure::at_least),
-            at_most: open.and_then(Figure::at_most),
-            interval,
-            close: close.is_some(),
-            over_share: None,
-            mark: mark.map(|(mark, _)| mark),
-            line: format!("{word}: {} ({was}{reservation}{doubt})", self.text),
-        }
-    }
-
-    /// Met when both ends of what the figure can be hold, missed when neither does, else the question is open.
-    fn judge(&self, figure: Figure) -> Status {
-        let holds = |value| self.comparison.holds(value, self.bound);
-        match (holds(figure.at_least()), holds(figure.at_most().unwrap_or(f64::INFINITY))) {
-            (true, true) => Status::Met,
-            (false, false) => Status::Missed,
-            (true, false) | (false, true) => Status::Unresolvable,
-        }
-    }
-}
-
-impl Statistic {
-    /// This statistic of a latency; `None` where it is not known.
-    pub(crate) fn of(self, row: &LatencyRow) -> Option<Figure> {
-        match self {
-            Self::Mean => row.mean_ms.map(Figure::Exact),
-            Self::Min => Some(row.min),
-            Self::Max => Some(row.max),
-            Self::Percentile(quantile) => Some(row.percentile(quantile).figure),
-        }
-    }
-}
-
-impl FigureKey {
-    /// This figure of a run; `None` where the run has none.
-    pub(crate) fn read(self, summary: &Summary) -> Option<Figure> {
-        match self {
-            Self::Latency(statistic, metric) => statistic.of(summary.latency.row(metric)?),
-            Self::Rate(flow) => match flow {
-                Flow::Goodput => summary.slo.goodput_per_s,
-                Flow::CompletedRequests => summary.rates.completed_requests_per_s,
-                Flow::InputTokens => summary.rates.input_tokens_per_s,
-                Flow::OutputTokens => summary.rates.output_tokens_per_s,
-            }
-            .map(Figure::Exact),
-            Self::Share(share) => match share {
-                Share::Errors => summary.failures.error_rate,
-                Share::Rejects => summary.failures.reject_rate,
-                Share::Timeouts => summary.failures.timeout_rate,
-                Share::SloAttainment => summary.slo.slo_attainment,
-                Share::CheckPasses => summary.quality.as_ref().and_then(|quality| quality.pass_rate),
-                Share::ValidAnswers => summary.answers.as_ref().and_then(|answers| answers.valid_share),
-            }
-            .map(Figure::Exact),
-        }
-    }
-
-    /// A reservation about it, and the samples it rests on.
-    pub(crate) fn mark(self, summary: &Summary) -> Option<(Mark, u64)> {
-        let Self::Latency(Statistic::Percentile(quantile), metric) = self else { return None };
-        let row = summary.latency.row(metric)?;
-        Some((row.percentile(quantile).mark?, row.n))
-    }
-
-    /// A value of it as a person reads it.
-    pub(crate) fn show(self, value: f64) -> String {
-        match self {
-            Self::Latency(..) => format!("{} ms", three_digits(value)),
-            Self::Rate(_) => format!("{}/s", three_digits(value)),
-            Self::Share(_) => format!("{} %", three_digits(value * 100.0)),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::analysis::summary::summarise::summarise;
-    use crate::analysis::test_runs::{record, run};
-
-    fn line(objective: &str, log: &crate::record::RunLog) -> String {
-        let objective = objective.parse().unwrap();
-        summarise(log, &[objective]).objectives.remove(0).line
-    }
-
-    #[test]
-    fn figures_are_held_against_their_bounds() {
-        let records = (0..4).map(|i| {
-            let at = i * 100;
-            record(i).sent_at(at, at, at).paced(at + 200 + i * 100, 10, 11).build()
-        });
-        let log = run(1_000, records.collect());
-        for (objective, expected) in [
-            ("p50 ttft < 500ms", "met: p50 ttft < 500ms (was 350 ms)"),
-            ("max ttft < 500ms", "missed: max ttft < 500ms (was 500 ms)"),
-            ("max ttft <= 500ms", "met: max ttft <= 500ms (was 500 ms)"),
-            ("p95 ttft < 400ms", "missed: p95 ttft < 400ms (was 485 ms; too few samples: 4)"),
-            ("mean itl <= 10ms", "met: mean itl <= 10ms (was 10.0 ms)"),
-            ("error_rate < 1%", "met: error_rate < 1% (was 0 %)"),
-            ("goodput > 5/s", "missed: goodput > 5/s (was 4.00/s)"),
-            ("p95 queue_wait < 1s", "unresolvable: p95 queue_wait < 1s (no such figure in this run)"),
-        ] {
-            assert_eq!(line(objective, &log), expected);
-        }
-    }
-
-    #[test]
-    fn a_limit_decides_only_what_it_can() {
-        let mut records: Vec<_> =
-            (0..3).map(|i| record(i).sent_at(0, 0, 0).paced(100, 10, 11).build()).collect();
-        records.push(record(3).sent_at(0, 0, 0).censored(5_000).build());
-        let log = run(1_000, records);
-        for (objective, expected) in [
-            ("max ttft < 5s", "missed: max ttft < 5s (was over 5,000 ms)"),
-            ("max ttft < 9s", "unresolvable: max ttft < 9s (was over 5,000 ms)"),
-            ("max ttft > 4s", "met: max ttft > 4s (was over 5,000 ms)"),
-            ("mean ttft < 9s", "unresolvable: mean ttft < 9s (no such figure in this run)"),
-        ] {
-            assert_eq!(line(objective, &log), expected);
-        }
-    }
-
-    #[test]
-    fn one_request_censored_early_decides_nothing_about_the_median() {
-        // TTFT 1 … 546 ms, and one request that the end of the run cut off 2 ms after its moment.
-        let mut records: Vec<_> =
-            (0..546).map(|i| record(i).sent_at(0, 0, 0).paced(i + 1, 10, 11).build()).collect();
-        records.push(record(546).sent_at(998, 998, 998).censored(1_000).build());
-        let log = run(1_000, records);
-        for (objective, expected) in [
-            ("p50 ttft < 300ms", "met: p50 ttft < 300ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft < 273ms", "missed: p50 ttft < 273ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft < 274ms", "unresolvable: p50 ttft < 274ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft > 272ms", "met: p50 ttft > 272ms (was between 273 ms and 274 ms)"),
-            ("p50 ttft >= 275ms", "missed: p50 ttft >= 275ms (was between 273 ms and 274 ms)"),
-        ] {
-            let said = line(objective, &log);
-            assert!(said.starts_with(expected.trim_end_matches(')')), "{said}");
-        }
-    }
-
-    #[test]
-    fn a_bound_inside_the_interval_is_told() {
-        // TTFT 1 … 500 ms in no order: the median is 250.5, its interval by sections about 30 ms either way.
-        let records =
-            (0..500).map(|i| record(i).sent_at(i, i, i).paced(i + 1 + (i * 181) % 500, 10, 11).build());
-        let log = run(500, records.collect());
-        let objective = |text: &str| summarise(&log, &[text.parse().unwrap()]).objectives.remove(0);
-        let close = objective("p50 ttft < 251ms");
-        assert!(close.close && close.passed(), "{close:?}");
-        assert!(close.line.contains("by chance on this side: its 95 % interval, 2"), "{}", close.line);
-        assert!(!objective("p50 ttft < 400ms").close);
-    }
+fn as_typed<S: serde::Serializer>(objective: &Objective, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&objective.text)
 }

@@ -1,17 +1,12 @@
-//! What a person demands of a run, such as `p95 ttft < 500ms`, and how it is read.
+//! What a user demands of a run, such as `p95 ttft < 500ms`.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::group::promises;
 use super::objective_preset::ObjectivePreset;
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::figures::quantile::{Mark, Quantile};
-use crate::analysis::figures::scope::Scope;
-use crate::analysis::figures::subject::Statistic;
-use crate::analysis::figures::subject::{Comparison, FigureKey, Share};
-use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::summary::run::Summary;
+use super::targets::targets;
+use crate::analysis::figures::catalogue::{FigureKind, Metric};
+use crate::analysis::figures::key::FigureKey;
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -21,13 +16,41 @@ pub struct Objective {
     /// As it was typed.
     pub text: String,
     /// The figure that is judged.
-    pub subject: FigureKey,
-    /// Whose figure it is; absent: the whole run's.
-    pub scope: Option<Scope>,
+    pub key: FigureKey,
     /// On which side of the bound it must lie.
     pub comparison: Comparison,
-    /// The bound: milliseconds, per second, or a share between 0 and 1, as the subject has it.
+    /// The bound: milliseconds, per second, or a share between 0 and 1, as the figure has it.
     pub bound: f64,
+}
+
+/// How a figure must stand to its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// `<`
+    Below,
+    /// `<=`
+    AtMost,
+    /// `>`
+    Above,
+    /// `>=`
+    AtLeast,
+}
+
+impl Comparison {
+    /// Longer signs first, so that `<=` is not read as `<`.
+    pub(crate) const SIGNS: [(&'static str, Self); 4] =
+        [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
+
+    /// Whether `value` stands so to `bound`.
+    #[must_use]
+    pub fn holds(self, value: f64, bound: f64) -> bool {
+        match self {
+            Self::Below => value < bound,
+            Self::AtMost => value <= bound,
+            Self::Above => value > bound,
+            Self::AtLeast => value >= bound,
+        }
+    }
 }
 
 /// A text that is not an objective.
@@ -62,13 +85,6 @@ pub struct UnfitObjective {
     problem: String,
 }
 
-impl UnfitObjective {
-    /// The same of a figure on which there is no bound.
-    pub(crate) fn of_figure(self) -> Self {
-        Self { noun: "figure", ..self }
-    }
-}
-
 impl FromStr for Objective {
     type Err = ObjectiveError;
 
@@ -87,35 +103,21 @@ fn parse(text: &str) -> Result<Objective, String> {
         .into_iter()
         .find(|(sign, _)| rest.starts_with(sign))
         .ok_or("it has no comparison")?;
-    let (subject, scope) = figure_of_part(figure.trim())?;
-    let bound = bound(subject, rest[sign.len()..].trim())?;
-    Ok(Objective { text: text.trim().to_owned(), subject, scope, comparison, bound })
+    let key = FigureKey::parse(figure.trim())?;
+    let bound = bound(key.kind(), rest[sign.len()..].trim())?;
+    Ok(Objective { text: text.trim().to_owned(), key, comparison, bound })
 }
 
-/// Reads a figure, and whose it is if that is said: `p95 ttft of chat`.
-pub(crate) fn figure_of_part(text: &str) -> Result<(FigureKey, Option<Scope>), String> {
-    let words: Vec<_> = text.split_whitespace().collect();
-    let Some(at) = words.iter().position(|word| *word == "of") else {
-        return Ok((FigureKey::parse(text)?, None));
-    };
-    let figure = words[..at].join(" ");
-    let (subject, scope) = (FigureKey::parse(&figure)?, Scope::parse(&words[at + 1..])?);
-    if !subject.is_of_parts() {
-        return Err(format!("`{figure}` is only known of the whole run"));
-    }
-    Ok((subject, Some(scope)))
-}
-
-fn bound(subject: FigureKey, text: &str) -> Result<f64, String> {
+fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
     let number = |digits: &str| digits.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
-    match subject {
-        FigureKey::Latency(..) if text.ends_with(|c: char| c.is_ascii_digit()) => {
+    match kind {
+        FigureKind::Latency if text.ends_with(|c: char| c.is_ascii_digit()) => {
             Err(format!("the bound `{text}` has no unit; write {text}ms or {text}s"))
         }
-        FigureKey::Latency(..) => parse_duration(text).map(millis),
-        FigureKey::Rate(_) => number(text.strip_suffix("/s").unwrap_or(text))
+        FigureKind::Latency => parse_duration(text).map(millis),
+        FigureKind::Rate => number(text.strip_suffix("/s").unwrap_or(text))
             .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
-        FigureKey::Share(_) => match text.strip_suffix('%') {
+        FigureKind::Share => match text.strip_suffix('%') {
             Some(percent) => number(percent).map(|percent| percent / 100.0),
             None if text.parse() == Ok(1.0) => {
                 return Err(format!("the bound `{text}` may mean 1 % or all; write 1% or 100%"));
@@ -128,66 +130,54 @@ fn bound(subject: FigureKey, text: &str) -> Result<f64, String> {
 }
 
 impl Objective {
-    /// Looks whether runs of `workload` can have such a figure.
+    /// Checks that runs of `workload` can have such a figure.
     ///
     /// # Errors
     ///
-    /// When it names requests that the workload does not have or cannot tell apart, or asks how many promises were kept
-    /// where nothing is promised.
+    /// When it names requests that the workload does not have or cannot tell apart, or asks for SLO attainment where no
+    /// request has an SLO.
     pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
-        let promised = match &self.scope {
-            Some(scope) => scope.promised(workload),
-            None => Ok(promises(workload, |_| true)),
-        };
-        let problem = match promised {
-            Err(problem) => problem,
-            Ok(bounds)
-                if self.subject == FigureKey::Share(Share::SloAttainment)
-                    && bounds.iter().all(|promise| promise.slo.is_empty()) =>
-            {
-                let whom =
-                    self.scope.as_ref().map_or_else(|| "anybody".to_owned(), |scope| format!("`{scope}`"));
-                format!("it promises nothing to {whom}; give an SLO, such as slo = {{ ttft_ms = 500 }}")
-            }
-            Ok(_) => return Ok(()),
-        };
-        let (text, workload) = (self.text.clone(), workload.name.clone());
-        Err(UnfitObjective { noun: "objective", text, workload, problem })
+        self.key.fits(workload).map_err(|problem| UnfitObjective {
+            noun: "objective",
+            text: self.text.clone(),
+            workload: workload.name.clone(),
+            problem,
+        })
     }
 
     /// Whether it is about the share of failed requests of the whole run.
     pub(crate) fn is_about_error_rate(&self) -> bool {
-        self.subject == FigureKey::Share(Share::Errors) && self.scope.is_none()
+        self.key == FigureKey::of(Metric::ErrorRate)
+    }
+}
+
+impl FigureKey {
+    /// Checks that runs of `workload` can have such a figure.
+    ///
+    /// # Errors
+    ///
+    /// As [`Objective::check`].
+    pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
+        self.fits(workload).map_err(|problem| UnfitObjective {
+            noun: "figure",
+            text: self.to_string(),
+            workload: workload.name.clone(),
+            problem,
+        })
     }
 
-    /// The figure that is judged; `None` where the run has none.
-    pub(crate) fn read(&self, summary: &Summary) -> Option<Figure> {
-        match &self.scope {
-            Some(scope) => scope.read(self.subject, summary),
-            None => self.subject.read(summary),
-        }
-    }
-
-    /// The percentile that is judged and the latency it is of, where it is one.
-    pub(crate) fn percentile<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
-        let FigureKey::Latency(Statistic::Percentile(quantile), metric) = self.subject else { return None };
-        let row = match &self.scope {
-            Some(scope) => scope.row(metric, summary),
-            None => summary.latency.row(metric),
+    fn fits(&self, workload: &WorkloadSpec) -> Result<(), String> {
+        let targets = match &self.part {
+            Some(part) => part.targets(workload)?,
+            None => targets(workload, |_| true),
         };
-        Some((row?, quantile))
-    }
-
-    /// The 95 % interval of the figure, where it has one.
-    pub(crate) fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
-        let (row, quantile) = self.percentile(summary)?;
-        Some(row.percentile(quantile).best_interval())
-    }
-
-    /// A reservation about the figure, and the samples it rests on.
-    pub(crate) fn mark(&self, summary: &Summary) -> Option<(Mark, u64)> {
-        let (row, quantile) = self.percentile(summary)?;
-        Some((row.percentile(quantile).mark?, row.n))
+        if self.metric == Metric::SloAttainment && targets.iter().all(|target| target.slo.is_empty()) {
+            let whose = self.part.as_ref().map_or_else(String::new, |part| format!(" of `{part}`"));
+            return Err(format!(
+                "no request{whose} has an SLO; declare one, such as slo = {{ ttft_ms = 500 }}"
+            ));
+        }
+        Ok(())
     }
 }
 
@@ -200,29 +190,25 @@ impl fmt::Display for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::metric::Metric;
+    use crate::analysis::figures::key::Statistic;
     use crate::analysis::figures::quantile::Quantile;
-    use crate::analysis::figures::subject::{Flow, Statistic};
 
     #[test]
     fn objectives_are_read_as_typed() {
         let p95 = Statistic::Percentile(Quantile::P95);
-        for (text, subject, comparison, bound) in [
-            ("p95 ttft < 500ms", FigureKey::Latency(p95, Metric::Ttft), Comparison::Below, 500.0),
-            ("p95 e2el<=2s", FigureKey::Latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
-            ("Mean TPOT < 40 ms", FigureKey::Latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
-            ("error_rate < 1%", FigureKey::Share(Share::Errors), Comparison::Below, 0.01),
-            ("slo_attainment >= 0.95", FigureKey::Share(Share::SloAttainment), Comparison::AtLeast, 0.95),
-            ("check_pass_rate >= 95%", FigureKey::Share(Share::CheckPasses), Comparison::AtLeast, 0.95),
-            ("valid_answers > 99%", FigureKey::Share(Share::ValidAnswers), Comparison::Above, 0.99),
-            ("goodput > 5/s", FigureKey::Rate(Flow::Goodput), Comparison::Above, 5.0),
-            ("output_tokens_per_s > 1000/s", FigureKey::Rate(Flow::OutputTokens), Comparison::Above, 1_000.0),
+        for (text, key, comparison, bound) in [
+            ("p95 ttft < 500ms", FigureKey::latency(p95, Metric::Ttft), Comparison::Below, 500.0),
+            ("p95 e2el<=2s", FigureKey::latency(p95, Metric::E2e), Comparison::AtMost, 2_000.0),
+            ("Mean TPOT < 40 ms", FigureKey::latency(Statistic::Mean, Metric::Tpot), Comparison::Below, 40.0),
+            ("error_rate < 1%", FigureKey::of(Metric::ErrorRate), Comparison::Below, 0.01),
+            ("slo_attainment >= 0.95", FigureKey::of(Metric::SloAttainment), Comparison::AtLeast, 0.95),
+            ("check_pass_rate >= 95%", FigureKey::of(Metric::CheckPassRate), Comparison::AtLeast, 0.95),
+            ("valid_answers > 99%", FigureKey::of(Metric::ValidAnswers), Comparison::Above, 0.99),
+            ("goodput > 5/s", FigureKey::of(Metric::Goodput), Comparison::Above, 5.0),
+            ("output_tokens_per_s > 1000/s", FigureKey::of(Metric::OutputTokens), Comparison::Above, 1_000.0),
         ] {
             let objective: Objective = text.parse().unwrap();
-            assert_eq!(
-                (objective.subject, objective.comparison, objective.bound),
-                (subject, comparison, bound)
-            );
+            assert_eq!((&objective.key, objective.comparison, objective.bound), (&key, comparison, bound));
             assert_eq!(objective.to_string(), text);
         }
     }

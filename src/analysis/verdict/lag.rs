@@ -3,7 +3,7 @@
 use super::check::Check;
 use super::check::Measure;
 use super::check::Rule;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::Percentile;
 use crate::analysis::summary::run::Summary;

@@ -3,7 +3,7 @@
 use super::check::Measure;
 use super::check::Rule;
 use super::check::{Check, CheckOutcome};
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::load_form::LoadForm;
 use crate::analysis::load::trend::Trend;
@@ -53,7 +53,7 @@ fn wait(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    if summary.steady_state.is_some() || summary.run.arrival.course() == RateProfile::Level {
+    if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }
     if summary.requests.flown() < LEAST {

@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::Measure;
+use crate::analysis::FigureKey;
 use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs,
     duration, label,
@@ -119,7 +119,7 @@ pub(super) struct ExperimentArgs {
     /// for the more decide together the larger a difference must be; `error_rate` always does [default: p50 ttft, p95
     /// ttft, p50 tpot and p95 e2e; not streamed p50 e2e and p95 e2e; of a closed loop `output_tokens_per_s` too]
     #[arg(long = "metric", value_name = "FIGURE")]
-    pub(super) metrics: Vec<Measure>,
+    pub(super) metrics: Vec<FigureKey>,
 
     /// A difference within this share of A's figure does not matter, of a figure that is itself a share within as many
     /// points, of failures always within half a point; who is surely within it is equivalent

@@ -1,4 +1,4 @@
-//! How many instances a rate needs by a model of their queues behind a router, beside how many by division.
+//! Instances that a rate needs by a queueing model behind a router, beside the number by rate.
 
 mod model;
 
@@ -10,7 +10,7 @@ pub use self::model::NoQueue;
 use super::contract::CapacityTarget;
 use super::instance::Basis;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Metric, Objective, Quantile};
+use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::engine_fit::{EngineFit, Grade};
 use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};
@@ -191,7 +191,7 @@ fn sentence(
 
 fn refuse_taken(sweep: &Sweep) -> Result<(), NoQueue> {
     let spec = &sweep.workload;
-    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_taken()) {
+    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
         return Err(NoQueue::Taken(spec.name.clone()));
     }
     Ok(())
@@ -202,10 +202,7 @@ fn decided_by_pace<'o>(sweep: &Sweep, objectives: &'o [Objective]) -> Option<&'o
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_ref());
     let decides = objectives.iter().find(|objective| Some(&objective.text) == tightest);
     decides.filter(|objective| {
-        matches!(
-            objective.subject,
-            FigureKey::Latency(_, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
-        )
+        matches!(objective.key.metric, Metric::Tpot | Metric::TpotAdjusted | Metric::Itl | Metric::ChunkGap)
     })
 }
 

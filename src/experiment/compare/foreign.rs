@@ -1,4 +1,4 @@
-//! Runs of other tools held against a baseline: by what both sides have under one meaning.
+//! Compares runs of several tools by the figures that have the same meaning in both.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
 use super::row::{ChangeStanding, ComparedRow, Pairing, held};
 use super::side::SideUnit;
-use crate::analysis::{FigureKey, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
 /// Latencies that other tools have too.
 const METRICS: [Metric; 6] = [
@@ -22,7 +22,7 @@ const METRICS: [Metric; 6] = [
     Metric::E2eFromSend,
 ];
 
-/// What is held of each.
+/// Statistics of each.
 const STATISTICS: [Statistic; 4] = [
     Statistic::Mean,
     Statistic::Percentile(Quantile::P50),
@@ -30,16 +30,16 @@ const STATISTICS: [Statistic; 4] = [
     Statistic::Percentile(Quantile::P99),
 ];
 
-/// Runs of several tools held against the first of them; `compare --json` prints this.
+/// Runs of several tools compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedForeign {
     /// Version of this format: [`ComparedForeign::SCHEMA`].
     pub schema: u32,
     /// The sides, the baseline first.
     pub sides: Vec<AnySideDescription>,
-    /// What they were run under that is not the same.
+    /// Conditions that differ.
     pub differences: Vec<Difference>,
-    /// What could not be checked, because not all sides tell it.
+    /// Conditions that not all sides report.
     pub unchecked: Vec<Unchecked>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstForeign>,
@@ -56,7 +56,7 @@ pub struct AgainstForeign {
     pub only_baseline: Vec<String>,
     /// Those that only this side has.
     pub only_here: Vec<String>,
-    /// What was demanded of them.
+    /// The gates, judged.
     pub gates: Vec<GateJudgement>,
 }
 
@@ -68,7 +68,7 @@ pub struct NoEqual {
     why: String,
 }
 
-/// Why runs of several tools cannot be held against each other.
+/// Why runs of several tools cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
     /// Repeats stand beside a single run.
@@ -88,11 +88,11 @@ impl ComparedForeign {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
     /// # Errors
     ///
-    /// When they cannot be held against each other, or a demand asks for what other tools do not have.
+    /// When they cannot be compared, or a gate names a figure that other tools do not have.
     pub fn of(sides: &[AnySide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparableForeign> {
         gates.iter().try_for_each(has_an_equal)?;
         let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
@@ -119,7 +119,7 @@ impl ComparedForeign {
         })
     }
 
-    /// Whether every demand was met on every side.
+    /// Whether every gate passed on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
@@ -129,7 +129,7 @@ impl ComparedForeign {
 impl AgainstForeign {
     fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
-        for subject in subjects() {
+        for subject in &subjects() {
             match (baseline.figure(subject), other.figure(subject)) {
                 (Some(_), Some(_)) => rows.extend(ComparedRow::of(
                     subject,
@@ -143,7 +143,7 @@ impl AgainstForeign {
             }
         }
         let judged = gates.iter().map(|gate| {
-            let subject = gate.margin().figure.subject;
+            let subject = &gate.margin().figure;
             let (before, after) = (baseline.sampled(subject), other.sampled(subject));
             let standing: ChangeStanding = held(before.level, after.level);
             gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
@@ -153,47 +153,43 @@ impl AgainstForeign {
 }
 
 /// All that is looked at.
-fn subjects() -> impl Iterator<Item = FigureKey> {
+fn subjects() -> Vec<FigureKey> {
     let latencies = METRICS
         .into_iter()
-        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::Latency(statistic, metric)));
-    latencies.chain([FigureKey::Share(Share::Errors)])
+        .flat_map(|metric| STATISTICS.map(|statistic| FigureKey::latency(statistic, metric)));
+    latencies.chain([FigureKey::of(Metric::ErrorRate)]).collect()
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
 fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
     let measure = &gate.margin().figure;
     let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
-    if measure.scope.is_some() {
+    if measure.part.is_some() {
         return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
     }
-    match measure.subject {
-        FigureKey::Latency(_, metric) if METRICS.contains(&metric) => Ok(()),
-        FigureKey::Share(Share::Errors) => Ok(()),
-        FigureKey::Latency(statistic, Metric::Ttft) => {
-            from_send(statistic, Metric::Ttft, Metric::TtftFromSend, no)
-        }
-        FigureKey::Latency(statistic, Metric::E2e) => {
-            from_send(statistic, Metric::E2e, Metric::E2eFromSend, no)
-        }
-        FigureKey::Latency(_, metric) => no(format!("it has no {metric}")),
-        FigureKey::Rate(_) => no(
+    match (measure.kind(), measure.metric) {
+        (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
+        (_, Metric::ErrorRate) => Ok(()),
+        (_, Metric::Ttft) => from_send(measure, Metric::TtftFromSend, no),
+        (_, Metric::E2e) => from_send(measure, Metric::E2eFromSend, no),
+        (FigureKind::Latency, metric) => no(format!("it has no {metric}")),
+        (FigureKind::Rate, _) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        FigureKey::Share(_) => no("it does not tell it".to_owned()),
+        (FigureKind::Share, _) => no("it does not tell it".to_owned()),
     }
 }
 
 fn from_send(
-    statistic: Statistic,
-    metric: Metric,
+    figure: &FigureKey,
     there: Metric,
     no: impl Fn(String) -> Result<(), NoEqual>,
 ) -> Result<(), NoEqual> {
     no(format!(
-        "{metric} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        FigureKey::Latency(statistic, there)
+        "{} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
+        figure.metric,
+        FigureKey { metric: there, ..figure.clone() }
     ))
 }

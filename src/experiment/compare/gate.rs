@@ -1,4 +1,4 @@
-//! Demands on a comparison: how much worse a figure may be, how much better it must be.
+//! Gates of a comparison: how much worse a figure may be, or how much better it must be.
 
 use std::str::FromStr;
 
@@ -8,16 +8,16 @@ use super::row::{ChangeStanding, ComparedFigure, Interval, Pairing, held, two_me
 use super::side::ComparedSide;
 use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
-use crate::analysis::{Figure, FigureKey, Measure, Sense, Status};
+use crate::analysis::{Figure, FigureKey, FigureKind, Status};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margin {
-    /// As it was typed.
+    /// The text as typed.
     pub text: String,
     /// The figure.
-    pub figure: Measure,
+    pub figure: FigureKey,
     /// The share, 0.1 for 10 %.
     pub share: f64,
 }
@@ -35,12 +35,12 @@ impl FromStr for Margin {
         let share = number
             .filter(|number| number.is_finite() && *number >= 0.0)
             .ok_or_else(|| format!("`{share}` in `{text}` is not a share of at least 0%\nhint: {grammar}"))?;
-        let figure = figure.parse::<Measure>().map_err(|problem| format!("{problem}\nhint: {grammar}"))?;
+        let figure = figure.parse::<FigureKey>().map_err(|problem| format!("{problem}\nhint: {grammar}"))?;
         Ok(Self { text: text.trim().to_owned(), figure, share: share / 100.0 })
     }
 }
 
-/// A demand on the other side of a comparison.
+/// A gate for a compared side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gate {
     /// The figure must not be worse than the baseline's by more.
@@ -49,25 +49,25 @@ pub enum Gate {
     RequiredImprovement(Margin),
 }
 
-/// What became of a demand.
+/// The result of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateJudgement {
     /// The demand in words.
     pub gate: String,
-    /// Met or missed. What the runs cannot tell counts as missed.
+    /// Met or missed; undecided counts as missed.
     pub status: Status,
     /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where it
     /// is better.
     pub worse_by: Option<Interval>,
     /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
     pub close: bool,
-    /// The judgement as a person reads it.
+    /// The judgement in words.
     pub line: String,
 }
 
 impl GateJudgement {
-    /// Whether the demand counts as met.
+    /// Whether the gate passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Status::Met
@@ -102,14 +102,14 @@ impl Gate {
     }
 
     /// The figure, where it is one of the whole run.
-    pub(super) fn whole_run_subject(&self) -> Option<FigureKey> {
+    pub(super) fn whole_run_subject(&self) -> Option<&FigureKey> {
         let measure = &self.margin().figure;
-        measure.scope.is_none().then_some(measure.subject)
+        measure.part.is_none().then_some(measure)
     }
 
     fn in_words(&self) -> String {
         let Margin { figure, share, .. } = self.margin();
-        let share = shown(figure.subject, *share);
+        let share = shown(figure, *share);
         match self {
             Self::MaxRegression(_) => format!("{figure} at most {share} worse"),
             Self::RequiredImprovement(_) => format!("{figure} at least {share} better"),
@@ -141,7 +141,7 @@ impl Gate {
         standing: ChangeStanding,
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
-        let subject = self.margin().figure.subject;
+        let subject = &self.margin().figure;
         let found = match worsening(subject, before, after, pairing, standing) {
             Ok(found) => found,
             Err(why) => return Self::unresolved(gate, why),
@@ -221,7 +221,7 @@ impl Chance {
 }
 
 impl Worsening {
-    fn in_words(&self, subject: FigureKey, close: bool) -> String {
+    fn in_words(&self, subject: &FigureKey, close: bool) -> String {
         let way = |value: f64| {
             let (share, way) = if value < 0.0 { (-value, "better") } else { (value.abs(), "worse") };
             format!("{} {way}", shown(subject, share))
@@ -244,26 +244,23 @@ impl Worsening {
     }
 }
 
-fn shown(subject: FigureKey, share: f64) -> String {
-    match subject {
-        FigureKey::Share(_) => format!("{} points", three_digits(share * 100.0)),
-        FigureKey::Latency(..) | FigureKey::Rate(_) => percent(share),
+fn shown(subject: &FigureKey, share: f64) -> String {
+    match subject.kind() {
+        FigureKind::Share => format!("{} points", three_digits(share * 100.0)),
+        FigureKind::Latency | FigureKind::Rate => percent(share),
     }
 }
 
-/// How much worse a figure became, or why nobody can tell.
+/// How much worse a figure became, or why that is unknown.
 fn worsening(
-    subject: FigureKey,
+    subject: &FigureKey,
     before: &[Option<Figure>],
     after: &[Option<Figure>],
     pairing: Pairing,
     standing: ChangeStanding,
 ) -> Result<Worsening, &'static str> {
-    let is_share = matches!(subject, FigureKey::Share(_));
-    let turn = |low: f64, high: f64| match subject.sense() {
-        Sense::Less => (low, high),
-        Sense::More => (-high, -low),
-    };
+    let is_share = subject.kind() == FigureKind::Share;
+    let turn = |low: f64, high: f64| if subject.less_is_better() { (low, high) } else { (-high, -low) };
     if pairing == Pairing::OneRunEach {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
@@ -290,7 +287,7 @@ fn worsening(
     Ok(Worsening { least: value, most: value, chance: Chance::Within(low, high) })
 }
 
-/// Said of an improvement that nothing tells from chance.
+/// Said of an improvement that may be chance.
 const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: run both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";

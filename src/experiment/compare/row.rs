@@ -1,16 +1,16 @@
-//! One figure on two sides: how far apart, and whether that is more than chance.
+//! One figure on two sides: the change and its significance.
 
 use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Sense, Share, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// What is held against the baseline.
-pub(super) const SUBJECTS: [FigureKey; 13] = {
+/// The compared figures.
+pub(super) static SUBJECTS: [FigureKey; 13] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-        FigureKey::Latency(Statistic::Percentile(quantile), metric)
+        FigureKey::percentile(quantile, metric)
     }
     [
         percentile(Quantile::P50, Metric::Ttft),
@@ -21,20 +21,20 @@ pub(super) const SUBJECTS: [FigureKey; 13] = {
         percentile(Quantile::P99, Metric::Itl),
         percentile(Quantile::P50, Metric::E2e),
         percentile(Quantile::P99, Metric::E2e),
-        FigureKey::Rate(Flow::CompletedRequests),
-        FigureKey::Rate(Flow::OutputTokens),
-        FigureKey::Rate(Flow::Goodput),
-        FigureKey::Share(Share::SloAttainment),
-        FigureKey::Share(Share::Errors),
+        FigureKey::of(Metric::RequestRate),
+        FigureKey::of(Metric::OutputTokens),
+        FigureKey::of(Metric::Goodput),
+        FigureKey::of(Metric::SloAttainment),
+        FigureKey::of(Metric::ErrorRate),
     ]
 };
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
-/// The power at which a difference counts as one that these runs would have shown.
+/// The power for the detectable change.
 const POWER: f64 = 0.8;
 
-/// How the runs of two sides belong together.
+/// How the runs of two sides pair up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,12 +65,12 @@ impl Pairing {
 pub struct ComparedRow {
     /// Its name, as objectives have it.
     pub figure: String,
-    /// What it is.
+    /// The fact.
     #[serde(skip)]
     pub subject: FigureKey,
-    /// What it is on the baseline's side.
+    /// The baseline's figure.
     pub baseline: ComparedFigure,
-    /// What it is on the other.
+    /// The other side's figure.
     pub other: ComparedFigure,
     /// The other minus the baseline; with an interval where there are several runs a side.
     pub difference: Option<Interval>,
@@ -84,7 +84,7 @@ pub struct ComparedRow {
     /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread show
     /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
     pub detectable: Option<f64>,
-    /// What is to be thought of it.
+    /// The verdict on the change.
     pub standing: ChangeStanding,
 }
 
@@ -100,11 +100,11 @@ pub struct ComparedFigure {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// A reservation about it.
-    pub mark: Option<Mark>,
+    /// A warning about it.
+    pub mark: Option<SampleWarning>,
 }
 
-/// A value, and its 95 % interval where there is one.
+/// A value with its 95 % interval, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
@@ -116,7 +116,7 @@ pub struct Interval {
     pub high: Option<f64>,
 }
 
-/// What is to be thought of a difference.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -125,13 +125,13 @@ pub enum ChangeStanding {
     Better,
     /// Worse, by more than chance.
     Worse,
-    /// Not shown to differ; which does not show that it is equal.
+    /// No significant change, which does not prove equality.
     NotShown,
     /// One run a side, whose own intervals overlap.
     Overlap,
     /// One run a side, whose own intervals lie apart: another run may undo it.
     Apart,
-    /// The figure is not known on a side, or nothing says how sure it is.
+    /// The figure is unknown on a side, or has no interval.
     Unknown,
 }
 
@@ -145,13 +145,13 @@ impl ComparedRow {
             };
             Self::of(subject, &sampled(baseline), &sampled(other), pairing)
         };
-        let mut rows: Vec<Self> = SUBJECTS.into_iter().filter_map(row).collect();
+        let mut rows: Vec<Self> = SUBJECTS.iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
 
     pub(super) fn of(
-        subject: FigureKey,
+        subject: &FigureKey,
         before: &Sampled,
         after: &Sampled,
         pairing: Pairing,
@@ -165,18 +165,18 @@ impl ComparedRow {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
         };
-        let change = change.filter(|_| !matches!(subject, FigureKey::Share(_)));
+        let change = change.filter(|_| subject.kind() != FigureKind::Share);
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
             // Shares change by points.
-            let base = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { base };
+            let base = if subject.kind() == FigureKind::Share { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // What several runs a side say waits for the correction of all p-values.
         let standing = held(before, after);
         Some(Self {
             figure: subject.to_string(),
-            subject,
+            subject: subject.clone(),
             baseline: before,
             other: after,
             difference,
@@ -192,7 +192,7 @@ impl ComparedRow {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
             ChangeStanding::NotShown
-        } else if (moved < 0.0) == (self.subject.sense() == Sense::Less) {
+        } else if (moved < 0.0) == self.subject.less_is_better() {
             ChangeStanding::Better
         } else {
             ChangeStanding::Worse
@@ -272,14 +272,13 @@ impl From<Estimate> for Interval {
 }
 
 impl ComparedFigure {
-    pub(super) fn of(subject: FigureKey, side: &ComparedSide) -> Self {
+    pub(super) fn of(subject: &FigureKey, side: &ComparedSide) -> Self {
         match (side.unit, side.runs.as_slice()) {
             (SideUnit::Run, [run]) => Self::within(subject, run),
             (_, runs) => {
-                let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
-                let across = AcrossRuns::of_figures(&side.figures(subject), most);
-                let marks = runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark);
-                Self { mark: Mark::gravest(marks), ..Self::across(&across) }
+                let across = AcrossRuns::of_figures(&side.figures(subject), subject.most());
+                let marks = runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark);
+                Self { mark: SampleWarning::gravest(marks), ..Self::across(&across) }
             }
         }
     }
@@ -295,21 +294,15 @@ impl ComparedFigure {
         }
     }
 
-    fn within(subject: FigureKey, run: &Summary) -> Self {
+    fn within(subject: &FigureKey, run: &Summary) -> Self {
         let figure = subject.read(run);
-        let (low, high) = match subject {
-            FigureKey::Latency(Statistic::Percentile(quantile), metric) => {
-                let row = run.latency.row(metric);
-                row.map_or((None, None), |row| row.percentile(quantile).best_interval())
-            }
-            _ => (None, None),
-        };
+        let (low, high) = subject.interval(run).unwrap_or_default();
         Self {
             value: figure.and_then(Figure::exact),
             at_least: figure.filter(|figure| figure.exact().is_none()).map(Figure::at_least),
             low,
             high,
-            mark: subject.mark(run).map(|(mark, _)| mark),
+            mark: subject.warning(run).map(|(mark, _)| mark),
         }
     }
 }

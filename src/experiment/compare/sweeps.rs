@@ -1,4 +1,4 @@
-//! Sweeps held against a baseline: their answers, and their figures where they measured the same loads.
+//! Compares sweeps with a baseline: their answers, and their figures at loads that both measured.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
-use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, FigureKind, Metric, Quantile};
 use crate::experiment::paired_open::ArrivalUnit;
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{
@@ -15,18 +15,18 @@ use crate::experiment::sweep::{
 };
 use crate::record::RunHeader;
 
-/// A stored sweep, with the name under which a person knows it and the header of its first run.
+/// A stored sweep with the name of its folder and the header of its first run.
 #[derive(Clone, Debug)]
 pub struct SweepSide {
     /// Its name.
     pub name: String,
     /// What its first run was run under.
     pub header: RunHeader,
-    /// What it found.
+    /// Its summary.
     pub sweep: Sweep,
 }
 
-/// Sweeps held against the first of them; `compare --json` prints this.
+/// Sweeps compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedSweeps {
@@ -34,7 +34,7 @@ pub struct ComparedSweeps {
     pub schema: u32,
     /// Their answers, the baseline's first.
     pub answers: Vec<AnswerOfSide>,
-    /// What they were run under that is not the same.
+    /// Conditions that differ.
     pub differences: Vec<Difference>,
     /// Every other sweep against the baseline.
     pub against: Vec<SweepAgainst>,
@@ -48,9 +48,9 @@ pub struct AnswerOfSide {
     pub side: String,
     /// Wall-clock time of its first run's zero.
     pub started_at: jiff::Timestamp,
-    /// What its highest load had to meet.
+    /// The objectives.
     pub objectives: Vec<String>,
-    /// The highest load that meets it; absent where nothing was demanded.
+    /// The highest load that meets them; absent without objectives.
     pub answer: Option<HighestLoad>,
     /// Whether its figures can be trusted.
     pub valid: bool,
@@ -69,11 +69,11 @@ pub struct AnswerOfSide {
 pub struct SweepAgainst {
     /// Its name.
     pub side: String,
-    /// How its highest load stands to the baseline's.
+    /// Its highest load compared with the baseline's.
     pub sentence: String,
     /// The loads that both measured.
     pub loads: Vec<AtLoad>,
-    /// What was demanded, at every load that both measured.
+    /// The gates, judged at every load that both measured.
     pub gates: Vec<GateJudgement>,
 }
 
@@ -93,11 +93,11 @@ impl ComparedSweeps {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
     /// # Errors
     ///
-    /// When they cannot be held against each other.
+    /// When they cannot be compared.
     pub fn of(sides: &[SweepSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
@@ -124,7 +124,7 @@ impl ComparedSweeps {
     /// When they do not: what they keep.
     pub fn check(gate: &Gate) -> Result<(), String> {
         let wanted = gate.whole_run_subject();
-        if READ.iter().any(|(subject, _)| Some(*subject) == wanted) {
+        if READ.iter().any(|(subject, _)| Some(subject) == wanted) {
             return Ok(());
         }
         let kept: Vec<_> = READ.iter().map(|(subject, _)| subject.to_string()).collect();
@@ -136,7 +136,7 @@ impl ComparedSweeps {
         ))
     }
 
-    /// Whether every demand was met on every side.
+    /// Whether every gate passed on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
@@ -144,7 +144,7 @@ impl ComparedSweeps {
 }
 
 impl SweepSide {
-    /// What must be equal of sweeps: all that must of runs but how high and how long the load was, which a sweep varies.
+    /// Conditions that must match between sweeps: those of runs, apart from rate and length, which a sweep varies.
     fn facts(&self) -> Facts {
         let header = RunHeader { workload: self.sweep.workload.clone(), ..self.header.clone() };
         let mut facts = facts_of(&header);
@@ -233,9 +233,9 @@ impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
-        let row = |(subject, read): (FigureKey, Read)| {
-            // Beyond saturation a latency depends on how long the run was, and tells nothing of the server.
-            if saturated && matches!(subject, FigureKey::Latency(..)) {
+        let row = |(subject, read): &(FigureKey, Read)| {
+            // Beyond saturation a latency depends on the length of the run and says nothing about the server.
+            if saturated && subject.kind() == FigureKind::Latency {
                 return None;
             }
             let sampled = |point: &SweepPoint| {
@@ -247,7 +247,7 @@ impl AtLoad {
         Self {
             load: before.load,
             pairing,
-            rows: SHOWN.into_iter().map(|place| READ[place]).filter_map(row).collect(),
+            rows: SHOWN.into_iter().map(|place| &READ[place]).filter_map(row).collect(),
         }
     }
 }
@@ -284,9 +284,9 @@ type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.
-const READ: [(FigureKey, Read); 14] = {
+static READ: [(FigureKey, Read); 14] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-        FigureKey::Latency(Statistic::Percentile(quantile), metric)
+        FigureKey::percentile(quantile, metric)
     }
     [
         (percentile(Quantile::P50, Metric::Ttft), |figures| figures.ttft_p50_ms.as_ref()),
@@ -296,11 +296,11 @@ const READ: [(FigureKey, Read); 14] = {
         (percentile(Quantile::P99, Metric::Tpot), |figures| figures.tpot_p99_ms.as_ref()),
         (percentile(Quantile::P50, Metric::E2e), |figures| figures.e2e_p50_ms.as_ref()),
         (percentile(Quantile::P99, Metric::E2e), |figures| figures.e2e_p99_ms.as_ref()),
-        (FigureKey::Rate(Flow::CompletedRequests), |figures| figures.completed_requests_per_s.as_ref()),
-        (FigureKey::Rate(Flow::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
-        (FigureKey::Rate(Flow::Goodput), |figures| figures.goodput_per_s.as_ref()),
-        (FigureKey::Share(Share::SloAttainment), |figures| figures.slo_attainment.as_ref()),
-        (FigureKey::Share(Share::Errors), |figures| figures.error_rate.as_ref()),
+        (FigureKey::of(Metric::RequestRate), |figures| figures.completed_requests_per_s.as_ref()),
+        (FigureKey::of(Metric::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
+        (FigureKey::of(Metric::Goodput), |figures| figures.goodput_per_s.as_ref()),
+        (FigureKey::of(Metric::SloAttainment), |figures| figures.slo_attainment.as_ref()),
+        (FigureKey::of(Metric::ErrorRate), |figures| figures.error_rate.as_ref()),
         (percentile(Quantile::P95, Metric::Tpot), |figures| figures.tpot_p95_ms.as_ref()),
         (percentile(Quantile::P95, Metric::E2e), |figures| figures.e2e_p95_ms.as_ref()),
     ]
@@ -309,11 +309,11 @@ const READ: [(FigureKey, Read); 14] = {
 /// The figure that `gate` is about in each run of a load; none where sweeps do not keep it.
 fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis::Figure>> {
     let wanted = gate.whole_run_subject();
-    let known = READ.into_iter().find(|(subject, _)| Some(*subject) == wanted);
+    let known = READ.iter().find(|(subject, _)| Some(subject) == wanted);
     known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
 }
 
-/// How one answer stands to another: by their intervals, else by their brackets.
+/// Compares two answers by their intervals, otherwise by their brackets.
 fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {
     let (Some(before), Some(after)) = (before, after) else {
         return "one of them demanded nothing, so there is no highest load to compare".to_owned();

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{Status, summarise};
+use crate::analysis::{FigureKey, Metric, Status, summarise};
 use crate::experiment::repeats::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 
@@ -273,17 +273,19 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 #[test]
 fn what_would_be_seen_of_a_share_is_reported_in_points() {
     use super::row::Sampled;
-    use crate::analysis::{FigureKey, Flow, Share};
+    use crate::analysis::Metric;
     let sampled = |values: [f64; 3]| Sampled {
         level: ComparedFigure { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
         figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),
     };
-    let detectable = |subject| {
+    let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
-        ComparedRow::of(subject, &before, &after, Pairing::Independent).unwrap().detectable.unwrap()
+        ComparedRow::of(&FigureKey::of(metric), &before, &after, Pairing::Independent)
+            .unwrap()
+            .detectable
+            .unwrap()
     };
-    let (share, rate) =
-        (detectable(FigureKey::Share(Share::SloAttainment)), detectable(FigureKey::Rate(Flow::Goodput)));
+    let (share, rate) = (detectable(Metric::SloAttainment), detectable(Metric::Goodput));
     assert!((share / rate - 0.5).abs() < 1e-9, "half of 0.5 is a quarter: {share}, {rate}");
 }
 

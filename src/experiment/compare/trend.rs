@@ -1,4 +1,4 @@
-//! Figures of many runs in the order in which they ran.
+//! Trends of figures over several runs, in the order in which they ran.
 
 use serde::Serialize;
 
@@ -28,10 +28,10 @@ pub struct RunTrend {
 pub struct TrendLine {
     /// Its name, as objectives have it.
     pub figure: String,
-    /// What it is.
+    /// The fact.
     #[serde(skip)]
     pub subject: FigureKey,
-    /// What it was, in the order of time.
+    /// Its values in the order of time.
     pub levels: Vec<ComparedFigure>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,
@@ -55,7 +55,7 @@ impl RunTrend {
         }
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
-        let lines = SUBJECTS.into_iter().filter_map(|subject| {
+        let lines = SUBJECTS.iter().filter_map(|subject| {
             let levels: Vec<_> =
                 order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
             TrendLine::of(subject, levels)
@@ -76,7 +76,7 @@ impl RunTrend {
 }
 
 impl TrendLine {
-    fn of(subject: FigureKey, levels: Vec<ComparedFigure>) -> Option<Self> {
+    fn of(subject: &FigureKey, levels: Vec<ComparedFigure>) -> Option<Self> {
         let known: Vec<(f64, f64)> =
             levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -86,7 +86,7 @@ impl TrendLine {
         let sure = drift.filter(|_| p.is_some());
         Some(Self {
             figure: subject.to_string(),
-            subject,
+            subject: subject.clone(),
             levels,
             change_per_step: drift.map(|drift| drift.value / middle),
             change_low: sure.map(|drift| drift.low / middle),

@@ -1,24 +1,24 @@
-//! A figure of a row: of its one run with the run's own interval, or over its runs.
+//! A figure of a row: of its only run with the run's interval, or over its runs.
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Statistic, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
+/// One figure: milliseconds, per second, or a share between 0 and 1. Unknown values are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RowFigure {
-    /// The figure: of several runs their mean.
+    /// The value; for several runs their mean.
     pub value: Option<f64>,
-    /// The least that it can be, where requests that were cut off leave it open.
+    /// Its lower bound, where requests were cut off.
     pub at_least: Option<f64>,
     /// Lower end of its 95 % interval: over the runs by Student's t, of one run by its own sections, where it has one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// A reservation about the figure of some run.
-    pub mark: Option<Mark>,
+    /// A warning about the figure of some run.
+    pub mark: Option<SampleWarning>,
     /// The figure of each run.
     pub runs: Vec<Option<f64>>,
 }
@@ -26,16 +26,16 @@ pub struct RowFigure {
 impl RowFigure {
     /// The figure `subject` of `runs`; `None` where no run has it.
     #[must_use]
-    pub fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
+    pub fn of(subject: &FigureKey, runs: &[&Summary]) -> Option<Self> {
         let figures: Vec<Option<Figure>> = runs.iter().map(|run| subject.read(run)).collect();
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let mark = Mark::gravest(runs.iter().filter_map(|run| subject.mark(run)).map(|(mark, _)| mark));
-        let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
-        let across = AcrossRuns::of_figures(&figures, most);
+        let mark =
+            SampleWarning::gravest(runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark));
+        let across = AcrossRuns::of_figures(&figures, subject.most());
         let (low, high) = match runs {
-            [run] => interval_of_run(subject, run),
+            [run] => subject.interval(run).unwrap_or_default(),
             _ => (across.interval_low, across.interval_high),
         };
         Some(Self {
@@ -55,24 +55,13 @@ impl RowFigure {
     }
 }
 
-/// What a single run says of how sure a figure of its own is.
-fn interval_of_run(subject: FigureKey, run: &Summary) -> (Option<f64>, Option<f64>) {
-    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = subject else { return (None, None) };
-    run.latency.row(metric).map_or((None, None), |row| row.percentile(quantile).best_interval())
-}
-
 const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 const QUANTILES: [(Quantile, &str); 3] =
     [(Quantile::P50, "p50"), (Quantile::P95, "p95"), (Quantile::P99, "p99")];
-const OTHERS: [(&str, FigureKey); 5] = [
-    ("completed_requests_per_s", FigureKey::Rate(Flow::CompletedRequests)),
-    ("output_tokens_per_s", FigureKey::Rate(Flow::OutputTokens)),
-    ("goodput_per_s", FigureKey::Rate(Flow::Goodput)),
-    ("slo_attainment", FigureKey::Share(Share::SloAttainment)),
-    ("error_rate", FigureKey::Share(Share::Errors)),
-];
+const OTHERS: [Metric; 5] =
+    [Metric::RequestRate, Metric::OutputTokens, Metric::Goodput, Metric::SloAttainment, Metric::ErrorRate];
 
-/// The figures that a table of experiments follows, by name.
+/// The figures of a row, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFigures(Vec<(String, FigureKey, RowFigure)>);
 
@@ -80,22 +69,22 @@ impl RowFigures {
     pub(super) fn of(runs: &[&Summary]) -> Self {
         let latencies = LATENCIES.into_iter().flat_map(|metric| {
             QUANTILES.map(|(quantile, name)| {
-                (format!("{metric}_{name}_ms"), FigureKey::Latency(Statistic::Percentile(quantile), metric))
+                (format!("{metric}_{name}_ms"), FigureKey::latency(Statistic::Percentile(quantile), metric))
             })
         });
-        let others = OTHERS.map(|(name, subject)| (name.to_owned(), subject));
+        let others = OTHERS.map(|metric| (metric.field().to_owned(), FigureKey::of(metric)));
         let followed = latencies.chain(others);
         Self(
             followed
-                .filter_map(|(name, subject)| Some((name, subject, RowFigure::of(subject, runs)?)))
+                .filter_map(|(name, key)| RowFigure::of(&key, runs).map(|figure| (name, key, figure)))
                 .collect(),
         )
     }
 
     /// One of them.
     #[must_use]
-    pub fn figure(&self, subject: FigureKey) -> Option<&RowFigure> {
-        self.0.iter().find(|(_, of, _)| *of == subject).map(|(_, _, figure)| figure)
+    pub fn figure(&self, subject: &FigureKey) -> Option<&RowFigure> {
+        self.0.iter().find(|(_, of, _)| of == subject).map(|(_, _, figure)| figure)
     }
 }
 
@@ -115,7 +104,7 @@ impl schemars::JsonSchema for RowFigures {
         let figure = generator.subschema_for::<RowFigure>().to_value();
         let latencies =
             LATENCIES.into_iter().flat_map(|metric| QUANTILES.map(|(_, name)| format!("{metric}_{name}_ms")));
-        let names = latencies.chain(OTHERS.map(|(name, _)| name.to_owned()));
+        let names = latencies.chain(OTHERS.map(|metric| metric.field().to_owned()));
         let fields: serde_json::Map<_, _> = names.map(|name| (name, figure.clone())).collect();
         schemars::json_schema!({
             "description": "The figures that a table of experiments follows, by name; what no run has is not there.",

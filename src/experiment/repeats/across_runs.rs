@@ -1,9 +1,9 @@
-//! One figure over several runs: its mean, its spread, and how sure the mean is.
+//! One figure over several runs: its mean with an interval, and its spread.
 
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
-use crate::analysis::{Figure, FigureKey, Mark, Objective, Summary};
+use crate::analysis::{Figure, FigureKey, SampleWarning, Summary};
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
@@ -11,7 +11,7 @@ pub const TARGET_PRECISION: f64 = 0.1;
 /// More repeats than this are not worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
 
-/// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
+/// One figure over several runs, in the figure's own unit. Unknown values are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -44,7 +44,7 @@ pub struct AcrossRuns {
     /// Why there is no interval.
     pub unresolvable: Option<Unresolvable>,
     /// The gravest reservation that a run has about its own figure: repeats do not take it away.
-    pub mark: Option<Mark>,
+    pub mark: Option<SampleWarning>,
     /// Runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean, if runs go on to differ as these
     /// do; absent where there is no interval, where the mean is 0, or beyond 10,000.
     pub runs_for_ten_percent: Option<u64>,
@@ -63,28 +63,14 @@ pub enum Unresolvable {
 
 impl AcrossRuns {
     /// The figure `subject` of each of the `runs`; `None` where no run has it.
-    pub(super) fn of(subject: FigureKey, runs: &[&Summary]) -> Option<Self> {
-        Self::from_readings(subject, runs, |run| subject.read(run), |run| subject.mark(run))
-    }
-
-    /// The figure that `objective` is about, likewise.
-    pub(super) fn demanded(objective: &Objective, runs: &[&Summary]) -> Option<Self> {
-        Self::from_readings(objective.subject, runs, |run| objective.read(run), |run| objective.mark(run))
-    }
-
-    fn from_readings(
-        subject: FigureKey,
-        runs: &[&Summary],
-        read: impl Fn(&Summary) -> Option<Figure>,
-        mark: impl Fn(&Summary) -> Option<(Mark, u64)>,
-    ) -> Option<Self> {
-        let figures: Vec<_> = runs.iter().map(|run| read(run)).collect();
+    pub(super) fn of(subject: &FigureKey, runs: &[&Summary]) -> Option<Self> {
+        let figures: Vec<_> = runs.iter().map(|run| subject.read(run)).collect();
         if figures.iter().all(Option::is_none) {
             return None;
         }
-        let gravest = Mark::gravest(runs.iter().filter_map(|run| mark(run)).map(|(mark, _)| mark));
-        let most = if matches!(subject, FigureKey::Share(_)) { 1.0 } else { f64::INFINITY };
-        Some(Self { mark: gravest, ..Self::of_figures(&figures, most) })
+        let gravest =
+            SampleWarning::gravest(runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark));
+        Some(Self { mark: gravest, ..Self::of_figures(&figures, subject.most()) })
     }
 
     /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::across_runs::AcrossRuns;
-use crate::analysis::{FigureKey, Flow, Metric, Quantile, Share, Statistic, Summary};
+use crate::analysis::{FigureKey, Metric, Quantile, Statistic, Summary};
 
 /// What is asked of each latency.
 const STATISTICS: [(&str, Statistic); 6] = [
@@ -15,20 +15,15 @@ const STATISTICS: [(&str, Statistic); 6] = [
     ("p99_9_ms", Statistic::Percentile(Quantile::P999)),
 ];
 
-const FLOWS: [(&str, Flow); 4] = [
-    ("completed_requests_per_s", Flow::CompletedRequests),
-    ("input_tokens_per_s", Flow::InputTokens),
-    ("output_tokens_per_s", Flow::OutputTokens),
-    ("goodput_per_s", Flow::Goodput),
-];
+const RATES: [Metric; 4] = [Metric::RequestRate, Metric::InputTokens, Metric::OutputTokens, Metric::Goodput];
 
-const SHARES: [(&str, Share); 6] = [
-    ("slo_attainment", Share::SloAttainment),
-    ("error_rate", Share::Errors),
-    ("reject_rate", Share::Rejects),
-    ("timeout_rate", Share::Timeouts),
-    ("check_pass_rate", Share::CheckPasses),
-    ("valid_answers", Share::ValidAnswers),
+const SHARES: [Metric; 6] = [
+    Metric::SloAttainment,
+    Metric::ErrorRate,
+    Metric::RejectRate,
+    Metric::TimeoutRate,
+    Metric::CheckPassRate,
+    Metric::ValidAnswers,
 ];
 
 /// Figures over several runs. One that no run has is absent.
@@ -37,19 +32,18 @@ pub struct Figures(Vec<(FigureKey, AcrossRuns)>);
 
 impl Figures {
     pub(super) fn of(runs: &[&Summary]) -> Self {
-        let latencies = Metric::ALL
+        let latencies = Metric::LATENCIES
             .into_iter()
-            .flat_map(|metric| STATISTICS.map(|(_, statistic)| FigureKey::Latency(statistic, metric)));
-        let flows = FLOWS.into_iter().map(|(_, flow)| FigureKey::Rate(flow));
-        let shares = SHARES.into_iter().map(|(_, share)| FigureKey::Share(share));
-        let subjects = latencies.chain(flows).chain(shares);
-        Self(subjects.filter_map(|subject| Some((subject, AcrossRuns::of(subject, runs)?))).collect())
+            .flat_map(|metric| STATISTICS.map(|(_, statistic)| FigureKey::latency(statistic, metric)));
+        let others = RATES.into_iter().chain(SHARES).map(FigureKey::of);
+        let of_runs = |key: FigureKey| AcrossRuns::of(&key, runs).map(|figure| (key, figure));
+        Self(latencies.chain(others).filter_map(of_runs).collect())
     }
 
     /// One of them.
     #[must_use]
-    pub fn figure(&self, subject: FigureKey) -> Option<&AcrossRuns> {
-        self.0.iter().find(|(of, _)| *of == subject).map(|(_, figure)| figure)
+    pub fn figure(&self, subject: &FigureKey) -> Option<&AcrossRuns> {
+        self.0.iter().find(|(of, _)| of == subject).map(|(_, figure)| figure)
     }
 }
 
@@ -59,25 +53,25 @@ impl Serialize for Figures {
         #[derive(Serialize)]
         struct Keyed<'a> {
             latency: Latencies<'a>,
-            rates: Flows<'a>,
-            shares: Shares<'a>,
+            rates: Others<'a>,
+            shares: Others<'a>,
         }
-        Keyed { latency: Latencies(self), rates: Flows(self), shares: Shares(self) }.serialize(serializer)
+        Keyed { latency: Latencies(self), rates: Others(self, &RATES), shares: Others(self, &SHARES) }
+            .serialize(serializer)
     }
 }
 
 struct Latencies<'a>(&'a Figures);
 struct Statistics<'a>(&'a Figures, Metric);
-struct Flows<'a>(&'a Figures);
-struct Shares<'a>(&'a Figures);
+struct Others<'a>(&'a Figures, &'static [Metric]);
 
 impl Serialize for Latencies<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let of = |metric: Metric| {
-            let known = self.0.0.iter().any(|(of, _)| matches!(of, FigureKey::Latency(_, m) if *m == metric));
+            let known = self.0.0.iter().any(|(of, _)| of.metric == metric);
             (metric.name(), known.then_some(Statistics(self.0, metric)))
         };
-        serializer.collect_map(Metric::ALL.map(of))
+        serializer.collect_map(Metric::LATENCIES.map(of))
     }
 }
 
@@ -85,20 +79,15 @@ impl Serialize for Statistics<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(figures, metric) = self;
         serializer.collect_map(
-            STATISTICS.map(|(key, statistic)| (key, figures.figure(FigureKey::Latency(statistic, *metric)))),
+            STATISTICS.map(|(key, statistic)| (key, figures.figure(&FigureKey::latency(statistic, *metric)))),
         )
     }
 }
 
-impl Serialize for Flows<'_> {
+impl Serialize for Others<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(FLOWS.map(|(key, flow)| (key, self.0.figure(FigureKey::Rate(flow)))))
-    }
-}
-
-impl Serialize for Shares<'_> {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(SHARES.map(|(key, share)| (key, self.0.figure(FigureKey::Share(share)))))
+        let figure = |metric: &Metric| (metric.field(), self.0.figure(&FigureKey::of(*metric)));
+        serializer.collect_map(self.1.iter().map(figure))
     }
 }
 
@@ -121,9 +110,9 @@ impl schemars::JsonSchema for Figures {
             "description": "Figures over several runs under the keys of one run's summary; null for what no run has.",
             "type": "object",
             "properties": {
-                "latency": object(&Metric::ALL.map(Metric::name), &latency),
-                "rates": object(&FLOWS.map(|(key, _)| key), &figure),
-                "shares": object(&SHARES.map(|(key, _)| key), &figure),
+                "latency": object(&Metric::LATENCIES.map(Metric::name), &latency),
+                "rates": object(&RATES.map(Metric::field), &figure),
+                "shares": object(&SHARES.map(Metric::field), &figure),
             },
             "required": ["latency", "rates", "shares"],
         })

@@ -20,7 +20,7 @@ pub struct AcrossJudgement {
     /// Where the bound lies inside the interval: about how many more repeats would tell, if the mean stays where it is
     /// and runs go on to differ as these do.
     pub more_repeats: Option<u64>,
-    /// The judgement as a person reads it.
+    /// The judgement in words.
     pub line: String,
 }
 
@@ -33,7 +33,7 @@ impl AcrossJudgement {
 
     /// Holds `runs`, each of `load_s` seconds of load, against `objective`.
     pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
-        let figure = AcrossRuns::demanded(objective, runs);
+        let figure = AcrossRuns::of(&objective.key, runs);
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
         let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
@@ -85,7 +85,7 @@ fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
 
 /// What the runs say of the figure.
 fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
-    let show = |value| objective.subject.show(value);
+    let show = |value| objective.key.show(value);
     match (figure.unresolvable, figure.mean, figure.interval()) {
         (Some(Unresolvable::TooFewRuns), Some(mean), _) => {
             format!("{} in one run, which has no spread", show(mean))

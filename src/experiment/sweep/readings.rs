@@ -1,20 +1,20 @@
-//! The figures that a sweep follows from load to load.
+//! The figures of one run of a sweep, and of a load over its runs.
 
 use serde::{Deserialize, Serialize};
 
-use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic, Summary};
+use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// A figure of one run, with its reservation.
+/// A figure of one run with its sample warning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MarkedFigure {
     figure: Figure,
-    mark: Option<Mark>,
+    mark: Option<SampleWarning>,
 }
 
 impl MarkedFigure {
-    fn of(subject: FigureKey, run: &Summary) -> Option<Self> {
-        Some(Self { figure: subject.read(run)?, mark: subject.mark(run).map(|(mark, _)| mark) })
+    fn of(subject: &FigureKey, run: &Summary) -> Option<Self> {
+        Some(Self { figure: subject.read(run)?, mark: subject.warning(run).map(|(mark, _)| mark) })
     }
 
     const fn exact(value: f64) -> Self {
@@ -44,7 +44,7 @@ pub(super) struct RunFigures {
     in_flight: Option<MarkedFigure>,
 }
 
-/// The figures of a load over its runs, each with its interval; absent where no run has it.
+/// The figures of a load over its runs, with intervals; absent where no run has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub struct PointFigures {
     pub e2e_p99_ms: Option<AcrossRuns>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<AcrossRuns>,
-    /// Their share of those that were promised something, 0 to 1.
+    /// Their share of the requests with an SLO, 0 to 1.
     pub slo_attainment: Option<AcrossRuns>,
     /// Share of the requests that failed, 0 to 1.
     pub error_rate: Option<AcrossRuns>,
@@ -77,9 +77,9 @@ pub struct PointFigures {
     pub completed_requests_per_s: Option<AcrossRuns>,
     /// Prompt tokens per second.
     pub input_tokens_per_s: Option<AcrossRuns>,
-    /// Answer tokens per second, of all accelerators together.
+    /// Output tokens per second of all GPUs together.
     pub output_tokens_per_s: Option<AcrossRuns>,
-    /// The same of each accelerator; absent where nobody said how many there are.
+    /// The same per GPU; absent where their number is not declared.
     pub output_tokens_per_s_per_gpu: Option<AcrossRuns>,
     /// Answer tokens per second that one user sees: 1000 ÷ median TPOT in milliseconds.
     pub tokens_per_s_per_user: Option<AcrossRuns>,
@@ -89,11 +89,8 @@ pub struct PointFigures {
 
 impl RunFigures {
     pub(super) fn of(run: &Summary) -> Self {
-        let percentile = |metric, quantile| {
-            MarkedFigure::of(FigureKey::Latency(Statistic::Percentile(quantile), metric), run)
-        };
-        let rate = |flow| MarkedFigure::of(FigureKey::Rate(flow), run);
-        let share = |share| MarkedFigure::of(FigureKey::Share(share), run);
+        let percentile = |metric, quantile| MarkedFigure::of(&FigureKey::percentile(quantile, metric), run);
+        let figure = |metric| MarkedFigure::of(&FigureKey::of(metric), run);
         Self {
             ttft_p50: percentile(Metric::Ttft, Quantile::P50),
             ttft_p95: percentile(Metric::Ttft, Quantile::P95),
@@ -104,13 +101,13 @@ impl RunFigures {
             e2e_p50: percentile(Metric::E2e, Quantile::P50),
             e2e_p95: percentile(Metric::E2e, Quantile::P95),
             e2e_p99: percentile(Metric::E2e, Quantile::P99),
-            // Where nothing was promised it would be the completed requests once more.
-            goodput: rate(Flow::Goodput).filter(|_| run.slo.declared),
-            attainment: share(Share::SloAttainment),
-            errors: share(Share::Errors),
-            completed: rate(Flow::CompletedRequests),
-            input_tokens: rate(Flow::InputTokens),
-            output_tokens: rate(Flow::OutputTokens),
+            // Without SLOs it would equal the completed requests.
+            goodput: figure(Metric::Goodput).filter(|_| run.slo.declared),
+            attainment: figure(Metric::SloAttainment),
+            errors: figure(Metric::ErrorRate),
+            completed: figure(Metric::RequestRate),
+            input_tokens: figure(Metric::InputTokens),
+            output_tokens: figure(Metric::OutputTokens),
             gpus: run.run.deployment.gpus.filter(|&gpus| gpus > 0).map(f64::from),
             in_flight: run.in_flight.map(|level| MarkedFigure::exact(level.mean)),
         }
@@ -129,13 +126,13 @@ impl RunFigures {
 }
 
 impl PointFigures {
-    /// Of these runs, of which there is one at least.
+    /// The joint figures of `runs`, at least one.
     pub(super) fn of(runs: &[&RunFigures]) -> Self {
         let across = |read: fn(&RunFigures) -> Option<MarkedFigure>, most: f64| {
             let read: Vec<_> = runs.iter().map(|run| read(run)).collect();
             let figures: Vec<_> = read.iter().map(|reading| reading.map(|reading| reading.figure)).collect();
             let any = figures.iter().any(Option::is_some);
-            let mark = Mark::gravest(read.iter().filter_map(|reading| (*reading)?.mark));
+            let mark = SampleWarning::gravest(read.iter().filter_map(|reading| (*reading)?.mark));
             any.then(|| AcrossRuns { mark, ..AcrossRuns::of_figures(&figures, most) })
         };
         let any = f64::INFINITY;

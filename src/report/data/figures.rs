@@ -7,9 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::csv::text;
-use crate::analysis::{
-    Attainment, Figure, FigureKey, Flow, Group, LatencyTable, Mark, Metric, Objective, Percentile, Summary,
-};
+use crate::analysis::{Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary};
 use crate::report::sides::{Known, SideFigure, side_figures};
 use crate::report::{Out, Told};
 
@@ -139,10 +137,9 @@ impl<W: io::Write> Rows<W> {
         for judged in &summary.objectives {
             let open = judged.value.is_none();
             let (low, high) = judged.interval.unwrap_or_default();
-            let objective = text(judged.objective.as_str().into());
-            // As typed, it has been read before.
-            let read = judged.objective.parse::<Objective>().ok();
-            let percentile = read.as_ref().and_then(|read| read.percentile(summary));
+            let objective = text(judged.objective.text.as_str().into());
+            let key = &judged.objective.key;
+            let percentile = key.percentile_row(summary);
             self.push(&FigureRow {
                 at_least: judged.at_least.filter(|_| open),
                 at_most: judged.at_most.filter(|_| open),
@@ -150,12 +147,7 @@ impl<W: io::Write> Rows<W> {
                 interval_high: high,
                 interval: percentile.map_or("", |(row, quantile)| interval(row.percentile(quantile))),
                 mark: mark(judged.mark),
-                ..scope.row(
-                    "objective",
-                    &objective,
-                    judged.value,
-                    read.map_or("", |read| unit_of(read.subject)),
-                )
+                ..scope.row("objective", &objective, judged.value, key.metric.info().unit.sign())
             })?;
             let met = Some(f64::from(u8::from(judged.passed())));
             self.push(&scope.row("objective_met", &objective, met, ""))?;
@@ -269,21 +261,11 @@ fn unit(metric: &str, key: &str) -> &'static str {
     })
 }
 
-/// The unit of a figure that can be demanded.
-const fn unit_of(subject: FigureKey) -> &'static str {
-    match subject {
-        FigureKey::Latency(..) => "ms",
-        FigureKey::Rate(Flow::Goodput | Flow::CompletedRequests) => "requests/s",
-        FigureKey::Rate(Flow::InputTokens | Flow::OutputTokens) => "tokens/s",
-        FigureKey::Share(_) => "share",
-    }
-}
-
-pub(super) const fn mark(mark: Option<Mark>) -> &'static str {
+pub(super) const fn mark(mark: Option<SampleWarning>) -> &'static str {
     match mark {
         None => "",
-        Some(Mark::TooFewSamples) => "too_few_samples",
-        Some(Mark::Indicative) => "indicative",
+        Some(SampleWarning::TooFewSamples) => "too_few_samples",
+        Some(SampleWarning::Indicative) => "indicative",
     }
 }
 

@@ -1,7 +1,7 @@
 //! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
 
 use super::emphasis::Level;
-use crate::analysis::{Figure, Mark, Percentile};
+use crate::analysis::{Figure, Percentile, SampleWarning};
 use crate::units::{count, three_digits};
 
 /// Stands where there is no figure.
@@ -200,10 +200,10 @@ pub(crate) fn percentile(percentile: &Percentile) -> String {
 }
 
 /// The mark of a reservation.
-pub(crate) const fn mark(mark: Option<Mark>) -> &'static str {
+pub(crate) const fn mark(mark: Option<SampleWarning>) -> &'static str {
     match mark {
-        Some(Mark::TooFewSamples) => "*",
-        Some(Mark::Indicative) => "~",
+        Some(SampleWarning::TooFewSamples) => "*",
+        Some(SampleWarning::Indicative) => "~",
         None => "",
     }
 }

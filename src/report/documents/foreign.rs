@@ -1,7 +1,7 @@
 //! Runs of other tools as a document.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Mark, Quantile, Statistic};
+use crate::analysis::{Quantile, SampleWarning, Statistic};
 use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
 use crate::report::document::{
     ALWAYS, Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, figure, mark, range,
@@ -126,8 +126,8 @@ fn latency(run: &ForeignRun) -> Section {
         table.row(cells(latency));
     }
     for (sort, text) in [
-        (Mark::TooFewSamples, "too few samples for this percentile"),
-        (Mark::Indicative, "indicative: fewer than ten samples lie above it"),
+        (SampleWarning::TooFewSamples, "too few samples for this percentile"),
+        (SampleWarning::Indicative, "indicative: fewer than ten samples lie above it"),
     ] {
         let is_marked =
             |latency: &ForeignLatency| Quantile::ALL.into_iter().any(|of| marked(latency, of) == Some(sort));
@@ -165,7 +165,7 @@ fn cells(latency: &ForeignLatency) -> Vec<String> {
 }
 
 /// The reservation about a percentile that is there.
-fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<Mark> {
+fn marked(latency: &ForeignLatency, quantile: Quantile) -> Option<SampleWarning> {
     latency.figures.statistic(Statistic::Percentile(quantile))?;
     quantile.mark(latency.figures.n()?)
 }

@@ -2,7 +2,7 @@
 
 use super::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
+use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, figure, known,
@@ -15,11 +15,11 @@ const LATENCIES: [(Metric, &str); 4] =
 
 /// The rows that are neither latencies nor, with their unit, of one another's kind; a share is shown in percent.
 const FLOWS: [(FigureKey, &str); 5] = [
-    (FigureKey::Rate(Flow::CompletedRequests), "requests/s"),
-    (FigureKey::Rate(Flow::OutputTokens), "output tokens/s"),
-    (FigureKey::Rate(Flow::Goodput), "goodput/s"),
-    (FigureKey::Share(Share::SloAttainment), "SLO attainment, %"),
-    (FigureKey::Share(Share::Errors), "errors, %"),
+    (FigureKey::of(Metric::RequestRate), "requests/s"),
+    (FigureKey::of(Metric::OutputTokens), "output tokens/s"),
+    (FigureKey::of(Metric::Goodput), "goodput/s"),
+    (FigureKey::of(Metric::SloAttainment), "SLO attainment, %"),
+    (FigureKey::of(Metric::ErrorRate), "errors, %"),
 ];
 
 /// Runs from which on an interval is worth having.
@@ -134,7 +134,7 @@ fn latencies(repeats: &Repeats) -> Section {
     for (metric, name) in LATENCIES {
         let percentiles = Quantile::ALL.map(Statistic::Percentile);
         for statistic in [Statistic::Mean].into_iter().chain(percentiles) {
-            let Some(figure) = repeats.figures.figure(FigureKey::Latency(statistic, metric)) else {
+            let Some(figure) = repeats.figures.figure(&FigureKey::latency(statistic, metric)) else {
                 continue;
             };
             let label = match statistic {
@@ -163,8 +163,8 @@ fn latencies(repeats: &Repeats) -> Section {
 fn flows(repeats: &Repeats) -> Section {
     let mut table = table("Rates and shares");
     for (subject, name) in FLOWS {
-        let scale = if matches!(subject, FigureKey::Share(_)) { 100.0 } else { 1.0 };
-        if let Some(figure) = repeats.figures.figure(subject) {
+        let scale = if subject.kind() == FigureKind::Share { 100.0 } else { 1.0 };
+        if let Some(figure) = repeats.figures.figure(&subject) {
             table.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
         }
     }
@@ -204,11 +204,11 @@ fn cells(name: String, across: &AcrossRuns, scale: f64, runs: u64) -> [TableCell
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
         let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
-            Quantile::ALL.map(|quantile| FigureKey::Latency(Statistic::Percentile(quantile), metric))
+            Quantile::ALL.map(|quantile| FigureKey::latency(Statistic::Percentile(quantile), metric))
         });
-        subjects.filter_map(|subject| repeats.figures.figure(subject))
+        subjects.filter_map(|subject| repeats.figures.figure(&subject))
     };
-    if shown().any(|figure| figure.mark == Some(Mark::TooFewSamples)) {
+    if shown().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples)) {
         let meaning = format!(
             "too few samples in a run for this percentile: every run may err to the same side, which no interval \
              across runs can show; longer runs cure it, more runs do not{}",
@@ -216,7 +216,7 @@ fn explain(table: &mut Table, repeats: &Repeats) {
         );
         table.explain("*", meaning);
     }
-    if shown().any(|figure| figure.mark == Some(Mark::Indicative)) {
+    if shown().any(|figure| figure.mark == Some(SampleWarning::Indicative)) {
         table.explain("~", "indicative: in a run, fewer than ten samples lie above it");
     }
     if shown().any(|figure| figure.unresolvable.is_some()) {
@@ -253,17 +253,17 @@ fn longer(repeats: &Repeats) -> String {
 
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(repeats: &Repeats) -> Section {
-    let p = |quantile, metric| FigureKey::Latency(Statistic::Percentile(quantile), metric);
+    let p = |quantile, metric| FigureKey::percentile(quantile, metric);
     let headline = [
         (p(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (p(Quantile::P99, Metric::Ttft), "TTFT p99"),
         (p(Quantile::P99, Metric::E2e), "e2e p99"),
-        (FigureKey::Rate(Flow::Goodput), "goodput"),
+        (FigureKey::of(Metric::Goodput), "goodput"),
     ];
     let lines: Vec<_> = headline
         .into_iter()
         .filter_map(|(subject, name)| {
-            let figure = repeats.figures.figure(subject)?;
+            let figure = repeats.figures.figure(&subject)?;
             let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
             let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
             Some(match figure.runs_for_ten_percent {

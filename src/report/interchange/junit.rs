@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::analysis::{Fact, Judgement, Objective, Status, Summary};
+use crate::analysis::{Fact, Judgement, Status, Summary};
 use crate::report::{Told, printable};
 
 /// Name of the case that is about the run itself.
@@ -87,7 +87,7 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
     };
     status.set_type(judgement.status.word()).set_message(printable(&judgement.line));
     status.set_description(lines(&figures(judgement)));
-    let mut case = case(summary, &judgement.objective, status);
+    let mut case = case(summary, &judgement.objective.text, status);
     if judgement.passed() {
         // A success has no message.
         case.set_system_out(printable(&judgement.line));
@@ -97,12 +97,11 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
 
 /// The figure, the bar and the interval, a line each.
 fn figures(judgement: &Judgement) -> Vec<String> {
-    // As typed, it has been read before.
-    let read = judgement.objective.parse::<Objective>().ok();
+    let objective = &judgement.objective;
     let lines = [
-        ("objective", Some(judgement.objective.clone())),
+        ("objective", Some(objective.text.clone())),
         ("figure", judgement.figure_in_words()),
-        ("bar", read.map(|read| read.subject.show(read.bound))),
+        ("bar", Some(objective.key.show(objective.bound))),
         ("95 % interval", judgement.interval_in_words()),
     ];
     lines.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect()

@@ -82,7 +82,7 @@ fn one_tenant_can_gate() {
         .stdout(contains("met: mean ttft of victim < 10s"));
     for (objective, says) in [
         ("p50 ttft of victm < 1s", "no request is of `victm`; there are: class x, class y, priority medium"),
-        ("slo_attainment of noisy > 90%", "it promises nothing to `noisy`"),
+        ("slo_attainment of noisy > 90%", "no request of `noisy` has an SLO"),
         ("p50 itl of victim < 1s", "`p50 itl` is only known of the whole run"),
     ] {
         simulate(objective, &[]).code(2).stderr(contains(says)).stdout("");

@@ -1,6 +1,6 @@
 //! Five repeats of a modelled vLLM, whose truth a long run tells.
 
-use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Statistic, Summary, summarise};
+use skyline::analysis::{FigureKey, Metric, Quantile, Sample, Summary, summarise};
 use skyline::experiment::{Repeats, SimulatedRun, repeats_of};
 use skyline::record::{Phase, Repeat, RunHeader, RunLog};
 use skyline::simulator::{BatchingConfig, Deployment, Efficiency, EngineModel, Fleet};
@@ -88,8 +88,8 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
     for experiment in 0..experiments {
         let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
-            let subject = FigureKey::Latency(Statistic::Percentile(*quantile), Metric::Ttft);
-            let across = repeats.figures.figure(subject).unwrap();
+            let subject = FigureKey::percentile(*quantile, Metric::Ttft);
+            let across = repeats.figures.figure(&subject).unwrap();
             covered.add(across.mean.unwrap(), across.interval().unwrap());
         }
     }

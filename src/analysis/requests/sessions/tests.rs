@@ -1,7 +1,7 @@
 //! Holds the figures of conversations to runs made by hand.
 
 use super::*;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::test_runs::{ms, record, run};
 use crate::record::{Failure, FailureKind, RunLog};

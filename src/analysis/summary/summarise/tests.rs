@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::analysis::figures::metric::Metric;
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::findings::finding::FindingKind;

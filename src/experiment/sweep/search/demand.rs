@@ -1,20 +1,20 @@
-//! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
+//! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
-use crate::analysis::{Comparison, FigureKey, Objective, Share, Statistic};
+use crate::analysis::{Comparison, FigureKind, Objective};
 use crate::experiment::sweep::trial::Trial;
 
-/// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
+/// A demand on a load: an objective, or that the server keeps up.
 ///
-/// Whole runs are averaged, so the figure is one whose mean over runs is the truth, however short they are. The p99 of a
-/// run is none: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
-/// too low, and 83 % of the runs met it. The share of the requests over the bound is: so of a percentile of a latency that
-/// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
+/// Figures are averaged over runs, so they must be unbiased however short the runs are. The p99 of a
+/// run is biased: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
+/// too low, and 83 % of the runs met it. The share of the requests over the bound is not. So for a percentile of a latency that
+/// each request has once, the search follows that share, and its limit is what the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchDemand {
-    /// Absent: that the server keeps up.
+    /// The objective; absent: the server keeps up.
     objective: Option<Objective>,
     pub(super) scale: DemandScale,
-    /// What the figure may be at most.
+    /// The figure's maximum.
     pub(super) limit: f64,
 }
 
@@ -27,18 +27,18 @@ pub(super) enum DemandScale {
     Magnitude,
 }
 
-/// What a run says of a demand.
+/// The figure of one run for a demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DemandReading {
     /// Requests per second, or users.
     pub(super) load: f64,
     /// The figure that must not pass the limit.
     pub(super) figure: f64,
-    /// Requests that it rests on.
+    /// Requests behind the figure.
     pub(super) requests: f64,
 }
 
-/// An objective that no search can follow.
+/// An objective that a search cannot follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{objective}` cannot be searched for the highest load that meets it: {problem}")]
 pub struct Unsearchable {
@@ -47,7 +47,7 @@ pub struct Unsearchable {
 }
 
 impl SearchDemand {
-    /// What `objective` asks.
+    /// The demand of `objective`.
     ///
     /// # Errors
     ///
@@ -56,43 +56,38 @@ impl SearchDemand {
         let below = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
         let bound = objective.bound;
         let refused = |problem| Err(Unsearchable { objective: objective.text.clone(), problem });
-        let (scale, limit) = match (objective.subject, below) {
-            (FigureKey::Rate(_), _) => {
+        let key = &objective.key;
+        let (scale, limit) = match (key.kind(), below) {
+            (FigureKind::Rate, _) => {
                 return refused(
                     "a flow rises with the load before it falls; demand a latency or a share, such as \
                      `slo_attainment > 95%`",
                 );
             }
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), false) => {
-                (DemandScale::Share, 1.0 - bound)
-            }
-            (FigureKey::Share(Share::Errors | Share::Rejects | Share::Timeouts), true) => {
-                (DemandScale::Share, bound)
-            }
-            (FigureKey::Latency(Statistic::Percentile(quantile), metric), true)
-                if metric.is_one_per_request() =>
-            {
-                (DemandScale::Share, 1.0 - quantile.fraction())
-            }
-            (FigureKey::Latency(..), true) => (DemandScale::Magnitude, bound),
-            (FigureKey::Latency(..) | FigureKey::Share(_), _) => {
+            (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
+            (FigureKind::Share, true) if key.less_is_better() => (DemandScale::Share, bound),
+            (FigureKind::Latency, true) => match key.quantile().filter(|_| key.metric.is_one_per_request()) {
+                Some(quantile) => (DemandScale::Share, 1.0 - quantile.fraction()),
+                None => (DemandScale::Magnitude, bound),
+            },
+            (FigureKind::Latency | FigureKind::Share, _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };
         Ok(Self { objective: Some(objective.clone()), scale, limit })
     }
 
-    /// That the server keeps up, which fails where most runs say that it did not.
+    /// The demand that the server keeps up, which fails where it does not in most runs.
     pub(super) const fn keeping_up() -> Self {
         Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
     }
 
-    /// As a person typed it, or would have.
+    /// The objective as typed.
     pub(crate) fn text(&self) -> &str {
         self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 
-    /// What `trial` says of it, `place` being that of the objective among those of the sweep; `None` where it cannot tell.
+    /// The figure of `trial`; `place` is the index of the objective in the sweep. `None` where it is unknown.
     pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
         let load = trial.load.amount();
         let Some(objective) = &self.objective else {
@@ -100,12 +95,11 @@ impl SearchDemand {
             return Some(DemandReading { load, figure, requests: 1.0 });
         };
         let judged = trial.judged.get(place)?;
-        let figure = match (objective.subject, self.scale) {
-            (FigureKey::Latency(..), DemandScale::Share) => judged.over_share?,
-            (FigureKey::Share(Share::SloAttainment | Share::CheckPasses | Share::ValidAnswers), _) => {
-                1.0 - judged.value?
-            }
-            // What was cut off is at least that, which is what an overloaded server shows.
+        let key = &objective.key;
+        let figure = match (key.kind(), self.scale) {
+            (FigureKind::Latency, DemandScale::Share) => judged.over_share?,
+            (FigureKind::Share, _) if !key.less_is_better() => 1.0 - judged.value?,
+            // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
         Some(DemandReading { load, figure, requests: trial.requests as f64 })
@@ -117,7 +111,7 @@ impl SearchDemand {
     }
 }
 
-/// The mean of readings, each as heavy as its requests.
+/// The mean of readings, weighted by requests.
 pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
     let requests: f64 = readings.iter().map(|reading| reading.requests).sum();
     let sum: f64 = readings.iter().map(|reading| reading.figure * reading.requests).sum();

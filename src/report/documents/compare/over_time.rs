@@ -1,7 +1,7 @@
 //! The figures of several sides in the order of time: which of them drift.
 
 use super::rows::{label, signed};
-use crate::analysis::FigureKey;
+use crate::analysis::FigureKind;
 use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
@@ -48,7 +48,7 @@ fn cells(line: &TrendLine) -> [String; 7] {
     };
     let interval = line.change_low.zip(line.change_high);
     [
-        label(line.subject),
+        label(&line.subject),
         sparkline(&line.levels),
         shown(line.levels.first()),
         shown(line.levels.last()),
@@ -61,8 +61,8 @@ fn cells(line: &TrendLine) -> [String; 7] {
 }
 
 /// The factor by which a figure is shown: shares are in per cent.
-const fn scale(line: &TrendLine) -> f64 {
-    if matches!(line.subject, FigureKey::Share(_)) { 100.0 } else { 1.0 }
+fn scale(line: &TrendLine) -> f64 {
+    if line.subject.kind() == FigureKind::Share { 100.0 } else { 1.0 }
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
@@ -101,10 +101,10 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let plot = Plot::new(
         format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
         Axis::counted("side, in the order of time", trend.order.len() as u64),
-        Axis::from_zero(&label(line.subject), tops),
+        Axis::from_zero(&label(&line.subject), tops),
         vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)],
     );
-    Chart::new(label(line.subject), plot).behind(table)
+    Chart::new(label(&line.subject), plot).behind(table)
 }
 
 #[cfg(test)]

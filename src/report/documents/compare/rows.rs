@@ -1,7 +1,7 @@
 //! A figure on both sides of a comparison in cells: its values, its change, what to think of it.
 
-use crate::analysis::FigureKey;
 use crate::analysis::wording::percent;
+use crate::analysis::{FigureKey, FigureKind};
 use crate::experiment::compare::{ChangeStanding, ComparedFigure, ComparedRow, Interval};
 use crate::report::document::{ALWAYS, NOTHING, Table, cell, mark};
 use crate::units::three_digits;
@@ -50,7 +50,7 @@ fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
         let range = |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high));
         [value(row, level), ends.map_or(NOTHING.to_owned(), range)]
     };
-    let mut cells = vec![label(row.subject)];
+    let mut cells = vec![label(&row.subject)];
     cells.extend(level(&row.baseline));
     cells.extend(level(&row.other));
     cells.push(change(row));
@@ -65,25 +65,25 @@ fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
 
 /// The smallest change that so many runs detect, in the unit of the change.
 fn detectable(row: &ComparedRow) -> String {
-    match (row.detectable, row.subject) {
+    match (row.detectable, row.subject.kind()) {
         (None, _) => NOTHING.to_owned(),
-        (Some(least), FigureKey::Share(_)) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), FigureKey::Latency(..) | FigureKey::Rate(_)) => percent(least),
+        (Some(least), FigureKind::Share) => format!("{} pt", three_digits(least * 100.0)),
+        (Some(least), FigureKind::Latency | FigureKind::Rate) => percent(least),
     }
 }
 
 /// A figure's name and unit.
-pub(in crate::report::documents) fn label(subject: FigureKey) -> String {
-    match subject {
-        FigureKey::Latency(..) => format!("{subject}, ms"),
-        FigureKey::Rate(_) => format!("{subject}, /s"),
-        FigureKey::Share(_) => format!("{subject}, %"),
+pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
+    match subject.kind() {
+        FigureKind::Latency => format!("{subject}, ms"),
+        FigureKind::Rate => format!("{subject}, /s"),
+        FigureKind::Share => format!("{subject}, %"),
     }
     .replace("_per_s, /s", ", /s")
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
-    cell(if matches!(row.subject, FigureKey::Share(_)) { value * 100.0 } else { value })
+    cell(if row.subject.kind() == FigureKind::Share { value * 100.0 } else { value })
 }
 
 /// The value of a side; `> limit` where only that is known.
@@ -128,9 +128,9 @@ pub(super) fn change_interval(row: &ComparedRow) -> String {
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
-    match row.subject {
-        FigureKey::Share(_) => Some((row.difference?, "pt")),
-        FigureKey::Latency(..) | FigureKey::Rate(_) => Some((row.change?, "%")),
+    match row.subject.kind() {
+        FigureKind::Share => Some((row.difference?, "pt")),
+        FigureKind::Latency | FigureKind::Rate => Some((row.change?, "%")),
     }
 }
 
@@ -149,6 +149,7 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::Metric;
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {
@@ -165,9 +166,9 @@ mod tests {
             detectable: Some(0.0903),
             standing: ChangeStanding::NotShown,
         };
-        let share = FigureKey::Share(crate::analysis::Share::SloAttainment);
+        let share = FigureKey::of(Metric::SloAttainment);
         assert_eq!(detectable(&row(share)), "9.03 pt");
-        assert_eq!(detectable(&row(FigureKey::Rate(crate::analysis::Flow::Goodput))), "9.03 %");
+        assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))), "9.03 %");
     }
 
     #[test]

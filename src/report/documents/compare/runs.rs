@@ -4,7 +4,7 @@ use super::over_time;
 use super::rows::{self, Runs, change, label, value};
 use super::sides::{demands, differences, sides, verdict};
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKey, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKind, Metric, Quantile};
 use crate::experiment::compare::{
     AgainstBaseline, ChangeStanding, Compared, ComparedRow, Interval, Pairing, SideDescription,
 };
@@ -57,13 +57,10 @@ fn side_in_words(side: &SideDescription) -> String {
 
 /// The change of a 95th percentile, which readers look for first.
 fn in_brief(row: &ComparedRow) -> Option<String> {
-    let FigureKey::Latency(Statistic::Percentile(Quantile::P95), metric) = row.subject else { return None };
-    let name = match metric {
-        Metric::Ttft => "TTFT",
-        Metric::Tpot => "TPOT",
-        Metric::E2e => "e2e",
-        _ => return None,
-    };
+    let metric = row.subject.metric;
+    let is_first = row.subject.quantile() == Some(Quantile::P95)
+        && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
+    let name = is_first.then(|| metric.title())?;
     row.change?;
     let standing = match row.standing {
         ChangeStanding::Unknown => String::new(),
@@ -95,7 +92,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
 
 /// The change of every figure, under one axis.
 fn changes(section: &mut Section, against: &AgainstBaseline) {
-    let is_share = |row: &ComparedRow| matches!(row.subject, FigureKey::Share(_));
+    let is_share = |row: &ComparedRow| row.subject.kind() == FigureKind::Share;
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
@@ -111,7 +108,7 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
         series.push(Series::points("", palette, Line::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
-            label(row.subject),
+            label(&row.subject),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),

@@ -83,7 +83,7 @@ fn by_load(against: &SweepAgainst) -> Section {
     let mut table = Table::new(format!("{}, load by load", against.side), columns);
     for (at, row) in against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row))) {
         table.row([
-            format!("{} {}", at.load, label(row.subject)),
+            format!("{} {}", at.load, label(&row.subject)),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),

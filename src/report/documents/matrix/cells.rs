@@ -1,7 +1,7 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses.
 
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKey, Flow, Mark, Metric, Quantile, Share, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
@@ -19,13 +19,13 @@ const FIGURES: [(&str, FigureKey, u8); 10] = [
     ("p95", percentile(Metric::Tpot, Quantile::P95), 5),
     ("e2e p50", percentile(Metric::E2e, Quantile::P50), 4),
     ("p99", percentile(Metric::E2e, Quantile::P99), 1),
-    ("out tok/s", FigureKey::Rate(Flow::OutputTokens), 7),
-    ("goodput/s", FigureKey::Rate(Flow::Goodput), 0),
-    ("errors", FigureKey::Share(Share::Errors), 3),
+    ("out tok/s", FigureKey::of(Metric::OutputTokens), 7),
+    ("goodput/s", FigureKey::of(Metric::Goodput), 0),
+    ("errors", FigureKey::of(Metric::ErrorRate), 3),
 ];
 
 const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
-    FigureKey::Latency(Statistic::Percentile(quantile), metric)
+    FigureKey::percentile(quantile, metric)
 }
 
 /// What came of it in one line.
@@ -50,7 +50,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
     let is_priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
     let subjects: Vec<_> = FIGURES
         .into_iter()
-        .filter(|(_, subject, _)| matrix.cells.iter().any(|cell| shown(cell, *subject) != NOTHING))
+        .filter(|(_, subject, _)| matrix.cells.iter().any(|cell| shown(cell, subject) != NOTHING))
         .collect();
     let mut columns: Vec<TableColumn> =
         [("row", ALWAYS), ("load", 2), ("runs", 3), ("verdict", ALWAYS)].map(TableColumn::from).into();
@@ -65,7 +65,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
             format!("{}/{}", cell.runs.len(), cell.planned_runs),
             verdict(cell).to_owned(),
         ];
-        cells.extend(subjects.iter().map(|(_, subject, _)| shown(cell, *subject)));
+        cells.extend(subjects.iter().map(|(_, subject, _)| shown(cell, subject)));
         cells.extend(is_priced.then(|| known(cell.cost_per_million_output_tokens)));
         cells.push(cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned());
         table.row(cells);
@@ -79,13 +79,13 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
 fn explain(table: &mut Table, matrix: &Matrix) {
     let figures = || {
         let of = |cell: &MatrixCell| {
-            FIGURES.map(|(_, subject, _)| cell.figures.figure(subject).and_then(|of| of.mark))
+            FIGURES.map(|(_, subject, _)| cell.figures.figure(&subject).and_then(|of| of.mark))
         };
         matrix.cells.iter().flat_map(of)
     };
     for (sort, meaning) in [
-        (Mark::TooFewSamples, "too few samples in a run to rely on"),
-        (Mark::Indicative, "indicative: fewer than ten samples of a run lie above it"),
+        (SampleWarning::TooFewSamples, "too few samples in a run to rely on"),
+        (SampleWarning::Indicative, "indicative: fewer than ten samples of a run lie above it"),
     ] {
         if figures().flatten().any(|found| found == sort) {
             table.explain(mark(Some(sort)), meaning);
@@ -116,7 +116,7 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &MatrixCell, subject: FigureKey) -> String {
+pub(super) fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);

@@ -1,34 +1,34 @@
 //! The figures of a table of experiments, row by row.
 
 use super::cells::{name, shown};
-use crate::analysis::{FigureKey, Flow, Metric, Quantile, Statistic};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::matrix::Matrix;
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::document::{Chart, Section};
 use crate::report::documents::compare::label;
 
 const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-    FigureKey::Latency(Statistic::Percentile(quantile), metric)
+    FigureKey::percentile(quantile, metric)
 }
 
 /// The figures that have a chart.
-const CHARTS: [FigureKey; 6] = [
+static CHARTS: [FigureKey; 6] = [
     percentile(Quantile::P50, Metric::Ttft),
     percentile(Quantile::P95, Metric::Ttft),
     percentile(Quantile::P50, Metric::Tpot),
     percentile(Quantile::P95, Metric::Tpot),
     percentile(Quantile::P50, Metric::E2e),
-    FigureKey::Rate(Flow::OutputTokens),
+    FigureKey::of(Metric::OutputTokens),
 ];
 
 pub(super) fn section(matrix: &Matrix) -> Section {
     let mut section = Section::detail("Figures, row by row");
-    CHARTS.into_iter().filter_map(|subject| chart(matrix, subject)).for_each(|chart| section.chart(chart));
+    CHARTS.iter().filter_map(|subject| chart(matrix, subject)).for_each(|chart| section.chart(chart));
     section
 }
 
 /// One figure of all rows under one axis; nothing where no row has it.
-fn chart(matrix: &Matrix, subject: FigureKey) -> Option<Chart> {
+fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
     let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
     let mut rows = Vec::new();
     let mut series = Vec::new();

@@ -39,7 +39,7 @@ fn forms(summary: &Summary) -> Section {
         let faults: Vec<_> = class
             .faults
             .iter()
-            .map(|fault| format!("{} {}", count(fault.count), fault.fault.words()))
+            .map(|fault| format!("{} {}", count(fault.count), fault.fault.description()))
             .collect();
         section.note(Note::error(format!("{}: {}", class.class, faults.join(", "))));
     }

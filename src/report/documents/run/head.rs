@@ -1,7 +1,7 @@
 //! The top of a run: the verdict, what was run in one line, key figures, objectives.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Mark, Metric, Percentile, Quantile, Summary};
+use crate::analysis::{Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::report::document::{KeyFigure, Level, Note, Section, Tone, VerdictLine, known, percentile, range};
 use crate::report::documents::{arrivals, load_form};
 use crate::units::{count, three_digits};
@@ -68,8 +68,8 @@ fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
 fn latency(name: &str, figure: &Percentile) -> KeyFigure {
     let interval = range(figure).map(|range| format!("95 %: {range}"));
     let mark = figure.mark.map(|mark| match mark {
-        Mark::TooFewSamples => "* too few samples".to_owned(),
-        Mark::Indicative => "~ indicative".to_owned(),
+        SampleWarning::TooFewSamples => "* too few samples".to_owned(),
+        SampleWarning::Indicative => "~ indicative".to_owned(),
     });
     KeyFigure::new(name, percentile(figure), "ms").below(interval.into_iter().chain(mark)).card_only()
 }

@@ -1,7 +1,7 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{LatencyRow, Mark, Metric, Quantile, Summary};
+use crate::analysis::{LatencyRow, Metric, Quantile, SampleWarning, Summary};
 use crate::report::document::{
     Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
 };
@@ -115,12 +115,12 @@ fn intervals(section: &mut Section, summary: &Summary) {
 fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
     let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
     let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
-    if marked(Mark::TooFewSamples) {
+    if marked(SampleWarning::TooFewSamples) {
         let longer =
             longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
         table.explain("*", format!("too few samples to rely on{}", longer.unwrap_or_default()));
     }
-    if marked(Mark::Indicative) {
+    if marked(SampleWarning::Indicative) {
         table.explain("~", "indicative: fewer than ten samples lie above it");
     }
     let shown = |sign| {
@@ -144,7 +144,7 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
 /// How many samples each percentile needs, and how long this run must last for the next.
 fn floors(section: &mut Section, summary: &Summary, rows: &[(&'static str, &LatencyRow)]) {
     let mut percentiles = rows.iter().flat_map(|(_, row)| &row.percentiles);
-    if percentiles.all(|percentile| percentile.mark != Some(Mark::TooFewSamples)) {
+    if percentiles.all(|percentile| percentile.mark != Some(SampleWarning::TooFewSamples)) {
         return;
     }
     let floors: Vec<_> =

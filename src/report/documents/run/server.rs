@@ -2,8 +2,8 @@
 
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
-    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, Mark, ServerSide, Summary,
-    TimeBeside, WentBack, Window,
+    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
+    Summary, TimeBeside, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
 use crate::report::document::{NOTHING, Note, Section, Table, TableCell, TableColumn, cell};
@@ -143,7 +143,7 @@ fn times(section: &mut Section, server: &ServerSide) {
     for (name, time) in named {
         let Some(time) = server.times.get(&time) else { continue };
         let shown = |figure: Option<BucketQuantile>| figure.map_or(NOTHING.to_owned(), in_bucket);
-        let reliable = time.p99.filter(|_| time.p99_mark != Some(Mark::TooFewSamples));
+        let reliable = time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
         let n = count(time.count.round() as u64);
         table.row([name.to_owned(), n, cell(time.mean_ms), shown(time.p50), shown(reliable)]);
     }
@@ -327,7 +327,7 @@ mod tests {
         let ttft = accounts.ttft.as_mut().unwrap();
         (ttft.same_requests, ttft.server_n, ttft.client_n) = (false, 3_210.0, 2_000);
         for time in server.times.values_mut() {
-            (time.count, time.p99_mark) = (7.0, Some(Mark::TooFewSamples));
+            (time.count, time.p99_mark) = (7.0, Some(SampleWarning::TooFewSamples));
         }
         for (slice, device) in server.devices.iter_mut().enumerate() {
             (device.device, device.part_of) = (format!("0 {slice}"), Some("0".to_owned()));

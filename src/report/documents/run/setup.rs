@@ -92,7 +92,7 @@ fn server(section: &mut Section, summary: &Summary) {
         section.fact("server", format!("{}, in virtual time", engine.engine));
         section.fact("modelled", modelled(engine));
     }
-    let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_usual());
+    let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
     section.facts("parameters", parameters.map(ToString::to_string));
     if engine.modelled.is_empty() {
         section.facts("deployment", deployment(summary));

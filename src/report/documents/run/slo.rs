@@ -1,7 +1,7 @@
 //! The SLO of a run: targets, attainment, goodput, and what missed it.
 
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Group, Promise, Summary};
+use crate::analysis::{Group, SloTarget, Summary};
 use crate::report::document::{NOTHING, Section};
 use crate::report::documents::latencies::bounds;
 use crate::units::{count, three_digits};
@@ -58,13 +58,13 @@ fn targets(summary: &Summary) -> Vec<String> {
     if in_tables {
         return Vec::new();
     }
-    let mut all: Vec<&Promise> = Vec::new();
+    let mut all: Vec<&SloTarget> = Vec::new();
     for target in groups().flat_map(|group| &group.promises) {
         if !all.contains(&target) {
             all.push(target);
         }
     }
-    let line = |target: &&Promise| {
+    let line = |target: &&SloTarget| {
         if all.len() == 1 {
             return bounds(target.slo);
         }

@@ -1,7 +1,7 @@
 //! The curve of a sweep in characters: a bar for each load, and the bound that decides.
 
 use super::loads::shown;
-use crate::analysis::{FigureKey, Metric, Objective, Quantile, Statistic};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{AcrossRuns, PointFigures, Sweep};
 use crate::report::document::{Bar, BarChart, Chart, cell};
 
@@ -12,8 +12,8 @@ pub(super) fn beside(sweep: &Sweep, chart: Chart) -> Chart {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let objectives = tightest.into_iter().chain(sweep.plan.objectives.iter().map(String::as_str));
     let readable = objectives.filter_map(|text| text.parse::<Objective>().ok());
-    let mut known = readable.filter(|objective| objective.scope.is_none()).filter_map(|objective| {
-        let (name, read) = figure(objective.subject)?;
+    let mut known = readable.filter(|objective| objective.key.part.is_none()).filter_map(|objective| {
+        let (name, read) = figure(&objective.key)?;
         Some((name, read, Some(objective.bound)))
     });
     let usual: (&str, Read, _) =
@@ -35,9 +35,8 @@ pub(super) fn beside(sweep: &Sweep, chart: Chart) -> Chart {
     chart.bars(BarChart { heading: format!("{name} by load, ms{said}"), bound, bars })
 }
 
-fn figure(subject: FigureKey) -> Option<(&'static str, Read)> {
-    let FigureKey::Latency(Statistic::Percentile(quantile), metric) = subject else { return None };
-    Some(match (quantile, metric) {
+fn figure(key: &FigureKey) -> Option<(&'static str, Read)> {
+    Some(match (key.quantile()?, key.metric) {
         (Quantile::P50, Metric::Ttft) => ("p50 TTFT", |figures| figures.ttft_p50_ms.as_ref()),
         (Quantile::P95, Metric::Ttft) => ("p95 TTFT", |figures| figures.ttft_p95_ms.as_ref()),
         (Quantile::P99, Metric::Ttft) => ("p99 TTFT", |figures| figures.ttft_p99_ms.as_ref()),

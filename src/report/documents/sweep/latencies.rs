@@ -1,7 +1,7 @@
 //! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
 
 use super::setup::arrivals;
-use crate::analysis::{FigureKey, Metric, Objective, Quantile, Statistic};
+use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::{AcrossRuns, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
 use crate::report::document::{Chart, cell};
@@ -54,7 +54,7 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
 /// their distances can be compared.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
-    let bounded = |latency: &Drawn| bounds(sweep, latency.0).iter().any(|bound| bound.0.scope.is_none());
+    let bounded = |latency: &Drawn| bounds(sweep, latency.0).iter().any(|bound| bound.0.key.part.is_none());
     let any = LATENCIES.iter().any(bounded);
     let decide = LATENCIES
         .into_iter()
@@ -89,7 +89,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
         return None;
     }
     let (whole, parts): (Vec<Bound>, Vec<Bound>) =
-        bounds(sweep, metric).into_iter().partition(|bound| bound.0.scope.is_none());
+        bounds(sweep, metric).into_iter().partition(|bound| bound.0.key.part.is_none());
     let heights = series.iter().flat_map(Series::marked);
     let heights: Vec<f64> =
         heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
@@ -187,17 +187,14 @@ struct Bound(Objective);
 
 impl Bound {
     fn is_of(&self, quantile: Quantile) -> bool {
-        matches!(self.0.subject, FigureKey::Latency(Statistic::Percentile(of), _) if of == quantile)
+        self.0.key.quantile() == Some(quantile)
     }
 }
 
 /// The bounds that objectives set on this latency.
 fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
     let objectives = sweep.plan.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
-    objectives
-        .filter(|objective| matches!(objective.subject, FigureKey::Latency(_, of) if of == metric))
-        .map(Bound)
-        .collect()
+    objectives.filter(|objective| objective.key.metric == metric).map(Bound).collect()
 }
 
 /// Between the largest load that passed and the smallest that failed.

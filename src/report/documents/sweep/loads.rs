@@ -1,6 +1,6 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
-use crate::analysis::{Mark, Status};
+use crate::analysis::{SampleWarning, Status};
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, NOTHING, Section, Table, cell, figure, mark};
 use crate::units::count;
@@ -76,13 +76,13 @@ fn explain(table: &mut Table, sweep: &Sweep) {
         shown.map(|figure| figure.as_ref().and_then(|figure| figure.mark))
     };
     let marks: Vec<_> = sweep.points.iter().flat_map(|point| of(&point.figures)).flatten().collect();
-    if marks.contains(&Mark::TooFewSamples) {
+    if marks.contains(&SampleWarning::TooFewSamples) {
         table.explain(
             "*",
             "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them",
         );
     }
-    if marks.contains(&Mark::Indicative) {
+    if marks.contains(&SampleWarning::Indicative) {
         table.explain("~", "indicative: fewer than ten samples of a run lie above it");
     }
 }

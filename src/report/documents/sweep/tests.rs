@@ -3,7 +3,7 @@
 use super::document;
 use super::loads::columns;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{Mark, summarise};
+use crate::analysis::{SampleWarning, summarise};
 use crate::experiment::{
     Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial,
 };
@@ -84,7 +84,7 @@ fn marks_are_those_of_each_figure_in_every_form() {
     let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
     let marks: Vec<_> =
         sweep.points.iter().map(|point| point.figures.ttft_p99_ms.as_ref().unwrap().mark).collect();
-    assert_eq!(marks, [Some(Mark::TooFewSamples), Some(Mark::TooFewSamples), None]);
+    assert_eq!(marks, [Some(SampleWarning::TooFewSamples), Some(SampleWarning::TooFewSamples), None]);
     assert!(sweep.points.iter().all(|point| point.figures.ttft_p50_ms.as_ref().unwrap().mark.is_none()));
     let mut table = Vec::new();
     crate::report::data::points_csv(&sweep, &mut table).unwrap();
@@ -92,7 +92,10 @@ fn marks_are_those_of_each_figure_in_every_form() {
     let marked = |line: &&str| line.ends_with(",too_few_samples");
     assert_eq!(table.lines().filter(marked).count(), 6, "{table}");
     assert!(table.lines().filter(marked).all(|line| line.contains("_p99_ms,")), "{table}");
-    assert_eq!(Mark::gravest([Mark::Indicative, Mark::TooFewSamples].into_iter()), Some(Mark::TooFewSamples));
+    assert_eq!(
+        SampleWarning::gravest([SampleWarning::Indicative, SampleWarning::TooFewSamples].into_iter()),
+        Some(SampleWarning::TooFewSamples)
+    );
 }
 
 #[test]

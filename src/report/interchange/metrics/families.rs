@@ -12,7 +12,7 @@ type Labels = Vec<(&'static str, String)>;
 pub(super) fn families(summary: &Summary) -> Vec<Family> {
     let parts = parts(summary);
     let mut all = state(summary);
-    for metric in Metric::ALL {
+    for metric in Metric::LATENCIES {
         all.extend(latency(metric, &parts));
     }
     all.extend(requests(summary, &parts));
@@ -107,7 +107,7 @@ fn state(summary: &Summary) -> Vec<Family> {
     };
     let started = summary.run.started_at.as_nanosecond() as f64 / 1e9;
     let met = |judgement: &Judgement| {
-        let objective = ("objective", judgement.objective.clone());
+        let objective = ("objective", judgement.objective.text.clone());
         Some(Point {
             labels: labels.iter().cloned().chain([objective]).collect(),
             value: f64::from(u8::from(judgement.passed())),
@@ -150,7 +150,7 @@ fn latency(metric: Metric, parts: &[Part<'_>]) -> Vec<Family> {
             rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: value(row)? / 1e3 }));
         family(&name, &help, Unit::Seconds, points)
     };
-    let what = meaning(metric);
+    let what = metric.info().meaning;
     let samples = rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: row.n as f64 }));
     vec![
         by_quantile(metric.to_string(), format!("Percentiles: {what}"), |shown| shown.figure.exact()),
@@ -168,23 +168,6 @@ fn latency(metric: Metric, parts: &[Part<'_>]) -> Vec<Family> {
         by_row(format!("{metric}_max"), format!("Longest: {what}"), |row| row.max.exact()),
         family(&format!("{metric}_samples"), "What the percentiles rest on", Unit::Samples, samples),
     ]
-}
-
-/// A latency in a few words.
-const fn meaning(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Ttft => "time to first token, from the scheduled moment",
-        Metric::TtftFromSend => "time to first token, from sending",
-        Metric::Ttfa => "time to the first token that is not reasoning, from the scheduled moment",
-        Metric::Tpot => "time per output token after the first",
-        Metric::TpotAdjusted => "time per output token after those of the first chunk",
-        Metric::Itl => "time between tokens",
-        Metric::ChunkGap => "time between chunks as they came",
-        Metric::E2e => "end-to-end latency, from the scheduled moment",
-        Metric::E2eFromSend => "end-to-end latency, from sending",
-        Metric::ScheduleLag => "how late requests were let go",
-        Metric::QueueWait => "wait for a place under the cap",
-    }
 }
 
 fn requests(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {

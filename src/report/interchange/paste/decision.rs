@@ -117,7 +117,7 @@ fn target(summary: &Summary) -> String {
             parts.push(part);
         }
     }
-    parts.extend(summary.objectives.iter().map(|judgement| judgement.objective.clone()));
+    parts.extend(summary.objectives.iter().map(|judgement| judgement.objective.text.clone()));
     if parts.is_empty() { missing("target", "--objective, or an SLO of a class") } else { parts.join("; ") }
 }
 

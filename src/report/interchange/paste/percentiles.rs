@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::analysis::wording::seconds;
-use crate::analysis::{Figure, LatencyRow, LoadForm, Mark, Metric, Percentile, Quantile, Summary};
+use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::report::documents::arrivals;
 use crate::report::{Told, printable};
@@ -111,8 +111,8 @@ fn shown(row: &LatencyRow, percentile: &Percentile) -> String {
         Figure::AtLeast(low) => format!("over {}", length(low)),
     };
     match percentile.mark {
-        Some(Mark::TooFewSamples) => format!("{figure} (too few samples: {})", count(row.n)),
-        Some(Mark::Indicative) => format!("{figure} (indicative: {} samples)", count(row.n)),
+        Some(SampleWarning::TooFewSamples) => format!("{figure} (too few samples: {})", count(row.n)),
+        Some(SampleWarning::Indicative) => format!("{figure} (indicative: {} samples)", count(row.n)),
         None => figure,
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::analysis::wording::percent;
 use crate::analysis::{
-    Comparison, FigureKey, FindingKind, Judgement, Mark, Objective, Share, Status, Summary,
+    Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, SampleWarning, Status, Summary,
 };
 
 /// A bar that is missed when the figure grows by less than this share of the bar is near.
@@ -83,7 +83,7 @@ fn doubt(judgement: &Judgement) -> Option<String> {
     if judgement.close {
         return Some(format!("{objective} was met by chance: its bar lies inside the 95 % interval"));
     }
-    if judgement.mark == Some(Mark::TooFewSamples) {
+    if judgement.mark == Some(SampleWarning::TooFewSamples) {
         return Some(format!("{objective} was met on too few samples"));
     }
     let room = Room::of(judgement).filter(|room| room.share < NEAR)?;
@@ -103,13 +103,13 @@ impl Room {
     /// As a share of the bar; where a share must reach the bar, as a share of what may fall short of 1. `None` where the
     /// figure is not known, or the bar leaves no room.
     fn of(judgement: &Judgement) -> Option<Self> {
-        // As typed, it has been read before.
-        let Objective { subject, comparison, bound, .. } = judgement.objective.parse().ok()?;
-        let (inside, allowed, of) = match (comparison, subject) {
+        let Objective { key, comparison, bound, .. } = &judgement.objective;
+        let bound = *bound;
+        let (inside, allowed, of) = match (comparison, key.kind()) {
             (Comparison::Below | Comparison::AtMost, _) => {
                 (bound - judgement.value.or(judgement.at_most)?, bound, "its bar")
             }
-            (Comparison::Above | Comparison::AtLeast, FigureKey::Share(_)) => {
+            (Comparison::Above | Comparison::AtLeast, FigureKind::Share) => {
                 (judgement.value.or(judgement.at_least)? - bound, 1.0 - bound, "the misses that it allows")
             }
             (Comparison::Above | Comparison::AtLeast, _) => {
@@ -140,10 +140,8 @@ fn closest(objectives: &[Judgement]) -> Option<String> {
 
 /// Promises that were broken while no objective says how many may be.
 fn broken_promises(summary: &Summary) -> Option<String> {
-    let about =
-        |judgement: &Judgement| judgement.objective.parse::<Objective>().ok().map(|read| read.subject);
-    let attainment = Some(FigureKey::Share(Share::SloAttainment));
-    let judged = summary.objectives.iter().any(|judgement| about(judgement) == attainment);
+    let about = |judgement: &Judgement| judgement.objective.key.metric == Metric::SloAttainment;
+    let judged = summary.objectives.iter().any(about);
     let kept = summary.slo.slo_attainment.filter(|&kept| kept < 1.0 && !judged)?;
     Some(format!(
         "{} of promised requests met their SLO, and no objective says how many must (slo_attainment)",

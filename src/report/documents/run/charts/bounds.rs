@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::analysis::{FigureKey, Metric, Objective, Promise, Summary};
+use crate::analysis::{Metric, SloTarget, Summary};
 
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
@@ -16,18 +16,16 @@ pub(super) struct Bounds {
 
 impl Bounds {
     pub(super) fn of(summary: &Summary, metric: Metric) -> Self {
-        let objectives: Vec<Objective> = summary
+        let objectives = summary
             .objectives
             .iter()
-            .filter_map(|judged| judged.objective.parse::<Objective>().ok())
-            .filter(|objective| matches!(objective.subject, FigureKey::Latency(_, of) if of == metric))
-            .collect();
+            .map(|judged| &judged.objective)
+            .filter(|objective| objective.key.metric == metric);
         // A bound for some of the requests is none for all of those in the picture.
-        let (whole, parts): (Vec<_>, Vec<_>) =
-            objectives.into_iter().partition(|objective| objective.scope.is_none());
-        let promises: Vec<&Promise> = summary.by_class.iter().flat_map(|group| &group.promises).collect();
+        let (whole, parts): (Vec<_>, Vec<_>) = objectives.partition(|objective| objective.key.part.is_none());
+        let promises: Vec<&SloTarget> = summary.by_class.iter().flat_map(|group| &group.promises).collect();
         let mut drawn: Vec<(f64, String)> =
-            whole.into_iter().map(|objective| (objective.bound, objective.text)).collect();
+            whole.into_iter().map(|objective| (objective.bound, objective.text.clone())).collect();
         drawn.extend(promised(&promises, metric));
         let left_out = drawn.len().saturating_sub(MOST) + parts.len();
         drawn.truncate(MOST);
@@ -48,8 +46,8 @@ impl Bounds {
 }
 
 /// Each bound that is promised once, with all to whom it is.
-fn promised(promises: &[&Promise], metric: Metric) -> Vec<(f64, String)> {
-    let bound = |promise: &Promise| match metric {
+fn promised(promises: &[&SloTarget], metric: Metric) -> Vec<(f64, String)> {
+    let bound = |promise: &SloTarget| match metric {
         Metric::Ttft => promise.slo.ttft_ms,
         Metric::Tpot => promise.slo.tpot_ms,
         Metric::E2e => promise.slo.e2e_ms,

@@ -1,0 +1,440 @@
+//! The catalogue of figures: everything that a run can be asked about, each with its name, unit, formula and source.
+//!
+//! Objectives, tables, files and the glossary read it. To add a figure: its row here, the code that computes it
+//! (`latency/request.rs` for a latency of a request, `figures/read.rs` for one of the run), and a test.
+
+use std::fmt;
+
+use crate::units::three_digits;
+
+/// A figure of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Metric {
+    /// Time to first token, from the scheduled moment.
+    Ttft,
+    /// Time to first token, from sending.
+    TtftFromSend,
+    /// Time to the first token that is not reasoning, from the scheduled moment.
+    Ttfa,
+    /// Time per output token after the first.
+    Tpot,
+    /// Time per output token after those of the first chunk.
+    TpotAdjusted,
+    /// Inter-token latency, token-weighted.
+    Itl,
+    /// Time between chunks as they arrived.
+    ChunkGap,
+    /// End-to-end latency, from the scheduled moment.
+    E2e,
+    /// End-to-end latency, from sending.
+    E2eFromSend,
+    /// How late requests were dispatched.
+    ScheduleLag,
+    /// Wait for a slot under a concurrency cap.
+    QueueWait,
+    /// Requests per second that met their SLO; where none has an SLO, requests that completed.
+    Goodput,
+    /// Requests completed per second.
+    RequestRate,
+    /// Prompt tokens per second.
+    InputTokens,
+    /// Answer tokens per second.
+    OutputTokens,
+    /// Share of the requests that failed.
+    ErrorRate,
+    /// Share of the requests that the server refused.
+    RejectRate,
+    /// Share of the requests that the client's time limits ended.
+    TimeoutRate,
+    /// Share of the requests with an SLO that met it.
+    SloAttainment,
+    /// Share of the golden prompts that passed, of those that ended.
+    CheckPassRate,
+    /// Share of the complete answers that have the form asked for.
+    ValidAnswers,
+}
+
+/// What a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureInfo {
+    /// Its name in objectives and, of latencies, in files.
+    pub key: &'static str,
+    /// Its name in files, where that is another: `goodput_per_s`.
+    pub field: &'static str,
+    /// Its name in headings.
+    pub title: &'static str,
+    /// The unit of its values.
+    pub unit: FigureUnit,
+    /// Which way it is better.
+    pub better: Direction,
+    /// What one sample of it belongs to.
+    pub samples: Samples,
+    /// Whether it is known of a class, priority, tenant or model too, not of the whole run alone.
+    pub of_parts: bool,
+    /// What it is, in one sentence.
+    pub meaning: &'static str,
+    /// How it is computed; N is the number of output tokens.
+    pub formula: &'static str,
+    /// Who defines it so.
+    pub source: &'static str,
+    /// The same figure under the names of other tools.
+    pub elsewhere: &'static [Elsewhere],
+}
+
+/// The name that another tool has for a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its name for the figure.
+    pub name: &'static str,
+    /// Its formula.
+    pub formula: &'static str,
+}
+
+/// The unit of a figure's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureUnit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Requests per second.
+    RequestsPerSecond,
+    /// Tokens per second.
+    TokensPerSecond,
+    /// A share between 0 and 1.
+    Share,
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Less is better: latencies, failures.
+    Less,
+    /// More is better: rates, SLO attainment.
+    More,
+}
+
+/// What one sample of a figure belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Samples {
+    /// A request: each has one at most.
+    PerRequest,
+    /// A gap inside an answer.
+    PerGap,
+    /// The run: there is one value.
+    PerRun,
+}
+
+/// The kinds of figures, which differ in how they are computed, compared and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureKind {
+    /// A distribution of times; a statistic of it is a figure.
+    Latency,
+    /// A number per second.
+    Rate,
+    /// A share of the requests.
+    Share,
+}
+
+const fn latency(key: &'static str, title: &'static str, formula: &'static str) -> FigureInfo {
+    FigureInfo {
+        key,
+        field: key,
+        title,
+        unit: FigureUnit::Milliseconds,
+        better: Direction::Less,
+        samples: Samples::PerRequest,
+        of_parts: false,
+        meaning: "",
+        formula,
+        source: "Skyline",
+        elsewhere: &[],
+    }
+}
+
+const fn rate(key: &'static str, title: &'static str, unit: FigureUnit, formula: &'static str) -> FigureInfo {
+    let better = Direction::More;
+    FigureInfo { unit, better, samples: Samples::PerRun, ..latency(key, title, formula) }
+}
+
+const fn share(
+    key: &'static str,
+    title: &'static str,
+    better: Direction,
+    formula: &'static str,
+) -> FigureInfo {
+    FigureInfo { better, ..rate(key, title, FigureUnit::Share, formula) }
+}
+
+/// The catalogue, in the order of reports and of [`Metric`].
+const CATALOGUE: [FigureInfo; 21] = [
+    FigureInfo {
+        of_parts: true,
+        meaning: "time to first token, from the scheduled moment",
+        source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
+        ..latency("ttft", "TTFT", "first token − scheduled")
+    },
+    FigureInfo {
+        meaning: "time to first token, from sending",
+        source: "vLLM bench",
+        elsewhere: &[Elsewhere { tool: VLLM, name: "ttft", formula: "first chunk − sent" }],
+        ..latency("ttft_from_send", "TTFT from send", "first token − sent")
+    },
+    FigureInfo {
+        meaning: "time to the first token that is not reasoning, from the scheduled moment",
+        ..latency("ttfa", "TTFA", "first token that is not reasoning − scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "time per output token after the first",
+        source: "vLLM bench",
+        elsewhere: &[
+            Elsewhere { tool: VLLM, name: "tpot", formula: TPOT },
+            Elsewhere { tool: AIPERF, name: "inter_token_latency", formula: TPOT },
+            Elsewhere { tool: NIM, name: "inter_token_latency", formula: TPOT },
+        ],
+        ..latency("tpot", "TPOT", "(last − first token) / (N − 1)")
+    },
+    FigureInfo {
+        meaning: "time per output token after those of the first chunk",
+        ..latency("tpot_adjusted", "TPOT adjusted", "(last − first token) / (N − tokens of the first chunk)")
+    },
+    FigureInfo {
+        samples: Samples::PerGap,
+        meaning: "time between tokens",
+        ..latency("itl", "ITL", "gap / k, counted k times, of each gap that brings k tokens")
+    },
+    FigureInfo {
+        samples: Samples::PerGap,
+        meaning: "time between chunks as they arrived",
+        source: "vLLM bench and SGLang, which call it ITL",
+        elsewhere: &[
+            Elsewhere { tool: VLLM, name: "itl", formula: CHUNK_GAP },
+            Elsewhere { tool: SGLANG, name: "itl", formula: CHUNK_GAP },
+            Elsewhere { tool: AIPERF, name: "inter_chunk_latency", formula: CHUNK_GAP },
+        ],
+        ..latency("chunk_gap", "chunk gap", "chunk − the chunk before")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "end-to-end latency, from the scheduled moment",
+        source: "from the scheduled moment, as wrk2 and MLPerf LoadGen: no coordinated omission",
+        ..latency("e2e", "e2e", "last token − scheduled")
+    },
+    FigureInfo {
+        meaning: "end-to-end latency, from sending",
+        source: "vLLM bench",
+        elsewhere: &[Elsewhere { tool: VLLM, name: "e2el", formula: "last chunk − sent" }],
+        ..latency("e2e_from_send", "e2e from send", "last token − sent")
+    },
+    FigureInfo {
+        meaning: "how late the client dispatched requests",
+        ..latency("schedule_lag", "schedule lag", "dispatched − scheduled")
+    },
+    FigureInfo {
+        meaning: "wait for a slot under the concurrency cap",
+        ..latency("queue_wait", "queue wait", "admitted − dispatched, under --max-concurrency")
+    },
+    FigureInfo {
+        field: "goodput_per_s",
+        of_parts: true,
+        meaning: "requests that met their SLO; where none has an SLO, requests that completed",
+        source: "DistServe (OSDI 2024)",
+        ..rate("goodput", "goodput", FigureUnit::RequestsPerSecond, "requests that met their SLO / window")
+    },
+    FigureInfo {
+        field: "completed_requests_per_s",
+        meaning: "requests whose answer was complete in the window",
+        ..rate(
+            "request_rate",
+            "requests",
+            FigureUnit::RequestsPerSecond,
+            "answers completed in the window / window",
+        )
+    },
+    FigureInfo {
+        meaning: "prompt tokens of the requests whose first token arrived in the window",
+        ..rate("input_tokens_per_s", "input tokens", FigureUnit::TokensPerSecond, "prompt tokens / window")
+    },
+    FigureInfo {
+        meaning: "answer tokens that arrived in the window",
+        ..rate("output_tokens_per_s", "output tokens", FigureUnit::TokensPerSecond, "answer tokens / window")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that failed, of those scheduled in the window",
+        ..share("error_rate", "errors", Direction::Less, "failed / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that the server refused (429, 503), of those scheduled in the window",
+        ..share("reject_rate", "rejects", Direction::Less, "refused / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that the client's time limits ended, of those scheduled in the window",
+        ..share("timeout_rate", "timeouts", Direction::Less, "timed out / scheduled")
+    },
+    FigureInfo {
+        of_parts: true,
+        meaning: "requests that met all bounds of their SLO, of those that have one",
+        source: "failed, censored and unsent requests count as misses",
+        ..share("slo_attainment", "SLO attainment", Direction::More, "met / scheduled with an SLO")
+    },
+    FigureInfo {
+        meaning: "golden prompts that passed, of those that ended",
+        ..share("check_pass_rate", "checks passed", Direction::More, "passed / ended")
+    },
+    FigureInfo {
+        meaning: "answers of the form asked for, of those that were complete",
+        ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
+    },
+];
+
+pub(super) const VLLM: &str = "vllm bench";
+pub(super) const SGLANG: &str = "sglang bench_serving";
+pub(super) const AIPERF: &str = "aiperf";
+pub(super) const NIM: &str = "nim";
+const TPOT: &str = "(last − first chunk) / (N − 1)";
+const CHUNK_GAP: &str = "gap between chunks";
+
+impl Metric {
+    /// All figures, in the order of the catalogue.
+    pub const ALL: [Self; 21] = [
+        Self::Ttft,
+        Self::TtftFromSend,
+        Self::Ttfa,
+        Self::Tpot,
+        Self::TpotAdjusted,
+        Self::Itl,
+        Self::ChunkGap,
+        Self::E2e,
+        Self::E2eFromSend,
+        Self::ScheduleLag,
+        Self::QueueWait,
+        Self::Goodput,
+        Self::RequestRate,
+        Self::InputTokens,
+        Self::OutputTokens,
+        Self::ErrorRate,
+        Self::RejectRate,
+        Self::TimeoutRate,
+        Self::SloAttainment,
+        Self::CheckPassRate,
+        Self::ValidAnswers,
+    ];
+
+    /// The latencies among them.
+    pub const LATENCIES: [Self; 11] = {
+        let mut all = [Self::Ttft; 11];
+        let mut at = 0;
+        while at < all.len() {
+            all[at] = Self::ALL[at];
+            at += 1;
+        }
+        all
+    };
+
+    /// Its row of the catalogue.
+    #[must_use]
+    pub const fn info(self) -> &'static FigureInfo {
+        &CATALOGUE[self as usize]
+    }
+
+    /// Its name in objectives.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.info().key
+    }
+
+    /// Its name in files.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        self.info().field
+    }
+
+    /// Its name in headings.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        self.info().title
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(self) -> FigureKind {
+        match self.info().unit {
+            FigureUnit::Milliseconds => FigureKind::Latency,
+            FigureUnit::RequestsPerSecond | FigureUnit::TokensPerSecond => FigureKind::Rate,
+            FigureUnit::Share => FigureKind::Share,
+        }
+    }
+
+    /// Whether each request has one at most: gaps inside an answer are many.
+    #[must_use]
+    pub const fn is_one_per_request(self) -> bool {
+        matches!(self.info().samples, Samples::PerRequest)
+    }
+
+    /// Whether it counts requests that failed.
+    #[must_use]
+    pub const fn counts_failures(self) -> bool {
+        matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
+    }
+
+    /// The figure with this name, in objectives or in files.
+    pub(super) fn named(name: &str) -> Option<Self> {
+        let name = if name == "e2el" { "e2e" } else { name };
+        Self::ALL.into_iter().find(|metric| metric.name() == name || metric.field() == name)
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FigureUnit {
+    /// The unit as files have it.
+    #[must_use]
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::RequestsPerSecond => "requests/s",
+            Self::TokensPerSecond => "tokens/s",
+            Self::Share => "share",
+        }
+    }
+
+    /// A value for people: `137 ms`, `5.2/s`, `98 %`.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds => format!("{} ms", three_digits(value)),
+            Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            Self::Share => format!("{} %", three_digits(value * 100.0)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_has_its_own_row() {
+        for (place, metric) in Metric::ALL.into_iter().enumerate() {
+            assert_eq!(metric as usize, place);
+            let FigureInfo { key, field, title, meaning, formula, source, .. } = *metric.info();
+            assert!(
+                [key, field, title, meaning, formula, source].iter().all(|text| !text.is_empty()),
+                "{key}"
+            );
+            assert_eq!((Metric::named(key), Metric::named(field)), (Some(metric), Some(metric)));
+        }
+        assert!(Metric::LATENCIES.iter().all(|metric| metric.kind() == FigureKind::Latency));
+        assert_eq!(Metric::named("e2el"), Some(Metric::E2e));
+        let latencies = Metric::ALL.iter().filter(|metric| metric.kind() == FigureKind::Latency);
+        assert_eq!(latencies.count(), Metric::LATENCIES.len());
+    }
+}

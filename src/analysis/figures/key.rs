@@ -1,0 +1,213 @@
+//! The name of a figure of a run, such as `p95 ttft of chat`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::catalogue::{Direction, FigureKind, Metric};
+use super::part::{Part, PartKind};
+use super::quantile::Quantile;
+
+/// A figure of a run, or of a part of its requests: `p95 ttft of chat`, `goodput`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FigureKey {
+    /// Which statistic of it; absent unless it is a latency.
+    pub statistic: Option<Statistic>,
+    /// The figure.
+    pub metric: Metric,
+    /// Whose figure it is; absent: the whole run's.
+    pub part: Option<Part>,
+}
+
+/// A statistic of a latency.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Statistic {
+    /// Arithmetic mean.
+    Mean,
+    /// Smallest sample.
+    Min,
+    /// Largest sample.
+    Max,
+    /// A percentile.
+    Percentile(Quantile),
+}
+
+impl Statistic {
+    const ALL: [Self; 8] = [
+        Self::Mean,
+        Self::Min,
+        Self::Max,
+        Self::Percentile(Quantile::P50),
+        Self::Percentile(Quantile::P90),
+        Self::Percentile(Quantile::P95),
+        Self::Percentile(Quantile::P99),
+        Self::Percentile(Quantile::P999),
+    ];
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Mean => f.pad("mean"),
+            Self::Min => f.pad("min"),
+            Self::Max => f.pad("max"),
+            Self::Percentile(quantile) => quantile.fmt(f),
+        }
+    }
+}
+
+/// A text that names no figure.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not a figure to compare: {problem}\n  a figure is, for example, p95 ttft, mean e2e, goodput, \
+     error_rate, output_tokens_per_s or p95 ttft of chat"
+)]
+pub struct FigureKeyError {
+    text: String,
+    problem: String,
+}
+
+impl FromStr for FigureKey {
+    type Err = FigureKeyError;
+
+    fn from_str(text: &str) -> Result<Self, FigureKeyError> {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let text = words.join(" ");
+        Self::parse(&text).map_err(|problem| FigureKeyError { text, problem })
+    }
+}
+
+impl fmt::Display for FigureKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let statistic = self.statistic.map_or_else(String::new, |statistic| format!("{statistic} "));
+        let part = self.part.as_ref().map_or_else(String::new, |part| format!(" of {part}"));
+        f.pad(&format!("{statistic}{}{part}", self.metric))
+    }
+}
+
+impl FigureKey {
+    /// A rate or a share of the whole run.
+    #[must_use]
+    pub const fn of(metric: Metric) -> Self {
+        Self { statistic: None, metric, part: None }
+    }
+
+    /// A statistic of a latency of the whole run.
+    #[must_use]
+    pub const fn latency(statistic: Statistic, metric: Metric) -> Self {
+        Self { statistic: Some(statistic), metric, part: None }
+    }
+
+    /// A percentile of a latency of the whole run.
+    #[must_use]
+    pub const fn percentile(quantile: Quantile, metric: Metric) -> Self {
+        Self::latency(Statistic::Percentile(quantile), metric)
+    }
+
+    /// The same figure of the requests of one class; `None` where it is that of a part already, or none of parts.
+    #[must_use]
+    pub fn of_class(&self, class: &str) -> Option<Self> {
+        let whole = self.part.is_none() && self.metric.info().of_parts;
+        let part = Part { kind: Some(PartKind::Class), name: class.to_owned() };
+        whole.then(|| Self { part: Some(part), ..self.clone() })
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> FigureKind {
+        self.metric.kind()
+    }
+
+    /// Which percentile it is, if it is one.
+    #[must_use]
+    pub const fn quantile(&self) -> Option<Quantile> {
+        match self.statistic {
+            Some(Statistic::Percentile(quantile)) => Some(quantile),
+            _ => None,
+        }
+    }
+
+    /// Whether less of it is better.
+    #[must_use]
+    pub const fn less_is_better(&self) -> bool {
+        matches!(self.metric.info().better, Direction::Less)
+    }
+
+    /// The most that it can be.
+    #[must_use]
+    pub const fn most(&self) -> f64 {
+        match self.kind() {
+            FigureKind::Share => 1.0,
+            FigureKind::Latency | FigureKind::Rate => f64::INFINITY,
+        }
+    }
+
+    /// A value of it for people.
+    #[must_use]
+    pub fn show(&self, value: f64) -> String {
+        self.metric.info().unit.show(value)
+    }
+
+    /// Reads a figure, and whose it is if that is said: `p95 ttft of chat`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let words: Vec<_> = text.split_whitespace().collect();
+        let Some(at) = words.iter().position(|word| *word == "of") else {
+            return Self::of_run(text);
+        };
+        let figure = words[..at].join(" ");
+        let (key, part) = (Self::of_run(&figure)?, Part::parse(&words[at + 1..])?);
+        if !key.metric.info().of_parts {
+            return Err(format!("`{figure}` is only known of the whole run"));
+        }
+        Ok(Self { part: Some(part), ..key })
+    }
+
+    /// Reads a figure of the whole run.
+    fn of_run(figure: &str) -> Result<Self, String> {
+        let lower = figure.to_ascii_lowercase();
+        let metric = |name: &str, latency: bool| {
+            Metric::named(name).filter(|metric| (metric.kind() == FigureKind::Latency) == latency)
+        };
+        if let Some((statistic, name)) = lower.split_once(char::is_whitespace) {
+            let statistic = Statistic::ALL
+                .into_iter()
+                .find(|known| known.to_string() == statistic)
+                .ok_or_else(|| format!("`{statistic}` is not a statistic; use mean, p95, max, …"))?;
+            let name = name.trim();
+            let metric = metric(name, true)
+                .ok_or_else(|| format!("`{name}` is not a latency; use ttft, tpot, itl, e2e, …"))?;
+            return Ok(Self::latency(statistic, metric));
+        }
+        metric(&lower, false).map(Self::of).ok_or_else(|| match metric(&lower, true) {
+            Some(metric) => {
+                format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`")
+            }
+            None => format!("`{figure}` is not a figure of a run"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_by_name_and_printed_again() {
+        let key: FigureKey = " P95  ttft of chat".parse().unwrap();
+        let part = Part { kind: None, name: "chat".to_owned() };
+        assert_eq!(key, FigureKey { part: Some(part), ..FigureKey::percentile(Quantile::P95, Metric::Ttft) });
+        assert_eq!((key.to_string(), key.of_class("chat")), ("p95 ttft of chat".to_owned(), None));
+        let goodput: FigureKey = "goodput".parse().unwrap();
+        assert!(key.less_is_better() && !goodput.less_is_better());
+        assert_eq!(goodput.of_class("a").unwrap().to_string(), "goodput of class a");
+        assert_eq!("output_tokens_per_s".parse::<FigureKey>().unwrap().of_class("a"), None);
+        let error = "p97 ttft".parse::<FigureKey>().unwrap_err().to_string();
+        assert!(error.contains("`p97` is not a statistic") && error.contains("for example"), "{error}");
+        assert!("p95 ttft < 5s".parse::<FigureKey>().is_err());
+        for key in Metric::ALL.map(|metric| match metric.kind() {
+            FigureKind::Latency => FigureKey::latency(Statistic::Percentile(Quantile::P999), metric),
+            FigureKind::Rate | FigureKind::Share => FigureKey::of(metric),
+        }) {
+            assert_eq!(key.to_string().parse(), Ok(key));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A part of a run's requests: those of one class, priority, tenant or model.
+
+use std::fmt;
+
+use crate::record::RequestRecord;
+use crate::workload::{Priority, WorkloadSpec};
+
+/// The requests of one class, priority, tenant or model.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Part {
+    /// Of what kind the name is; absent where that was not said, for only one can be meant.
+    pub kind: Option<PartKind>,
+    /// The name.
+    pub name: String,
+}
+
+/// What tells the requests of a run apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum PartKind {
+    /// Their class.
+    Class,
+    /// Their priority.
+    Priority,
+    /// Whose they are.
+    Tenant,
+    /// The model that they ask for.
+    Model,
+}
+
+impl PartKind {
+    pub(crate) const ALL: [Self; 4] = [Self::Class, Self::Priority, Self::Tenant, Self::Model];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Class => "class",
+            Self::Priority => "priority",
+            Self::Tenant => "tenant",
+            Self::Model => "model",
+        }
+    }
+
+    /// The names that requests of `workload` can have of this kind.
+    pub(crate) fn names(self, workload: &WorkloadSpec) -> Vec<String> {
+        let classes = || workload.classes.iter().filter(|class| workload.occurs(class));
+        match self {
+            Self::Class => classes().map(|class| class.name.clone()).collect(),
+            Self::Priority => [Priority::High, Priority::Medium, Priority::Low]
+                .into_iter()
+                .filter(|&priority| {
+                    // A trace may tell priorities of its own.
+                    workload.arrival.trace().is_some()
+                        || classes().any(|class| {
+                            class
+                                .priorities
+                                .iter()
+                                .any(|share| share.priority == priority && share.weight > 0.0)
+                        })
+                })
+                .map(|priority| priority.to_string())
+                .collect(),
+            Self::Tenant => {
+                let sending = |name: &str| {
+                    classes().any(|class| workload.senders(class).any(|sender| sender.name == name))
+                };
+                let tenants = workload.tenants.iter().map(|tenant| tenant.name.clone());
+                tenants.filter(|name| sending(name)).collect()
+            }
+            Self::Model => workload.models.iter().flat_map(|models| models.names.clone()).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind {
+            Some(kind) => write!(f, "{} {}", kind.name(), self.name),
+            None => f.write_str(&self.name),
+        }
+    }
+}
+
+impl Part {
+    /// Reads what stands behind `of`: a name, or its kind and the name.
+    pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
+        match words {
+            [] => Err("`of` has no name behind it".to_owned()),
+            [name] => Ok(Self { kind: None, name: (*name).to_owned() }),
+            [kind, name] => match PartKind::ALL.into_iter().find(|known| known.name() == *kind) {
+                Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
+                None => {
+                    Err(format!("`{kind}` tells no requests apart; use class, priority, tenant or model"))
+                }
+            },
+            more => Err(format!("`{}` is more than a name", more.join(" "))),
+        }
+    }
+
+    /// The kinds of which the name can be.
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = PartKind> {
+        let kind = self.kind;
+        PartKind::ALL.into_iter().filter(move |other| kind.is_none_or(|kind| kind == *other))
+    }
+
+    /// Whether a request of a run of `workload` is meant.
+    pub(crate) fn has(&self, workload: &WorkloadSpec, request: &RequestRecord) -> bool {
+        let is = |kind| match kind {
+            PartKind::Class => {
+                workload.classes.get(usize::from(request.class)).is_some_and(|class| class.name == self.name)
+            }
+            PartKind::Priority => request.priority.to_string() == self.name,
+            PartKind::Tenant => {
+                let tenant = request.tenant.and_then(|tenant| workload.tenants.get(usize::from(tenant)));
+                tenant.is_some_and(|tenant| tenant.name == self.name)
+            }
+            PartKind::Model => {
+                let models = workload.models.as_ref().zip(request.model);
+                models.is_some_and(|(mix, model)| mix.names.get(usize::from(model)) == Some(&self.name))
+            }
+        };
+        self.kinds().any(is)
+    }
+}
+
+#[cfg(test)]
+mod tests;

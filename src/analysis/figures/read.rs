@@ -1,0 +1,131 @@
+//! Reads a figure of a run from its summary, by its key.
+
+use super::catalogue::Metric;
+use super::key::FigureKey;
+use super::part::{Part, PartKind};
+use super::percentile::Figure;
+use super::quantile::{Quantile, SampleWarning};
+use crate::analysis::latency::row::LatencyRow;
+use crate::analysis::slo::group::Group;
+use crate::analysis::summary::run::Summary;
+
+impl FigureKey {
+    /// The figure in `summary`; `None` where the run has none.
+    #[must_use]
+    pub fn read(&self, summary: &Summary) -> Option<Figure> {
+        if let Some(statistic) = self.statistic {
+            return self.row(summary)?.statistic(statistic);
+        }
+        match &self.part {
+            Some(part) => of_group(self.metric, part.group(summary)?),
+            None => of_run(self.metric, summary),
+        }
+        .map(Figure::Exact)
+    }
+
+    /// The latency whose statistic it is.
+    fn row<'s>(&self, summary: &'s Summary) -> Option<&'s LatencyRow> {
+        match &self.part {
+            Some(part) => part.group(summary)?.latency.row(self.metric),
+            None => summary.latency.row(self.metric),
+        }
+    }
+
+    /// The latency of which it is a percentile, and which one, where it is one.
+    pub(crate) fn percentile_row<'s>(&self, summary: &'s Summary) -> Option<(&'s LatencyRow, Quantile)> {
+        let quantile = self.quantile()?;
+        Some((self.row(summary)?, quantile))
+    }
+
+    /// The 95 % interval that one run gives it, where it is a percentile.
+    #[must_use]
+    pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
+        let (row, quantile) = self.percentile_row(summary)?;
+        Some(row.percentile(quantile).best_interval())
+    }
+
+    /// A reservation about it, and the samples it rests on.
+    #[must_use]
+    pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
+        let (row, quantile) = self.percentile_row(summary)?;
+        Some((row.percentile(quantile).mark?, row.n))
+    }
+
+    /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.
+    #[must_use]
+    pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
+        let (row, quantile) = self.percentile_row(summary)?;
+        let percentile = row.percentile(quantile);
+        let (low, high) = percentile.batch_interval?;
+        let value = percentile.figure.exact().filter(|&value| value > 0.0)?;
+        Some((high? - low?) / 2.0 / value)
+    }
+}
+
+/// A rate or a share of the whole run.
+fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
+    match metric {
+        Metric::Goodput => summary.slo.goodput_per_s,
+        Metric::RequestRate => summary.rates.completed_requests_per_s,
+        Metric::InputTokens => summary.rates.input_tokens_per_s,
+        Metric::OutputTokens => summary.rates.output_tokens_per_s,
+        Metric::ErrorRate => summary.failures.error_rate,
+        Metric::RejectRate => summary.failures.reject_rate,
+        Metric::TimeoutRate => summary.failures.timeout_rate,
+        Metric::SloAttainment => summary.slo.slo_attainment,
+        Metric::CheckPassRate => summary.quality.as_ref()?.pass_rate,
+        Metric::ValidAnswers => summary.answers.as_ref()?.valid_share,
+        _ => None,
+    }
+}
+
+/// A rate or a share of some of the requests.
+fn of_group(metric: Metric, group: &Group) -> Option<f64> {
+    match metric {
+        Metric::Goodput => group.slo.goodput_per_s,
+        Metric::ErrorRate => group.error_rate,
+        Metric::RejectRate => group.reject_rate,
+        Metric::TimeoutRate => group.timeout_rate,
+        Metric::SloAttainment => group.slo.slo_attainment,
+        _ => None,
+    }
+}
+
+impl Part {
+    /// The requests of a run that are meant; `None` where there are none, or the name fits several groups.
+    fn group<'s>(&self, summary: &'s Summary) -> Option<&'s Group> {
+        let mut groups =
+            self.kinds().flat_map(|kind| groups(kind, summary)).filter(|group| group.name == self.name);
+        groups.next().filter(|_| groups.next().is_none())
+    }
+}
+
+fn groups(kind: PartKind, summary: &Summary) -> &[Group] {
+    match kind {
+        PartKind::Class => &summary.by_class,
+        PartKind::Priority => &summary.by_priority,
+        PartKind::Tenant => &summary.by_tenant,
+        PartKind::Model => &summary.by_model,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+
+    #[test]
+    fn figures_are_read_of_the_run_and_of_a_class() {
+        let records = (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
+        let log = run(1_000, records);
+        let summary = summarise(&log, &[]);
+        let figure = |text: &str| text.parse::<FigureKey>().unwrap().read(&summary).and_then(Figure::exact);
+        assert_eq!(figure("p50 ttft"), Some(100.0));
+        assert_eq!(figure("p50 ttft of chat"), Some(100.0));
+        assert_eq!((figure("p50 ttft of search"), figure("error_rate")), (None, Some(0.0)));
+        let unfit =
+            "p50 ttft of search".parse::<FigureKey>().unwrap().check(&log.header.workload).unwrap_err();
+        assert!(unfit.to_string().starts_with("the figure `p50 ttft of search` does not fit"), "{unfit}");
+    }
+}
