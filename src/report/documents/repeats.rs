@@ -253,7 +253,7 @@ fn longer(repeats: &Repeats) -> String {
 
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(repeats: &Repeats) -> Section {
-    let p = |quantile, metric| FigureKey::percentile(quantile, metric);
+    let p = |quantile, metric| FigureKey::latency(Statistic::Percentile(quantile), metric);
     let headline = [
         (p(Quantile::P50, Metric::Ttft), "TTFT p50"),
         (p(Quantile::P99, Metric::Ttft), "TTFT p99"),
