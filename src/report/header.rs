@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Fact, LoadForm, Reproduction, RunDescription, Summary, Teller, Window};
+use crate::analysis::{Fact, LoadForm, Reproduction, RunDescription, Summary, FactSource, Window};
 use crate::record::{DeploymentFacts, EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -167,8 +167,8 @@ fn client(page: &mut Page, summary: &Summary) {
 /// What serves, by who told it, a line each. What the server told of its version stands beside its name.
 fn deployment(summary: &Summary) -> Vec<String> {
     let run = &summary.run;
-    let by = |source: Teller| {
-        let told = summary.reproduction.told.iter().filter(move |told| told.source == source);
+    let by = |source: FactSource| {
+        let told = summary.reproduction.reported.iter().filter(move |told| told.source == source);
         let words = told.filter_map(|told| match told.name {
             Fact::EngineVersion => None,
             Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
@@ -178,12 +178,12 @@ fn deployment(summary: &Summary) -> Vec<String> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let all = [
-        (Teller::Person, said(&run.deployment)),
-        (Teller::Server, by(Teller::Server)),
-        (Teller::Exporter, by(Teller::Exporter)),
+        (FactSource::Person, said(&run.deployment)),
+        (FactSource::Server, by(FactSource::Server)),
+        (FactSource::Exporter, by(FactSource::Exporter)),
     ];
     let line =
-        |(source, words): (Teller, Option<String>)| Some(format!("{} (told by {})", words?, source.name()));
+        |(source, words): (FactSource, Option<String>)| Some(format!("{} (told by {})", words?, source.name()));
     all.into_iter().filter_map(line).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;
 
-/// Fewest arrivals from which a process can be told: seven slices of seven.
+/// Fewest arrivals that show a process: seven slices of seven.
 pub(super) const FEWEST: u64 = 50;
 
 /// What a sequence of arrivals looks like, from the run's zero on.

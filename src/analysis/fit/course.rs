@@ -3,7 +3,7 @@
 /// Bins in which arrivals are counted, and the fewest arrivals that a bin has on average.
 const BINS: usize = 120;
 const PER_BIN: usize = 20;
-/// Fewest bins in which a change can be told from chance.
+/// Fewest bins in which a change differs from chance.
 const FEWEST_BINS: usize = 4;
 
 /// A stretch of time in which the rate stays.

@@ -59,7 +59,7 @@ pub struct Passes {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckExample {
-    /// When it was let go, seconds of the run; absent: before it.
+    /// When it was dispatched, seconds of the run; absent: before it.
     pub released_s: Option<f64>,
     /// What did not hold of the answer, or why there was none.
     pub why: String,

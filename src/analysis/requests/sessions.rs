@@ -60,7 +60,7 @@ pub struct TurnGroup {
     pub latency: LatencyTable,
 }
 
-/// The places that are told apart: first and last turn, from 1.
+/// The groups of turns: first and last turn of each, from 1.
 const PLACES: [(u32, Option<u32>); 6] =
     [(1, Some(1)), (2, Some(2)), (3, Some(3)), (4, Some(4)), (5, Some(9)), (10, None)];
 

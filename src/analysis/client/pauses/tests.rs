@@ -29,7 +29,7 @@ fn flown(count: u64, still: Option<HostStall>) -> RunLog {
 }
 
 fn check(summary: &Summary) -> Check {
-    let mut checks = PauseImpact::checks(summary);
+    let mut checks = crate::analysis::verdict::pauses::checks(summary);
     assert_eq!(checks.len(), 1);
     checks.remove(0)
 }
