@@ -89,7 +89,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             window_end: at(STREAMS),
         };
         let (_wish, interrupt) = watch::channel(Interrupt::None);
-        let feed = RequestFeed::start(Arc::clone(&engine), schedule);
+        let feed = RequestFeed::start(Arc::clone(&engine), schedule, None);
         let run = Run {
             engine,
             clock,

@@ -1,4 +1,4 @@
-//! Durations, rates and counts as people write and read them.
+//! Durations, rates and counts in human-readable form.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// A sentence that names the value and shows the forms allowed.
+/// A sentence that quotes the value and shows the allowed forms.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let trimmed = text.trim();
     let unit_at = trimmed.find(|c: char| c.is_ascii_alphabetic() || c == 'µ').unwrap_or(trimmed.len());
@@ -62,7 +62,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
-/// A length of time as a person says it: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
+/// A duration in words: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
 #[must_use]
 pub fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
@@ -92,7 +92,8 @@ fn thousands(digits: &str) -> String {
     out
 }
 
-/// Whether a sign could steer a terminal or turn the direction of writing, is not seen, or can be in no XML.
+/// Whether a character could control a terminal or change the writing direction, is invisible, or is not allowed in
+/// XML.
 #[must_use]
 pub fn steers(sign: char) -> bool {
     sign.is_control()

@@ -23,5 +23,5 @@ pub(crate) async fn engine_at(address: SocketAddr) -> Arc<OpenAiEngine> {
 pub(crate) fn request(index: u64, tokens: u32) -> RequestSpec {
     let planned =
         PlannedRequest { index, input_tokens: 4, output_tokens: tokens, ..PlannedRequest::default() };
-    planned.saying(Prompt::Text("Count from one to ten.".to_owned()))
+    planned.into_spec(Prompt::Text("Count from one to ten.".to_owned()))
 }

@@ -1,17 +1,17 @@
-//! A rate in time, made of straight pieces.
+//! A piecewise linear rate over time.
 
 use super::states::{StateInterval, StatePath};
 use crate::workload::RateStage;
 
-/// A rate in time, made of straight pieces that repeat from the first when the last has ended.
+/// A piecewise linear rate; the pieces repeat from the first after the last.
 ///
 /// A Poisson process of varying rate λ(t) is one of unit rate seen through Λ(t) = ∫λ (Çinlar, *Introduction to
-/// Stochastic Processes*, 1975, section 4.7): step by unit exponentials along Λ, and read t off its inverse. On
-/// a straight piece Λ is a quadratic, so the inverse is exact.
+/// Stochastic Processes*, 1975, section 4.7): step by unit exponentials along Λ, and read t off its inverse. On a
+/// linear piece Λ is a quadratic, so the inverse is exact.
 #[derive(Clone, Debug)]
 pub(super) struct RateCurve {
     pieces: Pieces,
-    /// The piece under way; none where there is none at all.
+    /// The current piece, if any.
     current: Option<Segment>,
     /// When it began, seconds.
     began: f64,
@@ -26,9 +26,9 @@ pub(super) struct RateCurve {
     reason = "there are a few of them in a plan, and a stream of chance is what is large"
 )]
 enum Pieces {
-    /// These, over and over.
+    /// These pieces, repeated.
     Round { segments: Vec<Segment>, next: usize },
-    /// One for each state on a path.
+    /// One piece per state on a path.
     Path(StatePath),
 }
 
@@ -43,7 +43,8 @@ impl RateCurve {
         Self { pieces: Pieces::Path(path), current, began: 0.0, passed: 0.0 }
     }
 
-    /// Goes on by `step` expected arrivals and tells the moment reached, in seconds; `None` if it is never reached.
+    /// Advances by `step` expected arrivals and returns the moment reached, in seconds; `None` if it is never
+    /// reached.
     pub(super) fn advance(&mut self, step: f64) -> Option<f64> {
         self.passed += step;
         loop {
@@ -80,8 +81,8 @@ impl RateCurve {
         }
     }
 
-    /// Leaves out the rounds, each of this mass and length, in which nothing arrives, so that the rarest arrivals are
-    /// found at once; `None` if nothing ever arrives.
+    /// Skips whole rounds, each with this mass and length, that contain no arrival, so that rare arrivals are found
+    /// at once; `None` if nothing ever arrives.
     fn skip_whole_rounds(&mut self, mass: f64, seconds: f64) -> Option<()> {
         if mass <= 0.0 {
             return None;
@@ -93,7 +94,7 @@ impl RateCurve {
     }
 }
 
-/// A stretch of time on which the rate is a straight line.
+/// A stretch of time with a linear rate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Segment {
     /// Its length.
@@ -113,15 +114,15 @@ impl Segment {
         Self::level(f64::INFINITY, rate_per_s)
     }
 
-    /// Expected arrivals on the whole stretch.
+    /// Expected arrivals of the whole stretch.
     fn mass(&self) -> f64 {
         let mean_rate = 0.5 * (self.from + self.to);
         if mean_rate > 0.0 { mean_rate * self.seconds } else { 0.0 }
     }
 
-    /// Seconds from the stretch's beginning after which `passed` arrivals are expected, 0 ≤ `passed` < mass.
+    /// Seconds after which `passed` arrivals are expected, 0 ≤ `passed` < mass.
     ///
-    /// Solves from·τ + slope·τ²/2 = passed in the form that loses no digits when the slope is small.
+    /// Solves from·τ + slope·τ²/2 = passed in the form that keeps its digits for small slopes.
     fn inverse(&self, passed: f64) -> f64 {
         if passed <= 0.0 {
             return 0.0;

@@ -10,21 +10,20 @@ use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};
 
-/// One arrival. In order of time.
+/// One arrival, ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arrival {
-    /// When.
+    /// Its moment.
     pub moment: Timestamp,
-    /// Where it comes from: the place of its client in a pattern of clients, of its class in one by class, of its user
-    /// in a closed loop; 0 in others.
+    /// Its source: the index of its client, class or user in patterns of clients, by class or of users; 0 in others.
     pub source: usize,
 }
 
-/// The arrivals of a pattern, in order, for as long as one asks.
+/// The arrivals of a pattern, in order, without end.
 ///
-/// They are drawn once and never touched again: not stretched so that a count comes out, not moved so that the
-/// first leaves at zero. Seconds add up in `f64` and are rounded down to the nanosecond at the very end. The
-/// iterator ends only where the pattern's rate falls to zero for ever, and after the first request of the last user.
+/// They are drawn once and never adjusted: not stretched to reach a count, not shifted so that the first leaves at
+/// zero. Seconds are summed in `f64` and rounded down to the nanosecond at the end. The iterator ends only where the
+/// rate falls to zero for ever, and after the first request of the last user.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
     process: Process,
@@ -36,25 +35,25 @@ pub struct Arrivals {
     reason = "there are a few of them in a plan, and a stream of chance is what is large"
 )]
 enum Process {
-    /// The n-th request at n gaps.
+    /// The n-th request after n gaps.
     Metronome { rate_per_s: f64, count: u64 },
     /// Independent gaps.
     Renewal(Renewal),
-    /// Poisson on straight pieces of a rate.
+    /// Poisson with a piecewise linear rate.
     Poisson(RateCurve, RandomStream),
-    /// Poisson at a rate that swings.
+    /// Poisson with a sinusoidal rate.
     Swinging(Swing, RandomStream),
     /// The first request of each user.
     Users { users: u64, ramp_s: f64, begun: u64 },
-    /// A renewal process of each client.
+    /// A renewal process per client.
     Clients(Superposition<Moments>),
-    /// A process of each class.
+    /// A process per class.
     Classes(Superposition<Arrivals>),
 }
 
 impl Arrivals {
-    /// The arrivals of a whole workload, under its seed: stream `arrivals`, or where each class has a process of its own
-    /// `arrivals/NAME`.
+    /// The arrivals of a whole workload under its seed: stream `arrivals`, or `arrivals/NAME` where each class has
+    /// its own process.
     #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         let seed = workload.seed;
@@ -67,14 +66,14 @@ impl Arrivals {
         }
     }
 
-    /// The stream of a class that has a process of its own.
+    /// The stream of a class with its own process.
     #[must_use]
     pub fn stream_of(class: &RequestClass, seed: u64) -> RandomStream {
         RandomStream::named(seed, &format!("arrivals/{}", class.name))
     }
 
-    /// The arrivals of `pattern`, with `stream` as their chance. What needs more than one sequence of chance takes
-    /// branches of it from 1 on: the states of a Markov-modulated process the first, each client or class its own.
+    /// The arrivals of `pattern` drawn from `stream`. A pattern that needs several random sequences takes branches
+    /// from 1 on: the states of a Markov-modulated process the first, each client or class its own.
     #[must_use]
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
@@ -129,7 +128,7 @@ impl Arrivals {
         Self { process }
     }
 
-    /// Of a pattern of independent gaps: of one sequence of them, or of many clients.
+    /// A pattern of independent gaps: one sequence of them, or one per client.
     fn of_gaps(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = if let Some((rate_per_s, form)) = pattern.gaps() {
             Process::Renewal(Renewal::new(rate_per_s, form, FirstGap::WithTheRun, stream))
@@ -143,7 +142,7 @@ impl Arrivals {
         Self { process }
     }
 
-    /// One client's arrivals, under way long before: independent gaps of this form with mean 1/rate.
+    /// One client's arrivals, already active before: independent gaps of this distribution with mean 1/rate.
     #[must_use]
     pub fn under_way(rate_per_s: f64, form: GapForm, stream: RandomStream) -> Self {
         Self { process: Process::Renewal(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream)) }
@@ -186,7 +185,7 @@ impl Iterator for Arrivals {
     }
 }
 
-/// The seconds of a renewal process as moments.
+/// The moments of a renewal process.
 #[derive(Clone, Debug)]
 struct Moments(Renewal);
 
@@ -198,7 +197,7 @@ impl Iterator for Moments {
     }
 }
 
-/// A rate that swings as a sine about its mean.
+/// A sinusoidal rate.
 #[derive(Clone, Copy, Debug)]
 struct Swing {
     rate_per_s: f64,
@@ -209,9 +208,9 @@ struct Swing {
 }
 
 impl Swing {
-    /// Goes on to the next arrival by thinning: candidates at the highest rate, each kept with the rate at its moment
-    /// as a share of that (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413). Exact, and by
-    /// other means than the integral by which the arrivals are judged.
+    /// Advances to the next arrival by thinning: candidates at the highest rate, each kept with the ratio of the rate
+    /// at its moment to the highest (Lewis and Shedler, *Naval Research Logistics Quarterly* 26, 1979, 403–413).
+    /// Exact, and independent of the integral that checks the arrivals.
     fn advance(&mut self, stream: &mut RandomStream) -> Option<f64> {
         let highest = 1.0 + self.amplitude;
         loop {

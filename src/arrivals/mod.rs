@@ -1,17 +1,17 @@
-//! The moments of a declared arrival process: drawn, and with what is drawn beside them.
+//! The arrival moments of a declared process, and its latent states.
 //!
-//! Both who plans a run and who judges it need them: the planner the moments, the judge what a process hides and its
-//! seed can tell ([`LatentStates`]), such as the states of a Markov-modulated one.
+//! The planner needs the moments; the check of delivered arrivals also needs the latent states ([`LatentStates`]),
+//! such as the states of a Markov-modulated process, which the seed determines.
 
 mod curve;
 mod draw;
-mod hidden;
+mod latent;
 mod renewal;
 mod states;
 mod superposition;
 
 pub use draw::{Arrival, Arrivals};
-pub use hidden::LatentStates;
+pub use latent::LatentStates;
 pub use states::{StateInterval, StatePath};
 pub use superposition::Superposition;
 

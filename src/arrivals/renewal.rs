@@ -6,10 +6,10 @@ use crate::workload::GapForm;
 /// Where the first gap begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FirstGap {
-    /// With the run: as if something had arrived at its zero.
+    /// With the run, as if a request had arrived at its zero.
     WithTheRun,
-    /// Long before: the first arrival comes when the gap under way ends. So the expected arrivals are rate × time from
-    /// the first second, and many clients do not begin all at once.
+    /// Long before: the first arrival ends a gap in progress. So the expected arrivals are rate × time from the first
+    /// second, and many clients do not start together.
     LongBefore,
 }
 
@@ -29,7 +29,7 @@ impl Renewal {
         Self { rate_per_s, form, beginning, seconds: 0.0, stream }
     }
 
-    /// A gap.
+    /// Draws a gap.
     ///
     /// Weibull by the inverse of its distribution function, scale·E^(1/shape) with E exponential.
     fn gap(&mut self) -> f64 {
@@ -41,9 +41,9 @@ impl Renewal {
         }
     }
 
-    /// What is left of the gap that is under way at a moment chosen without regard to the process: a uniform share of
-    /// a gap drawn in proportion to its length (Cox, *Renewal Theory*, 1962, section 5.4). Such a gap is for gamma
-    /// one of the shape above; for Weibull (gap/scale)^shape is then gamma with shape 1 + 1/shape.
+    /// Draws the rest of a gap in progress at a moment independent of the process: a uniform share of a gap drawn in
+    /// proportion to its length (Cox, *Renewal Theory*, 1962, section 5.4). For gamma such a gap has the shape plus
+    /// one; for Weibull (gap/scale)^shape is gamma with shape 1 + 1/shape.
     fn rest_of_gap(&mut self) -> f64 {
         let gap = match self.form {
             GapForm::Gamma(shape) => self.stream.gamma(shape + 1.0) / (shape * self.rate_per_s),
@@ -69,7 +69,7 @@ impl Iterator for Renewal {
     }
 }
 
-/// The Weibull scale with which gaps have the mean 1/rate.
+/// The Weibull scale for which gaps have the mean 1/rate.
 fn weibull_scale(shape: f64, rate_per_s: f64) -> f64 {
     1.0 / (rate_per_s * libm::tgamma(1.0 + 1.0 / shape))
 }

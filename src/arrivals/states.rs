@@ -1,9 +1,9 @@
-//! The states that a Markov-modulated rate goes through.
+//! The states of a Markov-modulated rate.
 
 use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::RateState;
 
-/// A stretch of time in one state.
+/// A stay in one state.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StateInterval {
     /// Its length in seconds.
@@ -12,7 +12,7 @@ pub struct StateInterval {
     pub rate_per_s: f64,
 }
 
-/// The path through the states from the run's zero on, without end.
+/// The endless path through the states from the start of the run.
 #[derive(Clone, Debug)]
 pub struct StatePath {
     states: Vec<RateState>,
@@ -21,7 +21,7 @@ pub struct StatePath {
 }
 
 impl StatePath {
-    /// The path under `stream`. It begins in a state drawn by the share of time that each has in the long run.
+    /// The path under `stream`. The initial state is drawn by the long-run share of time in each state.
     #[must_use]
     pub fn new(states: &[RateState], mut stream: RandomStream) -> Self {
         let current = WeightedChoice::new(states.iter().map(|state| state.mean_s)).draw(&mut stream);

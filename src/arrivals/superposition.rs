@@ -1,19 +1,19 @@
-//! Many sequences as one, in order.
+//! Merges ordered sequences into one.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Sequences that are each in order, as one that is: every item with the place of its sequence. Items that are equal
-/// come in the order of their sequences.
+/// Several ordered sequences merged into one: every item with the index of its sequence. Equal items come in the
+/// order of their sequences.
 #[derive(Clone, Debug)]
 pub struct Superposition<I: Iterator> {
     sequences: Vec<I>,
-    /// The next item of every sequence that has one.
+    /// The next item of every unfinished sequence.
     heads: BinaryHeap<Reverse<(I::Item, usize)>>,
 }
 
 impl<I: Iterator<Item: Ord>> Superposition<I> {
-    /// The sequences, each of them in order.
+    /// Merges these ordered sequences.
     #[must_use]
     pub fn new(mut sequences: Vec<I>) -> Self {
         let heads = sequences.iter_mut().enumerate();

@@ -2,7 +2,7 @@
 
 use super::curve::{RateCurve, Segment};
 use super::draw::{Arrival, Arrivals};
-use super::hidden::LatentStates;
+use super::latent::LatentStates;
 use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;

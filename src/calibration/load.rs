@@ -104,7 +104,7 @@ impl TestBed {
             window_start: begin,
             window_end: end,
         };
-        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter());
+        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter(), None);
         let (_nobody, interrupt) = watch::channel(crate::runner::Interrupt::None);
         let run = Run {
             engine: Arc::clone(&self.engine),
@@ -140,6 +140,6 @@ impl CalibrationLoad {
             output_tokens: self.tokens,
             ..PlannedRequest::default()
         };
-        planned.saying(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
+        planned.into_spec(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
     }
 }

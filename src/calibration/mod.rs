@@ -4,12 +4,12 @@
 //! run's own clock. The client under measurement is the one that executes runs: same engine, same run loop,
 //! same stamps.
 
-mod answer;
 mod calibrate;
 mod capacity;
-mod conversation;
+mod connection;
 mod load;
 mod server;
+mod stream;
 
 pub use calibrate::{CalibrationStage, QUICK, calibrate};
 pub use capacity::{ClientCapacity, ClientDemand, Overload};

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::conversation::ServerConnection;
+use super::connection::ServerConnection;
 use crate::clock::{RunClock, Timestamp};
 
 const LISTENER: Token = Token(usize::MAX);
@@ -38,8 +38,14 @@ impl ReferenceServer {
         let poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let stop = Waker::new(poll.registry(), STOP)?;
-        let hall =
-            Hall { poll, listener, clock, guests: Vec::new(), due: BinaryHeap::new(), writes: Writes::new() };
+        let hall = ServerState {
+            poll,
+            listener,
+            clock,
+            connections: Vec::new(),
+            due: BinaryHeap::new(),
+            writes: Writes::new(),
+        };
         let thread = std::thread::Builder::new().name("reference server".to_owned());
         let thread = Some(thread.spawn(move || hall.serve())?);
         Ok(Self { address, stop, thread })
@@ -68,18 +74,18 @@ impl Drop for ReferenceServer {
 }
 
 /// The state of the server's thread.
-struct Hall {
+struct ServerState {
     poll: Poll,
     listener: TcpListener,
     clock: RunClock,
     /// Connections by their token; closed ones leave a gap.
-    guests: Vec<Option<ServerConnection>>,
+    connections: Vec<Option<ServerConnection>>,
     /// Which connection writes next, and when.
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
     writes: Writes,
 }
 
-impl Hall {
+impl ServerState {
     fn serve(mut self) -> io::Result<Writes> {
         let mut events = Events::with_capacity(256);
         loop {
@@ -93,27 +99,27 @@ impl Hall {
             }
             for event in &events {
                 match event.token() {
-                    STOP => return Ok(self.close()),
-                    LISTENER => self.welcome()?,
-                    Token(guest) => self.attend(guest),
+                    STOP => return Ok(self.finish()),
+                    LISTENER => self.accept()?,
+                    Token(token) => self.serve_connection(token),
                 }
             }
-            self.speak();
+            self.write_due();
         }
     }
 
-    fn welcome(&mut self) -> io::Result<()> {
+    fn accept(&mut self) -> io::Result<()> {
         loop {
             match self.listener.accept() {
                 Ok((mut socket, _)) => {
-                    let token = Token(self.guests.len());
+                    let token = Token(self.connections.len());
                     socket.set_nodelay(true)?;
                     self.poll.registry().register(
                         &mut socket,
                         token,
                         Interest::READABLE | Interest::WRITABLE,
                     )?;
-                    self.guests.push(Some(ServerConnection::new(socket)));
+                    self.connections.push(Some(ServerConnection::new(socket)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
@@ -121,39 +127,39 @@ impl Hall {
         }
     }
 
-    fn attend(&mut self, guest: usize) {
-        let Some(conversation) = self.guests.get_mut(guest).and_then(Option::as_mut) else { return };
-        let waits = conversation.stream.is_some();
-        if conversation.attend(self.clock).is_err() {
-            self.part(guest);
-        } else if let Some(stream) = conversation.stream.as_ref().filter(|_| !waits) {
-            self.due.push(Reverse((stream.due, guest)));
+    fn serve_connection(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(token).and_then(Option::as_mut) else { return };
+        let waits = connection.stream.is_some();
+        if connection.poll(self.clock).is_err() {
+            self.close(token);
+        } else if let Some(stream) = connection.stream.as_ref().filter(|_| !waits) {
+            self.due.push(Reverse((stream.due, token)));
         }
     }
 
     /// A connection is over. Its writes count even where the client did not wait for the rest.
-    fn part(&mut self, guest: usize) {
-        let stream = self.guests[guest].take().and_then(|conversation| conversation.stream);
+    fn close(&mut self, token: usize) {
+        let stream = self.connections[token].take().and_then(|connection| connection.stream);
         self.writes.extend(stream.map(|stream| (stream.index, stream.writes)));
     }
 
-    fn close(mut self) -> Writes {
-        (0..self.guests.len()).for_each(|guest| self.part(guest));
+    fn finish(mut self) -> Writes {
+        (0..self.connections.len()).for_each(|token| self.close(token));
         self.writes
     }
 
     /// Writes every token that is due.
-    fn speak(&mut self) {
-        while let Some(&Reverse((due, guest))) = self.due.peek()
+    fn write_due(&mut self) {
+        while let Some(&Reverse((due, token))) = self.due.peek()
             && due <= self.clock.now()
         {
             self.due.pop();
-            let Some(conversation) = self.guests[guest].as_mut() else { continue };
-            match conversation.speak(self.clock) {
-                Err(_) => self.part(guest),
+            let Some(connection) = self.connections[token].as_mut() else { continue };
+            match connection.write_due(self.clock) {
+                Err(_) => self.close(token),
                 Ok(Some(ended)) => _ = self.writes.insert(ended.index, ended.writes),
                 Ok(None) => {
-                    self.due.extend(conversation.stream.as_ref().map(|stream| Reverse((stream.due, guest))));
+                    self.due.extend(connection.stream.as_ref().map(|stream| Reverse((stream.due, token))));
                 }
             }
         }

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use clap::Args;
 
 use super::args::ServerArgs;
-use super::golden::{self, Golden};
-use super::session::{Asked, Session};
+use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
+use crate::session::settings::ServerSettings;
 use crate::session::survey;
 use crate::session::{Exit, Printer, Stop};
 use crate::units;
@@ -25,17 +25,14 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let spec = args.workload.as_deref().map(|workload| checked(args, workload)).transpose()?;
-    let asked = match &spec {
-        None => Asked::default(),
-        Some(spec) => Asked {
-            models: golden::models(spec, &args.server)?,
-            answers: golden::answers(spec, &args.server)?,
-            ..Asked::default()
-        },
+    let server = args.server.settings()?;
+    let spec = args.workload.as_deref().map(|workload| checked(&server, workload)).transpose()?;
+    let needs = match &spec {
+        None => RequestNeeds::default(),
+        Some(spec) => request_needs(spec, &server)?,
     };
-    let session = Session::open(&args.server, asked, printer)?;
-    let (facts, smoke) = (session.engine.facts(), &session.smoke);
+    let connection = ServerConnection::open(&server, needs, printer)?;
+    let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
     let mut rows = vec![
         ("server", format!("{} at {}", facts.engine, facts.url)),
         ("version", facts.server_version.clone().unwrap_or_else(|| "not told".to_owned())),
@@ -57,7 +54,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     });
     rows.push(("test request", format!("completed in {} chunks; {usage}", smoke.chunks)));
     let mut exit = Exit::Fine;
-    let golden = spec.as_ref().and_then(|spec| Golden::of(&session, &session.engine, spec, None, None));
+    let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
     for (name, unmet) in golden.iter().flat_map(Golden::results) {
         exit = if unmet.is_some() { Exit::Missed } else { exit };
         rows.push(("check", unmet.unwrap_or_else(|| format!("`{name}` passed"))));
@@ -71,7 +68,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The workload whose checks are sent.
-fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
+fn checked(server: &ServerSettings, workload: &str) -> Result<WorkloadSpec, Stop> {
     let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     if spec.checks.is_empty() {
         return Err(Stop::usage(format!(
@@ -79,6 +76,6 @@ fn checked(args: &CheckArgs, workload: &str) -> Result<WorkloadSpec, Stop> {
             spec.name
         )));
     }
-    golden::fit(&spec, args.server.endpoint())?;
+    check_golden(&spec, server.endpoint)?;
     Ok(spec)
 }

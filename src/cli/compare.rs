@@ -7,8 +7,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
+use super::foreign;
 use super::outcome::{self, Format, Invalid};
-use super::{foreign, series};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
@@ -17,6 +17,7 @@ use crate::experiment::compare::{
 use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
 use crate::report::{documents, render};
+use crate::session::repeats;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::WorkloadSpec;
 
@@ -250,7 +251,7 @@ fn names(folders: &[PathBuf]) -> Vec<String> {
 
 /// Reads a stored run, or runs that repeat one another.
 fn side(folder: &Path, name: String) -> Result<ComparedSide, Stop> {
-    let runs = series::runs_in(folder);
+    let runs = repeats::runs_in(folder);
     if runs.is_empty() {
         let (header, summary) = run_in(folder)?;
         return Ok(ComparedSide::of_run(name, header, summary));

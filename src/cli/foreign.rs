@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantNames;
 
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::report::documents;
@@ -10,9 +11,7 @@ use crate::session::Stop;
 
 /// What `--from` takes.
 pub(super) fn tool() -> impl TypedValueParser<Value = ForeignTool> {
-    PossibleValuesParser::new(ForeignTool::ALL.map(ForeignTool::name)).map(|typed| {
-        ForeignTool::ALL.into_iter().find(|tool| tool.name() == typed).unwrap_or(ForeignTool::Vllm)
-    })
+    PossibleValuesParser::new(ForeignTool::VARIANTS).try_map(|name| name.parse::<ForeignTool>())
 }
 
 /// A path, and which run of it is meant: `FILE` or `FILE:N`.

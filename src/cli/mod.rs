@@ -7,10 +7,8 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
-mod flight;
 mod foreign;
 mod formats;
-mod golden;
 mod matrix;
 mod merge;
 mod mock;
@@ -18,7 +16,6 @@ mod outcome;
 mod presets;
 mod report;
 mod series;
-mod session;
 mod simulate;
 mod sweep;
 mod trace;
@@ -29,7 +26,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::live::LineWriter;
-use crate::session::Printer;
+use crate::session::{ExperimentDir, Printer, command_line};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -90,6 +87,11 @@ enum Verb {
     Workloads(workloads::WorkloadsArgs),
     /// Say what a trace holds, or make one of a run or of an access log
     Trace(Box<trace::TraceVerbArgs>),
+}
+
+/// The command line that resumes the experiment in `dir`.
+fn command_line_to_resume(dir: &ExperimentDir) -> String {
+    command_line::again(std::env::args_os(), &[], &[("--resume", &dir.folder().to_string_lossy())])
 }
 
 /// Runs the program on the process's own arguments.

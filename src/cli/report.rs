@@ -12,13 +12,13 @@ use super::foreign;
 use super::formats::{FormatArgs, OwnFiles, RunList};
 use super::matrix;
 use super::outcome;
-use super::series;
 use super::sweep;
 use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::{Beside, StoredFile, Told};
+use crate::session::repeats;
 use crate::session::{Exit, Printer, Stop, folder, pair};
 
 /// Show a stored run again.
@@ -122,11 +122,11 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         printer.data(&matrix::shown(&table, format)?)?;
         return Ok(exit);
     }
-    let repeats = series::runs_in(path);
-    if !repeats.is_empty() {
+    let runs = repeats::runs_in(path);
+    if !runs.is_empty() {
         let mut lists = outputs.take_lists(OwnFiles::Each);
         let format = outputs.check_runs()?;
-        let repeats = series::again(&repeats, &args.objectives, |folder, log, summary, diagnosis| {
+        let repeats = repeats::again(&runs, &args.objectives, |folder, log, summary, diagnosis| {
             let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
             let told = Told { log, summary, beside };
             lists.add(told)?;

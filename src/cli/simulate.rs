@@ -14,10 +14,11 @@ pub(super) use self::fit::fitted_to;
 use self::sweep::SweepLoads;
 use super::args::{Described, ModelArgs, ValidityArgs, WorkloadArgs};
 use super::outcome::{self, Format};
-use super::series::{self, Series, folder_of};
+use super::series;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{
-    Diagnosis, EngineFit, Grade, Load, LoadAxis, PredictedRates, predict, run_virtually, seed_of_run,
+    CompletedRun, Diagnosis, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun,
+    RepeatsExperiment, RunRequest, VirtualExecutor, drive, predict, run_virtually, seed_of_run,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
@@ -69,7 +70,7 @@ pub(super) struct SimulateArgs {
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let spec = args.workload.spec(printer)?;
     let tokenizer = args.tokenizer.as_deref();
-    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_taken()) {
+    if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
         return Err(Stop::usage(format!(
             "--tokenizer counts the rows of a dataset, and `{}` has none\nhint: leave it out",
             spec.name
@@ -215,23 +216,39 @@ fn repeatedly(
 ) -> Result<Exit, Stop> {
     let name = runs.first().map_or("", |run| &run.workload.name);
     let parent = folder_for(args, name, jiff::Timestamp::now())?;
-    let mut series = Series::new(parent.as_deref(), &args.objectives, printer).predicted_by(engine_fit);
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, args.objectives.clone());
     let mut line = StepLine::start(Screen::detect());
-    let of = runs.len();
-    for run in runs {
-        let number = run.number();
-        line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
-        let described = described.with_seed(seed_of_run(described.fleet.seed, number));
-        let schedule = run.schedule.clone();
-        let header = header(run, &described, &args.objectives);
-        let (log, prediction) =
-            predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
-        let folder = parent.as_deref().map(|parent| folder_of(parent, number)).transpose()?;
-        keep(&log, &prediction.summary, &prediction.diagnosis, folder.as_deref())?;
-        series.add(prediction.summary, prediction.diagnosis)?;
-    }
+    let mut runs = runs.into_iter();
+    drive(
+        &mut experiment,
+        &mut VirtualExecutor(|request: &RunRequest<RepeatRun>, so_far: &RepeatsExperiment| {
+            let RepeatRun { number, of } = request.part;
+            let run =
+                runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
+            line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
+            let described = described.with_seed(seed_of_run(described.fleet.seed, number));
+            let schedule = run.schedule.clone();
+            let header = header(run, &described, &args.objectives);
+            let (log, prediction) =
+                predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
+            if let Some(parent) = &parent {
+                if let Ok(so_far) = so_far.result() {
+                    save::repeats(&so_far, parent)?;
+                }
+                let folder = folder::inside(parent, &request.name)?;
+                keep(&log, &prediction.summary, &prediction.diagnosis, Some(&folder))?;
+            }
+            let (summary, diagnosis) = (Box::new(prediction.summary), Some(Box::new(prediction.diagnosis)));
+            Ok::<_, Stop>(CompletedRun { summary, diagnosis })
+        }),
+    )?;
     drop(line);
-    series.finish(Some(format), args.validity.policy())
+    let repeats = experiment.result().map_err(Stop::impossible)?;
+    if let Some(parent) = &parent {
+        save::repeats(&repeats, parent)?;
+    }
+    series::show(&repeats, engine_fit, Some(format), parent.as_deref(), printer)?;
+    Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()))
 }
 
 /// The header of a run that no server answers.

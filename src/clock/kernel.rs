@@ -35,7 +35,7 @@ pub struct KernelClock {
 
 /// One reading of both clocks, nanoseconds.
 #[derive(Clone, Copy, Debug)]
-struct Look {
+struct ClockReading {
     monotonic: i64,
     wall: i64,
 }
@@ -77,7 +77,7 @@ impl RunClock {
 impl Default for KernelClock {
     fn default() -> Self {
         let anchor = Instant::now();
-        let look = tightest_look(anchor);
+        let look = tightest_reading(anchor);
         Self { anchor, lead: look.lead(), measured: look.monotonic, believed_from: i64::MIN }
     }
 }
@@ -85,13 +85,18 @@ impl Default for KernelClock {
 impl KernelClock {
     /// How long before `now` the kernel stamped.
     fn delay(&mut self, stamp: Duration, now: Instant) -> Option<Duration> {
-        let look = Look { monotonic: since(self.anchor, now), wall: wall_now() };
+        let look = ClockReading { monotonic: since(self.anchor, now), wall: wall_now() };
         let anchor = self.anchor;
-        let delay = self.judge(stamp.as_nanos() as i64, look, || tightest_look(anchor))?;
+        let delay = self.judge(stamp.as_nanos() as i64, look, || tightest_reading(anchor))?;
         Some(Duration::from_nanos(delay.unsigned_abs()))
     }
 
-    fn judge(&mut self, stamp: i64, look: Look, measure: impl FnOnce() -> Look) -> Option<i64> {
+    fn judge(
+        &mut self,
+        stamp: i64,
+        look: ClockReading,
+        measure: impl FnOnce() -> ClockReading,
+    ) -> Option<i64> {
         let due = look.monotonic - self.measured >= RENEWAL;
         if due || (look.lead() - self.lead).abs() > TOLERANCE {
             let fresh = measure();
@@ -105,17 +110,17 @@ impl KernelClock {
     }
 }
 
-impl Look {
+impl ClockReading {
     fn lead(self) -> i64 {
         self.wall - self.monotonic
     }
 }
 
-fn tightest_look(anchor: Instant) -> Look {
+fn tightest_reading(anchor: Instant) -> ClockReading {
     let looks = (0..TRIES).map(|_| {
         let (before, wall, after) =
             (since(anchor, Instant::now()), wall_now(), since(anchor, Instant::now()));
-        (after - before, Look { monotonic: i64::midpoint(before, after), wall })
+        (after - before, ClockReading { monotonic: i64::midpoint(before, after), wall })
     });
     let tightest = looks.min_by_key(|(width, _)| *width);
     tightest.map_or_else(|| unreachable!("there is more than one try"), |(_, look)| look)
@@ -141,11 +146,11 @@ mod tests {
         KernelClock { anchor, lead: 100 * SECOND, measured: 0, believed_from: i64::MIN }
     }
 
-    fn look(monotonic: i64, lead: i64) -> Look {
-        Look { monotonic, wall: monotonic + lead }
+    fn look(monotonic: i64, lead: i64) -> ClockReading {
+        ClockReading { monotonic, wall: monotonic + lead }
     }
 
-    fn not_asked() -> Look {
+    fn not_asked() -> ClockReading {
         panic!("the lead was measured again")
     }
 

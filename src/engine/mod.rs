@@ -8,7 +8,6 @@ mod chunk_text;
 mod dialect;
 mod exposition;
 mod limits;
-mod metrics_url;
 mod openai;
 mod parameters;
 mod secrets;
@@ -16,7 +15,7 @@ mod stream;
 mod target;
 mod wire;
 
-pub use address::{BaseUrl, Scheme};
+pub use address::{BaseUrl, MetricsUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, Engine, PreparedRequest};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use chunk_text::ChunkText;
@@ -26,7 +25,6 @@ pub use dialect::{
 };
 pub use exposition::{MetricSample, metric_samples};
 pub use limits::ConnectionLimits;
-pub use metrics_url::MetricsUrl;
 pub use openai::{
     AnswerFormRefused, CacheError, ConnectError, ConnectProgress, CounterReading, MetricsClient, MetricsPage,
     OpenAiEngine, ServerChanged, SmokeError, SmokeReport,

@@ -55,13 +55,13 @@ mod tests {
     }
 
     #[test]
-    fn an_extra_body_is_known_again_and_not_told() {
+    fn an_extra_body_is_known_again_and_not_reported() {
         // printf '{"a":{"b":[2,1],"c":"hf_x"},"d":1}' | sha256sum
         let hash = "393a919f4abe03a19d38ae27a092e8586e7cde333a26ebcde8c7d5936e9699fd";
         assert_eq!(extra(r#"{"d": 1, "a": {"c": "hf_x", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_ne!(extra(r#"{"d": 1, "a": {"c": "hf_y", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_eq!(extra("{}"), None);
-        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_usual());
+        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_default());
         assert!(Sampling::default().parameters(&Map::new(), PriorityField::Sent).priority);
     }
 

@@ -34,7 +34,7 @@ pub struct PairedOpen {
     pub open_settled: bool,
     /// Whether both runs are valid; the open one but for having settled.
     pub both_valid: bool,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 

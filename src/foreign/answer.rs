@@ -1,9 +1,9 @@
-//! An answer as another tool kept it, and the latencies of many.
+//! An answer from another tool's file, and the latencies of many.
 
 use super::figures::{ForeignFigures, ForeignLatency};
 use crate::analysis::{LatencyRow, Metric};
 
-/// What one completed request took, milliseconds; absent where it has none.
+/// The times of one completed request, milliseconds; absent where unknown.
 #[allow(clippy::struct_field_names)] // the unit
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ForeignAnswer {
@@ -13,18 +13,19 @@ pub(super) struct ForeignAnswer {
     pub(super) e2e_ms: Option<f64>,
     /// Time per output token after the first, or after those of the first chunk.
     pub(super) tpot_ms: Option<f64>,
-    /// What lay between its chunks, or its tokens.
+    /// The gaps between its chunks, or its tokens.
     pub(super) gaps_ms: Vec<f64>,
 }
 
-/// (last − first token) / (N − 1), of at least two tokens.
+/// (last − first token) / (N − 1), for at least two tokens.
 pub(super) fn tpot_ms(e2e_ms: Option<f64>, ttft_ms: Option<f64>, tokens: Option<u64>) -> Option<f64> {
     let left = tokens?.checked_sub(1).filter(|&left| left > 0)?;
     let decode = e2e_ms? - ttft_ms?;
     (decode >= 0.0).then(|| decode / left as f64)
 }
 
-/// The latencies of answers in order of sending, each named by us and by the tool. Those without a sample are left out.
+/// The latencies of answers in order of sending, each under our name and the tool's. Those without samples are left
+/// out.
 pub(super) fn latencies(answers: &[ForeignAnswer], names: &[(Metric, &'static str)]) -> Vec<ForeignLatency> {
     let each = |read: fn(&ForeignAnswer) -> Option<f64>| -> Option<LatencyRow> {
         LatencyRow::in_order(&answers.iter().filter_map(read).collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! The fields of a result, each looked at before it is believed.
+//! The fields of a result, each validated when read.
 
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ impl FieldProblem {
     }
 }
 
-/// A value as it stands there, no longer than a line has room for.
+/// A value as text, short enough for one line.
 fn shown(value: &Value) -> String {
     match value {
         Value::Array(_) => "a list".to_owned(),
@@ -26,9 +26,9 @@ fn shown(value: &Value) -> String {
 
 const NUMBER: &str = "a number of at least 0";
 const TIME: &str = "a time from 0 to 1e9";
-/// The longest time that is believed, in whichever unit it stands.
+/// The longest time accepted, in any unit.
 const LONGEST: f64 = 1e9;
-/// Whole numbers from here on have no float of their own (2⁵³).
+/// From here on not every whole number has its own float (2⁵³).
 const LARGEST: u64 = 1 << 53;
 
 /// A number above 0, or a word in its place.
@@ -36,11 +36,11 @@ const LARGEST: u64 = 1 << 53;
 pub(super) enum StatedRate {
     Finite(f64),
     Infinite,
-    /// As a trace has it.
+    /// As in a trace.
     Trace,
 }
 
-/// An object, and where it stands.
+/// An object and its place in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ResultFields<'a> {
     object: &'a Map<String, Value>,
@@ -68,7 +68,7 @@ impl<'a> ResultFields<'a> {
         }
     }
 
-    /// What stands under `key`, unless it is null.
+    /// The value under `key`, unless it is null.
     fn at(&self, key: &str) -> Option<&'a Value> {
         self.object.get(key).filter(|value| !value.is_null())
     }
@@ -88,7 +88,7 @@ impl<'a> ResultFields<'a> {
             .transpose()
     }
 
-    /// What must be there.
+    /// Requires a value.
     pub(super) fn must<T>(&self, key: &str, found: Option<T>) -> Result<T, FieldProblem> {
         found.ok_or_else(|| FieldProblem(format!("`{}` is missing", self.place(key))))
     }
@@ -103,7 +103,7 @@ impl<'a> ResultFields<'a> {
         self.read(key, "a whole number", whole)
     }
 
-    /// A moment, whole nanoseconds.
+    /// A moment in whole nanoseconds.
     pub(super) fn nanoseconds(&self, key: &str) -> Result<Option<u64>, FieldProblem> {
         self.read(key, "a whole number", Value::as_u64)
     }
@@ -113,7 +113,7 @@ impl<'a> ResultFields<'a> {
         self.read(key, TIME, time)
     }
 
-    /// A rate, or what else is above 0 and may be infinite.
+    /// A rate, or another value above 0 that may be infinite.
     pub(super) fn pace(&self, key: &str) -> Result<Option<StatedRate>, FieldProblem> {
         self.read(key, "a number above 0, or \"inf\",", |value| match value.as_str() {
             Some("inf" | "Infinity") => Some(StatedRate::Infinite),
@@ -123,14 +123,14 @@ impl<'a> ResultFields<'a> {
         })
     }
 
-    /// The same where it cannot be but a number.
+    /// The same where only a number is possible.
     pub(super) fn rate(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
         Ok(self
             .pace(key)?
             .and_then(|pace| if let StatedRate::Finite(rate) = pace { Some(rate) } else { None }))
     }
 
-    /// Whether anything stands under `key`, be it null.
+    /// Whether `key` is present, even with null.
     pub(super) fn has(&self, key: &str) -> bool {
         self.object.contains_key(key)
     }
@@ -143,7 +143,7 @@ impl<'a> ResultFields<'a> {
         self.read(key, "true or false", Value::as_bool)
     }
 
-    /// What stands there, of whatever kind.
+    /// The value of any type.
     pub(super) fn any(&self, key: &str) -> Option<&'a Value> {
         self.at(key)
     }
@@ -153,12 +153,12 @@ impl<'a> ResultFields<'a> {
         Ok(object.map(|object| Self { object, place: Parent::Under(key) }))
     }
 
-    /// The same of an object that must be there.
+    /// An object that must be present.
     pub(super) fn inner(&self, key: &'a str) -> Result<Self, FieldProblem> {
         self.must(key, self.object(key)?)
     }
 
-    /// The items of a list, each read by `read`, which wants what `wanted` says.
+    /// The items of a list, each read by `read`; `wanted` describes them.
     pub(super) fn list<T>(
         &self,
         key: &str,
@@ -199,7 +199,7 @@ fn time(value: &Value) -> Option<f64> {
     number(value).filter(|&time| time <= LONGEST)
 }
 
-/// A whole number, also one that Python wrote as `24.0`.
+/// A whole number, including Python's `24.0`.
 pub(super) fn whole(value: &Value) -> Option<u64> {
     let rounded = || number(value).filter(|number| number.fract() == 0.0);
     value.as_u64().filter(|&whole| whole < LARGEST).or_else(|| rounded().map(|number| number as u64))

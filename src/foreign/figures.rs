@@ -1,4 +1,4 @@
-//! A latency of another tool under our name: computed from its requests, or as the tool told it.
+//! A latency of another tool under our name: computed from its requests, or as the tool reports it.
 
 use serde::{Serialize, Serializer};
 
@@ -8,10 +8,10 @@ use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
 /// A latency.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForeignLatency {
-    /// What it is here.
+    /// Our name.
     #[serde(serialize_with = "by_name")]
     pub metric: Metric,
-    /// What the tool calls it.
+    /// The tool's name.
     pub theirs: &'static str,
     /// Its figures.
     pub figures: ForeignFigures,
@@ -26,16 +26,17 @@ fn by_name<S: Serializer>(metric: &Metric, serializer: S) -> Result<S::Ok, S::Er
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ForeignFigures {
-    /// From the requests that the tool kept, as ours are computed.
+    /// Computed from the tool's requests, like ours.
     Computed(Box<LatencyRow>),
-    /// As the tool told them: nothing says how sure they are.
-    Told(ReportedFigures),
+    /// As the tool reports them, without intervals.
+    #[serde(rename = "told")]
+    Reported(ReportedFigures),
 }
 
-/// Figures as a tool told them, milliseconds; absent is what it did not tell.
+/// Figures that a tool reports, milliseconds; absent where it does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReportedFigures {
-    /// Samples, where the tool told their number.
+    /// Number of samples, if reported.
     pub n: Option<u64>,
     /// Arithmetic mean.
     pub mean_ms: Option<f64>,
@@ -56,8 +57,8 @@ pub struct ReportedFigures {
 }
 
 impl ReportedFigures {
-    /// Those that stand under such keys, each of which `key` makes of a statistic's name; `factor` turns them into
-    /// milliseconds. `None` where there is none.
+    /// Reads the figures under the keys that `key` makes of statistics' names; `factor` converts them to
+    /// milliseconds. `None` where there are none.
     pub(super) fn read(
         fields: &ResultFields<'_>,
         names: [&str; 8],
@@ -74,7 +75,7 @@ impl ReportedFigures {
         Ok(any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }))
     }
 
-    /// Whether nothing but zeros was told.
+    /// Whether all reported figures are zero.
     pub(super) fn is_zero(&self) -> bool {
         let Self { n: _, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms } = self;
         let all = [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms];
@@ -93,7 +94,7 @@ impl ReportedFigures {
 }
 
 impl ForeignFigures {
-    /// One of them.
+    /// One of the figures.
     #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
         match (self, statistic) {
@@ -101,30 +102,30 @@ impl ForeignFigures {
             (Self::Computed(row), Statistic::Min) => Some(row.min),
             (Self::Computed(row), Statistic::Max) => Some(row.max),
             (Self::Computed(row), Statistic::Percentile(quantile)) => Some(row.percentile(quantile).figure),
-            (Self::Told(told), Statistic::Mean) => told.mean_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Min) => told.min_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Max) => told.max_ms.map(Figure::Exact),
-            (Self::Told(told), Statistic::Percentile(quantile)) => {
-                told.percentile(quantile).map(Figure::Exact)
+            (Self::Reported(reported), Statistic::Mean) => reported.mean_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Min) => reported.min_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Max) => reported.max_ms.map(Figure::Exact),
+            (Self::Reported(reported), Statistic::Percentile(quantile)) => {
+                reported.percentile(quantile).map(Figure::Exact)
             }
         }
     }
 
-    /// Samples, where their number is known.
+    /// Number of samples, if known.
     #[must_use]
     pub const fn n(&self) -> Option<u64> {
         match self {
             Self::Computed(row) => Some(row.n),
-            Self::Told(told) => told.n,
+            Self::Reported(reported) => reported.n,
         }
     }
 
-    /// The row, where it could be computed.
+    /// The row, if it could be computed.
     #[must_use]
     pub fn computed(&self) -> Option<&LatencyRow> {
         match self {
             Self::Computed(row) => Some(row),
-            Self::Told(_) => None,
+            Self::Reported(_) => None,
         }
     }
 }

@@ -1,10 +1,10 @@
-//! JSON as Python's `json` writes it: with the bare words `NaN`, `Infinity` and `-Infinity`, which JSON does not have.
+//! JSON as Python's `json` writes it: with the bare words `NaN`, `Infinity` and `-Infinity`, which JSON lacks.
 
 use serde_json::Value;
 
 const WORDS: [&str; 3] = ["-Infinity", "Infinity", "NaN"];
 
-/// Reads a value; the three words become texts.
+/// Reads a value; the three words become strings.
 pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     serde_json::from_str(text).or_else(|error| {
         if WORDS.iter().any(|word| text.contains(word)) {
@@ -15,7 +15,7 @@ pub(super) fn parse(text: &str) -> serde_json::Result<Value> {
     })
 }
 
-/// The same text with the three words in quotes, where they stand outside of texts.
+/// Quotes the three words outside of strings.
 fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let (mut inside, mut escaped) = (false, false);

@@ -1,10 +1,11 @@
-//! Finds out whose result a file is, and reads it.
+//! Detects which tool wrote a file, and reads it.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
+use strum::IntoEnumIterator;
 
 use super::fields::{FieldProblem, ResultFields};
 use super::lenient;
@@ -13,7 +14,7 @@ use super::tool::ForeignTool;
 use crate::foreign::tools::{aiperf, guidellm, sglang, vllm};
 use crate::record::RunLog;
 
-/// A file of another tool: what it holds, in its order.
+/// The runs in a file of another tool, in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ForeignFile {
     /// The runs, at least one.
@@ -31,7 +32,7 @@ pub enum ForeignError {
         /// What the system said.
         source: io::Error,
     },
-    /// It is JSON, and no tool's.
+    /// It is JSON, but from no known tool.
     #[error(
         "{path} is JSON, and no result of a tool that is known. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) says \
          what is missing for it to be that; a run of Skyline is named by its folder",
@@ -41,23 +42,23 @@ pub enum ForeignError {
         /// The file.
         path: PathBuf,
     },
-    /// It is not JSON, although it was said whose it is.
+    /// It is not JSON, although its tool was named.
     #[error("{path} is no result of {tool}: it is not JSON ({problem})\nhint: wanted is {}", .tool.looks_like())]
     NotJson {
         /// The file.
         path: PathBuf,
-        /// Whose it should be.
+        /// The named tool.
         tool: ForeignTool,
         /// Where it stops being JSON.
         problem: String,
     },
-    /// It holds nothing.
+    /// It is empty.
     #[error("{path} is empty\nhint: the tool that should have written it did not come to its end")]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// It is JSON whose end is missing.
+    /// It is truncated JSON.
     #[error(
         "{path} is JSON up to line {line}, column {column} and breaks off\nhint: it was not written or copied to its end"
     )]
@@ -69,12 +70,12 @@ pub enum ForeignError {
         /// The last column of it.
         column: usize,
     },
-    /// A field is missing, or is not what it should be.
+    /// A field is missing or invalid.
     #[error("{path} cannot be read as a result of {tool}: {problem}\nhint: wanted is {}", .tool.looks_like())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Whose it should be.
+        /// The tool.
         tool: ForeignTool,
         /// Which field, and why.
         problem: String,
@@ -82,18 +83,17 @@ pub enum ForeignError {
 }
 
 fn looks() -> String {
-    ForeignTool::ALL.map(|tool| format!("\n  {tool}: {}", tool.looks_like())).concat()
+    ForeignTool::iter().map(|tool| format!("\n  {tool}: {}", tool.looks_like())).collect()
 }
 
-/// What AIPerf calls its summary, and how that name ends where it was given another prefix.
+/// AIPerf's default name for its summary, and the ending of that name under another prefix.
 const AIPERF_SUMMARY: &str = "profile_export_aiperf.json";
 const AIPERF_SUFFIX: &str = "_aiperf.json";
-/// What GuideLLM calls its file inside a folder.
+/// GuideLLM's file inside a folder.
 const GUIDELLM_FILE: &str = "benchmarks.json";
 
 impl ForeignFile {
-    /// Reads `path`, a file or the folder of one. `None` where it is nothing of another tool, unless `from` says whose it
-    /// is.
+    /// Reads `path`, a file or its folder. `None` if it is no result of another tool, unless `from` names the tool.
     ///
     /// # Errors
     ///
@@ -103,7 +103,7 @@ impl ForeignFile {
         if from.is_none() && is_a_run_log(&file) {
             return Ok(None);
         }
-        // Records of AIPerf are told with their summary.
+        // Records of AIPerf are read with their summary.
         let file = summary_beside(&file).unwrap_or(file);
         let text = match std::fs::read_to_string(&file) {
             Ok(text) => text,
@@ -138,8 +138,8 @@ impl ForeignFile {
     }
 }
 
-/// Whether a file is a run of Skyline, which may be far too long to be read twice. Of a pipe nothing can be looked at
-/// before it is read.
+/// Whether a file is a run log of Skyline, which may be too long to read twice. A pipe cannot be inspected before it
+/// is read.
 fn is_a_run_log(file: &Path) -> bool {
     const BEGINNING: &[u8] = b"{\"header\"";
     let mut first = [0; BEGINNING.len()];
@@ -147,7 +147,7 @@ fn is_a_run_log(file: &Path) -> bool {
     file.is_file() && begins().is_ok() && first == BEGINNING
 }
 
-/// The file that `path` names, or holds; `None` for a folder without one.
+/// The file at `path`, or in that folder; `None` for a folder without one.
 fn file_in(path: &Path, from: Option<ForeignTool>) -> Option<PathBuf> {
     if !path.is_dir() {
         return Some(path.to_owned());
@@ -157,21 +157,21 @@ fn file_in(path: &Path, from: Option<ForeignTool>) -> Option<PathBuf> {
     wanted.map(|(_, name)| path.join(name)).find(|file| file.is_file())
 }
 
-/// The summary to which AIPerf's records `file` belong, where they are that.
+/// The summary that belongs to AIPerf's records in `file`, if any.
 fn summary_beside(file: &Path) -> Option<PathBuf> {
     let name = file.file_name()?.to_str()?.strip_suffix(".jsonl")?;
     Some(file.with_file_name(format!("{name}{AIPERF_SUFFIX}"))).filter(|summary| summary.is_file())
 }
 
-/// Why a text is no JSON.
+/// Why a text is not JSON.
 enum NoJson {
-    /// Its end is missing.
+    /// It is truncated.
     BreaksOff { line: usize, column: usize },
     /// What the parser said.
     Other(String),
 }
 
-/// The values of a file: one, a list of them, or one a line.
+/// The values of a file: one, a list of them, or one per line.
 fn values(text: &str) -> Result<Vec<Value>, NoJson> {
     let whole = match lenient::parse(text) {
         Ok(Value::Array(items)) => return Ok(items),
@@ -228,7 +228,7 @@ fn one(values: &[Value]) -> Result<&Value, FieldProblem> {
     }
 }
 
-/// AIPerf's summary with the records beside it, where they are there.
+/// AIPerf's summary, with its records if their file is there.
 fn with_records(values: &[Value], file: &Path) -> Result<Vec<ForeignRun>, ForeignError> {
     let name = file.file_name().and_then(|name| name.to_str());
     let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));

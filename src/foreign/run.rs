@@ -1,68 +1,68 @@
-//! A run as another tool kept it, whichever it was.
+//! A run from another tool's file.
 
 use serde::{Serialize, Serializer};
 
 use super::fields::{FieldProblem, ResultFields};
 use super::figures::ForeignLatency;
-use super::refused::UnmatchedFigure;
 use super::tool::ForeignTool;
+use super::unmatched::UnmatchedFigure;
 use crate::analysis::{Figure, FigureKey, Metric, Percentile, SampleWarning};
 
 /// A run of another tool, its figures under our names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForeignRun {
-    /// Who flew it.
+    /// The tool that made it.
     pub tool: ForeignTool,
-    /// The tool's version, where its file tells.
+    /// The tool's version, if its file has it.
     pub tool_version: Option<String>,
-    /// Its place in its file, from 1.
+    /// Its number in the file, from 1.
     pub number: u64,
-    /// What it was flown under, as far as its file tells.
+    /// Its test conditions, as far as the file has them.
     pub conditions: ForeignConditions,
     /// What became of its requests.
     pub requests: ForeignRequests,
-    /// Tokens of the requests that completed.
+    /// Tokens of completed requests.
     pub tokens: ForeignTokens,
-    /// Totals over all of it.
+    /// Totals over the whole run.
     pub whole_run: WholeRunRates,
     /// Latencies, of completed requests only.
     pub latency: Vec<ForeignLatency>,
-    /// What a reader must know of these figures.
+    /// Caveats about these figures.
     pub reservations: Vec<String>,
-    /// Figures of the tool that have no equal here.
+    /// Figures of the tool without an equivalent here.
     pub refused: Vec<UnmatchedFigure>,
 }
 
-/// What a run was flown under; absent is what its file does not tell.
+/// The test conditions of a run; absent where its file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ForeignConditions {
     /// The model asked for.
     pub model: Option<String>,
-    /// `chat`, `completions`, or what else was called.
+    /// `chat`, `completions`, or another endpoint.
     pub endpoint: Option<String>,
     /// Whether answers were streamed.
     pub streamed: Option<bool>,
-    /// How requests came: `poisson`, `constant`, `gamma`, `all_at_once`, `closed`, `ramp_up`, or the tool's own word.
+    /// Arrivals: `poisson`, `constant`, `gamma`, `all_at_once`, `closed`, `ramp_up`, or the tool's own word.
     pub arrival: Option<String>,
-    /// Shape of gamma gaps, of which 1 is Poisson: only of arrivals that are `gamma`.
+    /// Shape of gamma gaps, where 1 is Poisson; only for `gamma` arrivals.
     pub burstiness: Option<f64>,
-    /// Requests per second that were asked for.
+    /// Requested requests per second.
     pub rate_per_s: Option<f64>,
     /// Most requests in flight.
     pub max_concurrency: Option<ConcurrencyCap>,
 }
 
-/// Whether the tool held requests back.
+/// Whether the tool limited the requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConcurrencyCap {
-    /// It did not.
+    /// No limit.
     Uncapped,
-    /// So many were in flight at most.
+    /// This many requests in flight at most.
     At(u64),
 }
 
 impl ConcurrencyCap {
-    /// The cap under `key`, of which null and 0 are none; `None` where nothing is said of one.
+    /// Reads the cap under `key`; null and 0 mean none. `None` where the file does not say.
     pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Result<Option<Self>, FieldProblem> {
         let most = fields.count(key)?.filter(|&most| most > 0);
         Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
@@ -90,16 +90,16 @@ impl Serialize for ConcurrencyCap {
 /// What became of the requests of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ForeignRequests {
-    /// Those that the tool counts as completed.
+    /// Completed requests, by the tool's count.
     pub completed: u64,
-    /// Those that it counts as failed; absent where its file does not tell.
+    /// Failed requests; absent where the file does not say.
     pub failed: Option<u64>,
-    /// Those that it cut off at its end; absent where it does not tell of such.
+    /// Requests that the tool cut off at its end; absent where it does not say.
     pub cut_off: Option<u64>,
 }
 
 impl ForeignRequests {
-    /// Failed requests as a share, between 0 and 1, of those that were sent.
+    /// Failed requests ÷ sent requests.
     #[must_use]
     pub fn error_rate(&self) -> Option<f64> {
         let failed = self.failed?;
@@ -107,7 +107,7 @@ impl ForeignRequests {
         (sent > 0).then(|| failed as f64 / sent as f64)
     }
 
-    /// Those that were sent; `None` where it is not known how many failed.
+    /// Requests sent; `None` where the number of failures is unknown.
     #[must_use]
     pub fn sent(&self) -> Option<u64> {
         Some(self.completed + self.failed? + self.cut_off.unwrap_or(0))
@@ -117,19 +117,19 @@ impl ForeignRequests {
 /// Tokens of the completed requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct ForeignTokens {
-    /// Of their prompts.
+    /// Prompt tokens.
     pub input: Option<u64>,
-    /// Of their answers.
+    /// Answer tokens.
     pub output: Option<u64>,
     /// Who counted them.
     pub counted_by: &'static str,
 }
 
-/// Totals over the whole run, its end included, in which load falls off. They are not our rates, which are those of a
-/// window in which load keeps coming.
+/// Totals over the whole run, including its end, when the load falls. Our rates differ: they cover a window under
+/// constant load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct WholeRunRates {
-    /// What the totals are divided by, seconds.
+    /// The divisor of the totals, seconds.
     pub duration_s: Option<f64>,
     /// Completed requests ÷ duration.
     pub completed_requests_per_s: Option<f64>,
@@ -152,7 +152,7 @@ impl WholeRunRates {
 }
 
 impl ForeignRun {
-    /// Tokens of a prompt and of an answer, on average.
+    /// Mean tokens of a prompt and of an answer.
     #[must_use]
     pub fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
         let each = |count: Option<u64>| {
@@ -161,7 +161,7 @@ impl ForeignRun {
         (each(self.tokens.input), each(self.tokens.output))
     }
 
-    /// One of its figures by our name; `None` where it has none that means the same.
+    /// One of its figures by our key; `None` without an equivalent.
     #[must_use]
     pub fn figure(&self, subject: &FigureKey) -> Option<Figure> {
         match (subject.statistic, subject.metric) {
@@ -171,7 +171,7 @@ impl ForeignRun {
         }
     }
 
-    /// The 95 % interval of a percentile, where it could be computed.
+    /// The 95 % interval of a percentile, if it could be computed.
     #[must_use]
     pub fn interval(&self, subject: &FigureKey) -> (Option<f64>, Option<f64>) {
         let row = self.latency(subject).and_then(|latency| latency.figures.computed());
@@ -179,7 +179,7 @@ impl ForeignRun {
         percentile.map_or((None, None), Percentile::best_interval)
     }
 
-    /// A reservation about a percentile, as far as the number of its samples is known.
+    /// The sample warning of a percentile, if the number of samples is known.
     #[must_use]
     pub fn mark(&self, subject: &FigureKey) -> Option<SampleWarning> {
         subject.quantile()?.mark(self.latency(subject)?.figures.n()?)

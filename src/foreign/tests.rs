@@ -60,9 +60,9 @@ fn figure(run: &ForeignRun, key: FigureKey) -> Option<f64> {
     run.figure(&key).and_then(Figure::exact)
 }
 
-fn near(found: Option<f64>, told: &Value) {
-    let (found, told) = (found.unwrap(), told.as_f64().unwrap());
-    assert!((found - told).abs() <= 1e-9 * told.abs(), "{found} is not {told}");
+fn near(found: Option<f64>, reported: &Value) {
+    let (found, reported) = (found.unwrap(), reported.as_f64().unwrap());
+    assert!((found - reported).abs() <= 1e-9 * reported.abs(), "{found} is not {reported}");
 }
 
 fn is_computed(run: &ForeignRun, metric: Metric) -> bool {
@@ -100,7 +100,7 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
     assert_eq!((conditions.model.as_deref(), conditions.endpoint.as_deref()), (Some("plain"), Some("chat")));
     assert_eq!((conditions.arrival.as_deref(), conditions.rate_per_s), (Some("poisson"), Some(20.0)));
     assert_eq!(conditions.max_concurrency, Some(ConcurrencyCap::Uncapped));
-    // What counts from the schedule, or over a window, it does not have.
+    // It has nothing that counts from the schedule or over a window.
     for subject in [mean(Metric::Ttft), mean(Metric::E2e), FigureKey::of(Metric::OutputTokens)] {
         assert_eq!(run.figure(&subject), None);
     }
@@ -138,14 +138,15 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     assert!(run.mark(&percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
     assert_eq!(run.mark(&percentile(Quantile::P99, Metric::ChunkGap)), None, "nobody knows how many");
     assert!(run.reservations[0].contains("--save-detailed"));
-    // Files of before tell neither their failures nor the ends of answers.
+    // Older files contain neither failures nor the ends of answers.
     let mut old = raw("vllm.json");
     old.as_object_mut().unwrap().remove("failed");
     old.as_object_mut().unwrap().remove("latencies");
     let old = changed_run(&old);
     assert_eq!(old.requests.failed, Some(5));
-    let (mean, told) = (figure(&old, mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
-    assert!((mean - told.as_f64().unwrap()).abs() < 0.5, "{mean} {told}");
+    let (mean, reported) =
+        (figure(&old, mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
+    assert!((mean - reported.as_f64().unwrap()).abs() < 0.5, "{mean} {reported}");
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn sglang_is_computed_to_the_last_text() {
             near(figure(&run, percentile(*quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    // SGLang's own end with [DONE], a little later.
+    // SGLang's own latencies end with [DONE], a little later.
     for (metric, name) in [(Metric::E2eFromSend, "e2e_latency"), (Metric::Tpot, "tpot")] {
         let ours = figure(&run, mean(metric)).unwrap();
         let theirs = file[format!("mean_{name}_ms")].as_f64().unwrap();
@@ -182,7 +183,7 @@ fn what_an_itl_of_sglang_is_depends_on_its_backend() {
     assert!(named(&[("backend", json!("vllm"))]).contains(&Metric::ChunkGap));
     let unknown = named(&[("backend", json!("truss"))]);
     assert!(!unknown.contains(&Metric::Itl) && !unknown.contains(&Metric::ChunkGap));
-    // Its own figures share gaps out among tokens where drafts were accepted.
+    // Its own figures divide gaps among tokens where drafts were accepted.
     assert!(named(&[("errors", Value::Null), ("accept_length", json!(2.5))]).contains(&Metric::Itl));
     assert!(named(&[("errors", Value::Null)]).contains(&Metric::ChunkGap));
 }
@@ -205,21 +206,21 @@ fn every_benchmark_of_guidellm_is_a_run() {
     let (runs, file) = (runs("guidellm.json"), raw("guidellm.json"));
     assert_eq!(runs.len(), 2);
     for (run, benchmark) in runs.iter().zip(file["benchmarks"].as_array().unwrap()) {
-        let told = |name: &str| benchmark["metrics"][name]["successful"].clone();
+        let reported = |name: &str| benchmark["metrics"][name]["successful"].clone();
         // All answers have eight tokens, so that weighing by tokens changes nothing.
         for (metric, name) in
             [(Metric::TtftFromSend, "time_to_first_token_ms"), (Metric::Tpot, "inter_token_latency_ms")]
         {
             assert!(is_computed(run, metric));
-            near(figure(run, mean(metric)), &told(name)["mean"]);
+            near(figure(run, mean(metric)), &reported(name)["mean"]);
             let ends =
                 [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
-            near(ends[0], &told(name)["min"]);
-            near(ends[1], &told(name)["max"]);
+            near(ends[0], &reported(name)["min"]);
+            near(ends[1], &reported(name)["max"]);
         }
         let (e2e, whole) = (
             figure(run, mean(Metric::E2eFromSend)).unwrap(),
-            told("request_latency")["mean"].as_f64().unwrap() * 1e3,
+            reported("request_latency")["mean"].as_f64().unwrap() * 1e3,
         );
         assert!(e2e <= whole && whole - e2e < 0.05 * whole, "{e2e} {whole}");
         assert!(is_refused(run, "time_per_output_token_ms") && is_refused(run, "request_scheduled_latency"));
@@ -236,16 +237,16 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
     let mut file = raw("guidellm.json");
     let benchmark = &mut file["benchmarks"][0];
     benchmark["requests"]["successful"].as_array_mut().unwrap().truncate(5);
-    let told = benchmark["metrics"]["time_to_first_token_ms"]["successful"].clone();
+    let reported = benchmark["metrics"]["time_to_first_token_ms"]["successful"].clone();
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
     assert_eq!(
         figure(&run, percentile(Quantile::P95, Metric::TtftFromSend)),
-        told["percentiles"]["p95"].as_f64()
+        reported["percentiles"]["p95"].as_f64()
     );
     assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency_ms"));
-    // It tells whole latencies in seconds.
+    // It reports whole latencies in seconds.
     let whole = &file["benchmarks"][0]["metrics"]["request_latency"]["successful"];
     for (subject, seconds) in [
         (mean(Metric::E2eFromSend), &whole["mean"]),
@@ -294,7 +295,7 @@ fn aiperf_is_read_with_its_requests_beside_it() {
                 near(figure(&run, percentile(quantile, metric)), &file[name][key]);
             }
         }
-        // The server told eight tokens of each answer; AIPerf's tokenizer counted thirteen.
+        // The server reported eight tokens for each answer; AIPerf's tokenizer counted thirteen.
         let decode = file["decode_duration"]["avg"].as_f64().unwrap();
         near(figure(&run, mean(Metric::Tpot)), &json!(decode / 7.0));
         assert_eq!(run.tokens.output, Some(8 * 15));
@@ -386,7 +387,7 @@ fn a_result_is_known_by_what_stands_in_it() {
     assert_eq!(ForeignFile::read(desk.path(), None).unwrap(), None);
     let error = ForeignFile::read(&text, Some(ForeignTool::Sglang)).unwrap_err().to_string();
     assert!(error.contains("is no result of SGLang: it is not JSON"), "{error}");
-    // A run of our own is none of theirs.
+    // A run of our own belongs to no tool.
     let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data/runs/schema-1/run.jsonl");
     assert_eq!(ForeignFile::read(&ours, None).unwrap(), None);
 }

@@ -4,10 +4,14 @@ use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
+use strum::{EnumIter, EnumString, IntoStaticStr, VariantNames};
 
-/// A benchmark whose results are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+/// A benchmark tool whose results are read.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, EnumIter, EnumString, IntoStaticStr, VariantNames,
+)]
 #[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
 pub enum ForeignTool {
     /// `vllm bench serve`.
     Vllm,
@@ -20,21 +24,13 @@ pub enum ForeignTool {
 }
 
 impl ForeignTool {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::Vllm, Self::Sglang, Self::GuideLlm, Self::AiPerf];
-
     /// Its name on the command line and in JSON.
     #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Vllm => "vllm",
-            Self::Sglang => "sglang",
-            Self::GuideLlm => "guidellm",
-            Self::AiPerf => "aiperf",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
-    /// What its results look like, for who named something else.
+    /// What its results look like, for the message about a wrong file.
     pub(super) const fn looks_like(self) -> &'static str {
         match self {
             Self::Vllm => "the JSON of `vllm bench serve --save-result`, with `completed` and `model_id`",
@@ -48,7 +44,7 @@ impl ForeignTool {
         }
     }
 
-    /// Whose result a value is, by what stands in it.
+    /// The tool that wrote a value, by its fields.
     pub(super) fn of(value: &Value) -> Option<Self> {
         let has = |key: &str| value.get(key).is_some();
         if has("aiperf_version") || (has("input_config") && has("request_latency")) {
@@ -66,7 +62,7 @@ impl ForeignTool {
     }
 }
 
-/// Its name as its makers write it.
+/// Its name in its makers' spelling.
 impl fmt::Display for ForeignTool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {

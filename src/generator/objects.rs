@@ -1,4 +1,4 @@
-//! Values that are read from JSON objects alone.
+//! Values that are read only from JSON objects.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,8 +7,8 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A value that stands as an object with its fields by name. Derived readers take a list of the fields' values too, and
-/// such a line was meant as something else.
+/// A value read from an object with named fields. Derived readers also accept a list of the fields' values; such a
+/// line was meant as something else.
 #[derive(Debug)]
 pub(super) struct Object<T>(pub(super) T);
 

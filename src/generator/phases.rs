@@ -1,4 +1,4 @@
-//! Numbers the requests of a plan and tells which part of the run each belongs to.
+//! Numbers the requests of a plan and assigns each to its part of the run.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use crate::clock::Timestamp;
 use crate::record::Phase;
 use crate::workload::WorkloadSpec;
 
-/// The parts of a run, passed through arrival by arrival.
+/// Assigns arrivals, one by one, to the parts of a run.
 #[derive(Clone, Debug)]
 pub(super) struct PhaseTracker {
     workload: Arc<WorkloadSpec>,
     next_index: u64,
-    /// The last moment of which load may still arrive; unknown until the window's end is.
+    /// Last moment at which load may still arrive; unknown until the end of the window is known.
     cooldown_end: Option<Timestamp>,
-    /// The latest arrival, whether or not the plan takes it in.
+    /// The latest arrival, inside or outside the plan.
     latest: Timestamp,
 }
 
@@ -26,7 +26,7 @@ impl PhaseTracker {
         Self { workload, next_index: 0, cooldown_end, latest: Timestamp::ZERO }
     }
 
-    /// The index and the phase of the next arrival; `None` where the plan has come to its end.
+    /// Index and phase of the next arrival; `None` at the end of the plan.
     pub(super) fn admit(&mut self, scheduled: Timestamp) -> Option<(u64, Phase)> {
         let before = self.latest;
         self.latest = scheduled;
@@ -43,13 +43,13 @@ impl PhaseTracker {
         Some((index, phase))
     }
 
-    /// Notes that nothing arrives any more.
+    /// Records that nothing arrives any more.
     pub(super) fn end(&mut self) {
         self.latest = Timestamp::from_nanos(self.latest.as_nanos() + 1);
     }
 
-    /// The latest arrival: once the plan has left the window, the first moment after it. Where no arrival followed,
-    /// just after the last.
+    /// The latest arrival: once the plan has left the window, the first moment after it. If no arrival followed, just
+    /// after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
         self.latest
     }

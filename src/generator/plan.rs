@@ -15,13 +15,13 @@ use crate::random::{RandomStream, WeightedChoice};
 use crate::record::Turn;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// The requests of a whole plan in order, drawn as it is advanced.
+/// The requests of a whole plan in order, drawn lazily.
 ///
-/// Every purpose has a stream of its own: `arrivals` (`arrivals/NAME` where each class has a process of its own),
-/// `classes`, and by class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`,
-/// `images/NAME`, `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution never moves an arrival, and
-/// changing one class never changes the lengths of another. What users of a closed loop send is drawn by
-/// [`SessionPlanner`].
+/// Every purpose has its own random stream: `arrivals` (`arrivals/NAME` where each class has its own process),
+/// `classes`, and per class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`, `images/NAME`,
+/// `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution
+/// never moves an arrival, and changing one class never changes the lengths of another. [`SessionPlanner`] draws what
+/// closed-loop users send.
 #[derive(Clone, Debug)]
 pub struct Plan {
     workload: Arc<WorkloadSpec>,
@@ -29,11 +29,11 @@ pub struct Plan {
     class_choice: WeightedChoice,
     class_stream: RandomStream,
     classes: Vec<ClassDraws>,
-    /// Rows of the class's dataset, where it has one that is open.
+    /// Rows of each class's dataset, where it has an open one.
     rows: Vec<Option<RowDraws>>,
     models: Option<(WeightedChoice, RandomStream)>,
     phases: PhaseTracker,
-    /// Who draws the requests of users; absent where there are none.
+    /// Draws the requests of closed-loop users; absent in an open loop.
     users: Option<SessionPlanner>,
 }
 
@@ -59,7 +59,7 @@ impl Plan {
         }
     }
 
-    /// The latest arrival drawn: once the plan has left the window, the first moment after it. Where no arrival
+    /// The latest arrival drawn: once the plan has left the window, the first moment after it. If no arrival
     /// followed, just after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
         self.phases.latest_arrival()
@@ -94,7 +94,7 @@ impl Iterator for Plan {
 }
 
 impl Plan {
-    /// The next request of those that are not a user's, of the class number `source` where each has its own arrivals.
+    /// The next request of an open loop, of class number `source` where classes have their own arrivals.
     fn opener(&mut self, source: usize) -> Option<PlannedRequest> {
         let class = match self.workload.arrival {
             ArrivalPattern::ByClass { .. } => source,

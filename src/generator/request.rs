@@ -1,62 +1,62 @@
-//! The work order of one request.
+//! One request of a plan: everything but its prompt, and with it.
 
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource, Turn};
 use crate::workload::{Priority, Slo};
 
-/// One request of a plan: all of its work order but what it says.
+/// One request of a plan, without its prompt.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PlannedRequest {
-    /// Place in the schedule, from 0; of a later turn of a session see [`Turn::index_of`].
+    /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,
     /// Index of its class in the workload's list.
     pub class: u16,
-    /// The moment it leaves; of a later turn known once the one before has ended.
+    /// The moment it leaves; for a later turn known once the previous one has ended.
     pub scheduled: Timestamp,
-    /// Tokens of prompt content asked for, those of a shared prefix and of the turns before it included.
+    /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens: u32,
-    /// Tokens of answer asked for.
+    /// Requested answer tokens.
     pub output_tokens: u32,
-    /// How urgent it is.
+    /// Its priority.
     pub priority: Priority,
-    /// What it promises.
+    /// Its SLO.
     pub slo: Slo,
-    /// The row of a dataset that it says, from 0 among those that are sent; absent where its class has no dataset.
+    /// Its dataset row, from 0 among the rows that are sent; absent without a dataset.
     pub row: Option<u64>,
-    /// How many images go along.
+    /// Number of images.
     pub images: u16,
-    /// The leading part of its prompt that others of its class say too.
+    /// The prefix of its prompt that other requests of its class share.
     pub prefix: Option<SharedPrefix>,
-    /// Index of its tenant in the workload's list, where it has one.
+    /// Index of its tenant in the workload's list, if any.
     pub tenant: Option<u16>,
-    /// Index of its model in the workload's list, where it has one.
+    /// Index of its model in the workload's list, if any.
     pub model: Option<u16>,
-    /// Its place in a session; absent: it stands by itself.
+    /// Its place in a session; absent if it stands alone.
     pub turn: Option<Turn>,
 }
 
 impl PlannedRequest {
-    /// Tokens that it says itself: all of the prompt but what was said in turns before.
+    /// Its new prompt tokens: all but those of previous turns.
     #[must_use]
     pub fn new_tokens(&self) -> u32 {
         self.input_tokens - self.turn.map_or(0, |turn| turn.history_tokens.min(self.input_tokens))
     }
 
-    /// The number of its session: its own index where it stands by itself.
+    /// Number of its session: its own index if it stands alone.
     #[must_use]
     pub fn session(&self) -> u64 {
         self.turn.map_or(self.index, |turn| turn.session)
     }
 
-    /// The work order, with what it says.
+    /// The request with its prompt.
     #[must_use]
-    pub fn saying(self, prompt: Prompt) -> RequestSpec {
+    pub fn into_spec(self, prompt: Prompt) -> RequestSpec {
         RequestSpec { planned: self, prompt }
     }
 
-    /// The record of this request at the moment it is let go: nothing has happened yet.
+    /// The record of this request at dispatch: nothing has happened yet.
     #[must_use]
     pub fn record(&self, dispatched: Timestamp) -> RequestRecord {
         RequestRecord {
@@ -96,23 +96,23 @@ impl PlannedRequest {
 /// One request of a schedule, decided before the run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestSpec {
-    /// Its place in the plan.
+    /// The request without its prompt.
     pub planned: PlannedRequest,
-    /// What it says.
+    /// Its prompt.
     pub prompt: Prompt,
 }
 
-/// What a request says.
+/// A prompt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Prompt {
-    /// A text; in a chat, the one message of the user.
+    /// A text; in a chat, the one user message.
     Text(String),
     /// The messages of a chat: a JSON list, sent byte for byte.
     Messages(String),
-    /// Token ids, of the completions endpoint.
+    /// Token ids, for the completions endpoint.
     TokenIds(Vec<u32>),
-    /// What the user and the server said in turn, the user first and last: messages of a chat, or one text without
-    /// anything between.
+    /// What the user and the server said in turn, the user first and last: messages of a chat, or one text with
+    /// nothing in between.
     Conversation(Vec<String>),
 }
 

@@ -16,18 +16,17 @@ use crate::record::{Phase, PlanFacts};
 use crate::units::hexadecimal;
 use crate::workload::{ArrivalPattern, Priority, WorkloadSpec};
 
-/// Begins the bytes that are hashed; the number goes up if their layout changes.
+/// Prefix of the hashed bytes; the number rises when their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
-/// The same of workloads whose requests have prefixes, tenants or models.
+/// The same for workloads whose requests have prefixes, tenants or models.
 const MARKED_HASH_DOMAIN: &[u8] = b"skyline plan 2\0";
-/// The same of workloads with sessions.
+/// The same for workloads with sessions.
 const SESSIONS_HASH_DOMAIN: &[u8] = b"skyline plan 3\0";
 
 /// A workload drawn into requests: when each leaves, how long it is, what it says.
 ///
-/// Drawing is deterministic: the same workload (its seed is part of it) gives the same schedule on every
-/// machine. Nothing is kept in memory; every iterator draws the plan anew, which costs far less than
-/// sending it.
+/// Drawing is deterministic: the same workload, seed included, gives the same schedule on every machine. Nothing is
+/// kept in memory; every iterator draws the plan anew, which costs far less than sending it.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     workload: Arc<WorkloadSpec>,
@@ -38,7 +37,7 @@ pub struct Schedule {
     step: u64,
 }
 
-/// A share of a schedule that does not exist.
+/// A shard that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no shard {shard} of {shards}; shards are numbered from 0 to one less than their number")]
 pub struct ShardError {
@@ -47,29 +46,30 @@ pub struct ShardError {
 }
 
 impl Schedule {
-    /// The whole schedule of `workload`, which must be valid. Where a class has a dataset there are no requests: its
-    /// rows must be there, as in [`Schedule::draw_from`].
+    /// The whole schedule of `workload`, which must be valid. A class with a dataset has no requests here; it needs
+    /// [`Schedule::draw_from`].
     #[must_use]
     pub fn draw(workload: &WorkloadSpec) -> Self {
         Self::draw_from(workload, Arc::default())
     }
 
-    /// The whole schedule of `workload`, whose datasets are these.
+    /// The whole schedule of `workload` with these datasets.
     #[must_use]
     pub fn draw_from(workload: &WorkloadSpec, datasets: Arc<Datasets>) -> Self {
         Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
-    /// The whole schedule of `workload`, which must be valid, whose datasets are those of this one.
+    /// The whole schedule of another valid `workload` with this one's datasets.
     #[must_use]
     pub fn of(&self, workload: &WorkloadSpec) -> Self {
         Self::draw_from(workload, Arc::clone(&self.datasets))
     }
 
-    /// Every `shards`-th request of this schedule, beginning with number `shard`; of sessions, every `shards`-th session.
+    /// Every `shards`-th request of this schedule, beginning with number `shard`; of sessions, every `shards`-th
+    /// session.
     ///
-    /// The shards are a partition: each request is in exactly one of them, under the index and at the moment
-    /// that it has in the whole schedule.
+    /// The shards are a partition: each request is in exactly one of them, with its index and moment in the whole
+    /// schedule.
     pub fn shard(&self, shard: u64, shards: u64) -> Result<Self, ShardError> {
         if shard >= shards {
             return Err(ShardError { shard, shards });
@@ -79,13 +79,14 @@ impl Schedule {
         Ok(Self { first, step, ..self.clone() })
     }
 
-    /// The requests in order, without prompts. Of sessions the first alone: what follows, [`Schedule::sessions`] tells.
+    /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what
+    /// follows.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
         let share = self.clone();
         self.source().map(|(request, _)| request).filter(move |request| share.has(request.session()))
     }
 
-    /// What follows the first requests of sessions, in the window of this plan; none where every request stands by itself.
+    /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.
     #[must_use]
     pub fn sessions(&self, plan: &PlanFacts) -> Option<SessionPlanner> {
         self.all_sessions().map(|sessions| sessions.within(plan))
@@ -100,25 +101,25 @@ impl Schedule {
         RequestSource::of(Arc::clone(&self.workload), &self.datasets)
     }
 
-    /// The requests of this share in order, without prompts, each with the blocks of a trace that its prompt begins with.
+    /// The requests of this share in order, without prompts, each with the trace blocks that its prompt begins with.
     pub fn requests(&self) -> impl Iterator<Item = (PlannedRequest, Blocks)> + Send + use<> {
         let share = self.clone();
         self.source().filter(move |(request, _)| share.has(request.session()))
     }
 
-    /// Whether the request, or session, of this number is of this share.
+    /// Whether this share contains the request, or session, of this number.
     fn has(&self, number: u64) -> bool {
         number >= self.first && (number - self.first).is_multiple_of(self.step)
     }
 
-    /// Draws the whole schedule, prompts included.
+    /// Draws the whole schedule with prompts.
     #[must_use]
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
         self.requests().map(|request| with_prompt(request, prompts)).collect()
     }
 
-    /// Draws the same requests one by one, each prompt made when its request is asked for, so that a long
-    /// run needs no room for all of its prompts.
+    /// Draws the same requests lazily, building each prompt on demand, so that a long run does not hold all of its
+    /// prompts.
     pub fn generate_stream(
         &self,
         prompts: Arc<PromptBuilder>,
@@ -202,10 +203,10 @@ impl Schedule {
 }
 
 fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuilder) -> RequestSpec {
-    request.saying(prompts.say_after(&blocks, &request))
+    request.into_spec(prompts.prompt_after(&blocks, &request))
 }
 
-/// Takes in what makes a request: all but its blocks.
+/// Hashes a request without its blocks.
 fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marks: Option<[u8; 12]>) {
     hash.update(hashed_bytes(request));
     if let Some(marks) = marks {
@@ -247,7 +248,8 @@ fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
 #[cfg(test)]
 mod tests;
 
-/// The requests of a whole plan in order, each with the blocks that its prompt begins with.
+/// The requests of a whole plan in order, each with the blocks that its prompt begins with: drawn from distributions,
+/// or read from a trace.
 pub(crate) enum RequestSource {
     Drawn(Box<Plan>),
     Replayed(Box<TracePlan>),
@@ -261,7 +263,7 @@ impl RequestSource {
         }
     }
 
-    /// The latest arrival met: once the plan has left the window, the first moment after it.
+    /// The latest arrival: once the plan has left the window, the first moment after it.
     pub(crate) fn latest_arrival(&self) -> Timestamp {
         match self {
             Self::Drawn(plan) => plan.latest_arrival(),

@@ -1,4 +1,4 @@
-//! What follows a request once it has ended: the next turn of its conversation, the next request of its user.
+//! What follows a finished request: the next turn of its conversation, or its user's next request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +15,11 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// Draws the later turns of sessions.
 ///
-/// Everything about a later turn but its moment and what was answered before is a function of the seed, its session and
-/// its number in it: it is drawn from branch [`Turn::index_of`] of the streams that openers are drawn from, and of
-/// `think_times/NAME`; how many turns a conversation has, from the branch of its first request of `turns/NAME`. So no
-/// session moves another, and a user's k-th request is the same however long the others took. A user whose conversation
-/// ends before its time passes over the numbers of the turns that it never came to.
+/// Everything about a later turn but its moment and the previous answers is a function of the seed, its session and
+/// its number in it. It is drawn from branch [`Turn::index_of`] of the streams of first requests, and of
+/// `think_times/NAME`; the number of turns of a conversation from branch `index of its first request` of
+/// `turns/NAME`. So no session moves another, and a user's k-th request is the same however long the others took. A
+/// user whose conversation ends early skips the numbers of its missing turns.
 #[derive(Clone, Debug)]
 pub struct SessionPlanner {
     workload: Arc<WorkloadSpec>,
@@ -29,11 +29,11 @@ pub struct SessionPlanner {
     class_stream: RandomStream,
     models: Option<(WeightedChoice, RandomStream)>,
     users: Option<Users>,
-    /// The window, by which a turn's part of the run is told.
+    /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
 }
 
-/// Those who take turns with the server in a closed loop.
+/// The users of a closed loop.
 #[derive(Clone, Debug)]
 struct Users {
     count: u64,
@@ -44,32 +44,32 @@ struct Users {
 /// How a turn ended, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnEnd {
-    /// When.
+    /// The end of its answer.
     pub at: Timestamp,
-    /// Tokens of the answer that the next turn carries on; absent where no whole answer came.
+    /// Tokens of the answer that the next turn repeats; absent without a complete answer.
     pub answered: Option<u32>,
 }
 
 /// What follows a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NextTurn {
-    /// The next request of the session, `scheduled` a think time after the end of the last; absent: there is none.
+    /// The next request of the session, `scheduled` a think time after the end of the last; absent if there is none.
     pub next: Option<PlannedRequest>,
-    /// Why the conversation ended before its time, if it did.
+    /// Why the conversation ended early, if it did.
     pub broken: Option<ConversationBreak>,
 }
 
-/// Why a conversation ended before its time, and how many turns it never came to.
+/// Why a conversation ended early, and how many turns are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConversationBreak {
     /// A turn failed or was cut off.
     Unanswered(u32),
-    /// The next turn would not have fit into the context.
+    /// The next turn would have exceeded the context.
     Full(u32),
 }
 
 impl ConversationBreak {
-    /// Adds it to what is known of all sessions.
+    /// Adds it to the counts of all sessions.
     pub fn count(self, counts: &mut SessionCounts) {
         let (counter, turns) = match self {
             Self::Unanswered(turns) => (&mut counts.broken_off, turns),
@@ -81,7 +81,7 @@ impl ConversationBreak {
 }
 
 impl SessionPlanner {
-    /// Those of `workload`, all of whose turns lie in the window.
+    /// The sessions of `workload`, with a window that contains all of their turns.
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
         let seed = workload.seed;
         let users = match &workload.arrival {
@@ -105,31 +105,31 @@ impl SessionPlanner {
         }
     }
 
-    /// The same, in the window of this plan.
+    /// The same with the window of this plan.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
         Self { window: (plan.window_start, plan.window_end), ..self }
     }
 
-    /// Whether a workload has any.
+    /// Whether a workload has sessions.
     pub(super) fn are_in(workload: &WorkloadSpec) -> bool {
         workload.arrival.users().is_some()
             || workload.classes.iter().any(|class| class.conversation.is_some())
     }
 
-    /// Whether what `request` and its answer say is carried on by turns that may follow.
+    /// Whether later turns may repeat what `request` and its answer say.
     #[must_use]
-    pub fn goes_on(&self, request: &PlannedRequest) -> bool {
+    pub fn has_next_turn(&self, request: &PlannedRequest) -> bool {
         let Some(turn) = request.turn else { return false };
         turn.place() + 1 < self.turns_of(request.class, &turn)
     }
 
-    /// What follows `last`, which has ended so.
+    /// What follows `last`, which ended like this.
     #[must_use]
     pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> NextTurn {
         let Some(turn) = last.turn else { return NextTurn::default() };
         let turns = self.turns_of(last.class, &turn);
         let left = turns.saturating_sub(turn.place() + 1);
-        let (going_on, broken) = match end.answered {
+        let (later_turn, broken) = match end.answered {
             _ if left == 0 => (None, None),
             None => (None, Some(ConversationBreak::Unanswered(left))),
             Some(answered) => match self.next_turn(last, &turn, answered, end.at) {
@@ -137,9 +137,9 @@ impl SessionPlanner {
                 None => (None, Some(ConversationBreak::Full(left))),
             },
         };
-        let next = going_on.or_else(|| {
+        let next = later_turn.or_else(|| {
             let users = self.users.as_ref()?;
-            // Where the numbers that are passed over run short, the next one.
+            // If the skipped numbers run out, the next one.
             let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
             let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
             let next = self.opener_of(turn.session, number)?;
@@ -150,17 +150,17 @@ impl SessionPlanner {
         NextTurn { next, broken }
     }
 
-    /// What follows `last` where it is answered, but for its moment and what it carries on: of a later turn of a
-    /// conversation only the index and the new tokens are right, whatever the answer.
+    /// What follows `last` if it is answered, except its moment and its history: for a later turn of a conversation
+    /// only the index and the new tokens are right, whatever the answer.
     #[must_use]
     pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
         self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).next
     }
 
-    /// What would follow `opener` if answers took no time and were as long as asked: all turns of a conversation, the
-    /// first 15 that a closed-loop user goes on with.
+    /// What would follow `opener` if answers took no time and had the requested length: all turns of a conversation,
+    /// the next 15 requests of a closed-loop user.
     pub(super) fn sketch(&self, opener: PlannedRequest) -> impl Iterator<Item = PlannedRequest> {
-        /// As many as any: all of them follow from what these follow from.
+        /// Any number would do: the following requests are determined by these.
         const OF_A_USER: usize = 15;
         let most = if self.users.is_some() { OF_A_USER } else { usize::MAX };
         let after = |last: &PlannedRequest| {
@@ -169,14 +169,14 @@ impl SessionPlanner {
         std::iter::successors(Some(opener), move |last| after(last)).skip(1).take(most)
     }
 
-    /// The first request of a user, or the first one of a conversation that a user begins with `number`; `None` where a
-    /// dataset cannot say its lengths.
+    /// The first request of a user, or the one that opens a user's conversation at `number`; `None` where a dataset
+    /// gives no lengths.
     pub(super) fn opener_of(&self, user: u64, number: u32) -> Option<PlannedRequest> {
         let index = Turn::index_of(user, number);
         let class = self.class_choice.draw(&mut self.class_stream.branch(index));
         let mut draws = self.classes.get(class)?.of_index(index);
         let users = self.users.as_ref().map_or(1, |users| users.count);
-        // The rows in their order, dealt out to the users in turn.
+        // The rows in order, dealt to the users in turn.
         let place = u64::from(number) * users + user;
         let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
         let model =
@@ -189,7 +189,7 @@ impl SessionPlanner {
         Some(opener)
     }
 
-    /// The next turn of a conversation; `None` where it would not fit into the context.
+    /// The next turn of a conversation; `None` where it would exceed the context.
     fn next_turn(
         &self,
         last: &PlannedRequest,
@@ -201,7 +201,7 @@ impl SessionPlanner {
         let index = Turn::index_of(turn.session, number);
         let draws = self.classes.get(usize::from(last.class))?;
         let turns = draws.turns()?;
-        let lengths = draws.of_index(index).going_on()?;
+        let lengths = draws.of_index(index).later_turn()?;
         let history_tokens = last.input_tokens.checked_add(answered)?;
         let input_tokens = history_tokens.checked_add(lengths.input_tokens)?;
         let whole = input_tokens.checked_add(lengths.output_tokens)?;
@@ -218,7 +218,6 @@ impl SessionPlanner {
         Some(self.at(next, ended.after(turns.pause(index))))
     }
 
-    /// How many turns the conversation of this turn has.
     fn turns_of(&self, class: u16, turn: &Turn) -> u32 {
         turn.of.unwrap_or_else(|| {
             let turns = self.classes.get(usize::from(class)).and_then(ClassDraws::turns);
@@ -239,7 +238,7 @@ impl SessionPlanner {
     }
 }
 
-/// A request that opens a conversation or stands by itself, without its place in the plan.
+/// A request that opens a conversation or stands alone, without its position in the plan.
 pub(super) fn opening(
     workload: &WorkloadSpec,
     class: usize,
@@ -257,7 +256,7 @@ pub(super) fn opening(
         input_tokens: lengths.input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
         output_tokens: lengths.output_tokens,
         priority,
-        slo: workload.promise(class as u16, priority, tenant),
+        slo: workload.slo_of(class as u16, priority, tenant),
         row: row.map(|row| row.row),
         images,
         prefix,

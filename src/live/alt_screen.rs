@@ -15,23 +15,23 @@ use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 use super::echo_guard::EchoGuard;
 
 /// The alternate screen, while it is taken.
-static TAKEN: Mutex<Option<Taken>> = Mutex::new(None);
+static SCREEN: Mutex<Option<ScreenState>> = Mutex::new(None);
 
 /// The line that is redrawn in place, if there is one.
-static STANDING: Mutex<Option<ProgressBar>> = Mutex::new(None);
+static PROGRESS_BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
 /// Installs the panic hook and the signal handler once.
-static WAYS_OUT: Once = Once::new();
+static EXIT_HANDLERS: Once = Once::new();
 
 #[derive(Debug)]
-struct Taken {
-    typing: Option<EchoGuard>,
+struct ScreenState {
+    echo: Option<EchoGuard>,
     said: Vec<String>,
 }
 
 /// No code that holds this lock can panic, so that the panic hook always gets it.
-fn taken() -> MutexGuard<'static, Option<Taken>> {
-    TAKEN.lock().unwrap_or_else(PoisonError::into_inner)
+fn taken() -> MutexGuard<'static, Option<ScreenState>> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The alternate screen; dropping it gives the terminal back.
@@ -41,32 +41,32 @@ pub(super) struct AltScreen(());
 impl AltScreen {
     /// Takes the terminal; `None` where the process has already taken it, or it cannot be written to.
     pub(super) fn enter() -> Option<Self> {
-        WAYS_OUT.call_once(watch_ways_out);
+        EXIT_HANDLERS.call_once(install_exit_handlers);
         let mut taken = taken();
         if taken.is_some() || execute!(io::stderr(), EnterAlternateScreen, Hide).is_err() {
             return None;
         }
-        *taken = Some(Taken { typing: EchoGuard::hide(), said: Vec::new() });
+        *taken = Some(ScreenState { echo: EchoGuard::hide(), said: Vec::new() });
         Some(Self(()))
     }
 
     /// Whether it is still taken: a panic elsewhere in the program gives the terminal back.
-    #[allow(clippy::unused_self)] // Only who was on the stage may ask.
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
     pub(super) fn is_taken(&self) -> bool {
         taken().is_some()
     }
 
     /// The last messages, oldest first.
-    #[allow(clippy::unused_self)] // Only who is on the stage shows them.
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
     pub(super) fn said(&self, most: usize) -> Vec<String> {
         let taken = taken();
         let said = taken.as_ref().map(|taken| taken.said.as_slice()).unwrap_or_default();
         said[said.len().saturating_sub(most)..].to_vec()
     }
 
-    #[allow(clippy::unused_self)] // Only who is on the stage draws.
-    pub(super) fn canvas(&self) -> Canvas {
-        Canvas::default()
+    #[allow(clippy::unused_self)] // Needs the alternate screen.
+    pub(super) fn frame_buffer(&self) -> FrameBuffer {
+        FrameBuffer::default()
     }
 }
 
@@ -80,11 +80,11 @@ impl Drop for AltScreen {
 /// ends on another thread than the one that draws.
 pub fn leave() {
     let mut taken = taken();
-    let Some(Taken { typing, said }) = taken.take() else { return };
+    let Some(ScreenState { echo, said }) = taken.take() else { return };
     // A terminal that is gone needs nothing back.
     let _ = execute!(io::stderr(), Show, LeaveAlternateScreen);
-    if let Some(typing) = typing {
-        typing.show();
+    if let Some(echo) = echo {
+        echo.show();
     }
     let mut err = io::stderr().lock();
     for line in said {
@@ -101,15 +101,15 @@ pub fn say(line: &str) {
     }
     // A closed pipe is no reason to stop.
     let write = || drop(writeln!(io::stderr(), "{line}"));
-    match &*standing() {
+    match &*progress_bar() {
         Some(bar) => bar.suspend(write),
         None => write(),
     }
 }
 
 /// The line that is redrawn in place. No code that holds this lock calls [`say`].
-pub(super) fn standing() -> MutexGuard<'static, Option<ProgressBar>> {
-    STANDING.lock().unwrap_or_else(PoisonError::into_inner)
+pub(super) fn progress_bar() -> MutexGuard<'static, Option<ProgressBar>> {
+    PROGRESS_BAR.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Standard error for whatever writes lines by itself, such as diagnostics.
@@ -141,9 +141,9 @@ impl Drop for LineWriter {
 
 /// A frame under way to the terminal: it gets there whole, or not at all if the terminal has been given back.
 #[derive(Debug, Default)]
-pub(super) struct Canvas(Vec<u8>);
+pub(super) struct FrameBuffer(Vec<u8>);
 
-impl Write for Canvas {
+impl Write for FrameBuffer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -159,7 +159,7 @@ impl Write for Canvas {
 }
 
 /// From here on, neither a panic nor a signal that ends the process leaves the terminal as it is.
-fn watch_ways_out() {
+fn install_exit_handlers() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         leave();
@@ -176,7 +176,7 @@ fn end_on_signals() {
     use rustix::process::Signal;
     use tokio::signal::unix::{SignalKind, signal};
 
-    use super::echo_guard as typing;
+    use super::echo_guard;
 
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
     let ended_by = runtime.block_on(async {
@@ -190,7 +190,7 @@ fn end_on_signals() {
                 _ = quitted.recv() => return Some(quit),
                 _ = stopped.recv() => {
                     leave();
-                    typing::sleep();
+                    echo_guard::sleep();
                 }
             }
         }
@@ -209,7 +209,7 @@ mod tests {
     /// One test, since the process has one alternate screen.
     #[test]
     fn the_terminal_is_given_back_whatever_happens() {
-        let take = || *taken() = Some(Taken { typing: None, said: Vec::new() });
+        let take = || *taken() = Some(ScreenState { echo: None, said: Vec::new() });
         take();
         let stage = AltScreen(());
         say("one");
@@ -229,15 +229,15 @@ mod tests {
         take();
         let stage = AltScreen(());
         let panicked = std::thread::spawn(|| {
-            WAYS_OUT.call_once(watch_ways_out);
+            EXIT_HANDLERS.call_once(install_exit_handlers);
             panic!("this is how a test panics");
         });
         assert!(panicked.join().is_err());
         assert!(!stage.is_taken(), "a panic elsewhere leaves the terminal taken");
         // What is drawn afterwards is dropped.
-        let mut canvas = stage.canvas();
-        canvas.write_all(b"a picture").unwrap();
-        canvas.flush().unwrap();
-        assert!(canvas.0.is_empty() && stage.said(9).is_empty());
+        let mut frame_buffer = stage.frame_buffer();
+        frame_buffer.write_all(b"a picture").unwrap();
+        frame_buffer.flush().unwrap();
+        assert!(frame_buffer.0.is_empty() && stage.said(9).is_empty());
     }
 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use console::Term;
 
-use super::alt_screen as stage;
-use super::in_place::InPlace;
+use super::alt_screen;
+use super::progress_lines::InPlace;
 use super::watched::WatchedRun;
 use crate::clock::Timestamp;
 use crate::runner::{LiveLatency, Snapshot};
@@ -44,7 +44,7 @@ impl<'a> ProgressLine<'a> {
         let Self(watched) = self;
         while stopped.recv_timeout(PRINT) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
-            stage::say(&describe(&snapshot, now, watched.plan.window_end));
+            alt_screen::say(&describe(&snapshot, now, watched.plan.window_end));
         }
     }
 }

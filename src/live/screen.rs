@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use console::Term;
 
-use super::echo_guard as typing;
+use super::echo_guard;
 
 /// Smallest terminal for a dashboard: rows and columns.
 const SMALLEST: (u16, u16) = (12, 60);
@@ -30,7 +30,7 @@ impl Screen {
         let term = std::env::var_os("TERM");
         if !io::stderr().is_terminal() || term.is_none_or(|term| term.is_empty() || term == "dumb") {
             Self::Plain
-        } else if typing::is_in_foreground() {
+        } else if echo_guard::is_in_foreground() {
             Self::Dashboard
         } else {
             Self::Plain
@@ -49,7 +49,7 @@ impl Screen {
     /// The same for the terminal as it is now: a line where it is too small for a dashboard, and no redrawing
     /// where this process has moved to the background.
     pub(super) fn fitting(self) -> Self {
-        if matches!(self, Self::Dashboard | Self::Line) && !typing::is_in_foreground() {
+        if matches!(self, Self::Dashboard | Self::Line) && !echo_guard::is_in_foreground() {
             return Self::Plain;
         }
         let (rows, columns) = Term::stderr().size();

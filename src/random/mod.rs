@@ -1,12 +1,12 @@
-//! Seeded, named streams of randomness that give the same numbers on every machine, for ever.
+//! Seeded, named random streams that give the same numbers on every machine, for ever.
 //!
-//! A plan must be the same wherever and whenever it is drawn, so nothing here may drift:
+//! A plan must be the same wherever and whenever it is drawn, so nothing here may change:
 //!
-//! - bits come from `ChaCha8`, whose output is fixed by its specification;
+//! - bits come from `ChaCha8`, whose output its specification fixes;
 //! - the samplers are written out here. The crate `rand_distr` is deliberately not used: its values may change
 //!   between versions;
 //! - transcendental functions come from `libm`, in software: those of the standard library differ between
-//!   platforms in the last bits. `+ - * /` and the square root are exact by IEEE 754 and need no such care.
+//!   platforms in the last bits. `+ - * /` and the square root are exact by IEEE 754.
 
 mod normal;
 mod stream;

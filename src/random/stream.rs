@@ -1,4 +1,4 @@
-//! A stream of random numbers known by its seed and its name.
+//! A stream of random numbers identified by its seed and its name.
 
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
@@ -6,12 +6,12 @@ use sha2::{Digest, Sha256};
 
 use super::normal::normal_quantile;
 
-/// Separates these streams from every other use of SHA-256; the number goes up if a sampler ever changes.
+/// Separates these streams from every other use of SHA-256; the number rises if a sampler ever changes.
 const DOMAIN: &[u8] = b"skyline stream 1\0";
 
 /// An endless stream of random numbers, fixed by a seed and a name.
 ///
-/// One name for each purpose: what is drawn for one purpose then never moves what is drawn for another.
+/// Each purpose has its own name, so that draws for one purpose never move those for another.
 #[derive(Clone, Debug)]
 pub struct RandomStream {
     bits: ChaCha8Rng,
@@ -26,7 +26,7 @@ impl RandomStream {
         Self { bits: ChaCha8Rng::from_seed(key.finalize().into()) }
     }
 
-    /// The stream's branch with this number, from its beginning: cheap, and independent of every other branch.
+    /// The branch of the stream with this number, from its beginning: cheap, and independent of every other branch.
     /// Branch 0 is the stream itself.
     #[must_use]
     pub fn branch(&self, number: u64) -> Self {

@@ -1,8 +1,8 @@
-//! Choices with unequal chances.
+//! Weighted choices.
 
 use super::stream::RandomStream;
 
-/// A choice among `n` things, each as likely as its weight is large.
+/// A choice among `n` items, each with a probability proportional to its weight.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WeightedChoice {
     /// Running sums of the weights.
@@ -10,8 +10,8 @@ pub struct WeightedChoice {
 }
 
 impl WeightedChoice {
-    /// A choice with these weights. A weight that is not above zero is never chosen, unless none is: then
-    /// all are equally likely.
+    /// A choice with these weights. A weight not above zero is never chosen, unless all are: then all items are
+    /// equally likely.
     #[must_use]
     pub fn new(weights: impl IntoIterator<Item = f64>) -> Self {
         let running_sums = |weights: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
@@ -29,12 +29,12 @@ impl WeightedChoice {
         Self { sums: running_sums(&mut sums.iter().map(|_| 1.0)) }
     }
 
-    /// The place of the thing chosen; 0 when there is nothing to choose from. Takes one number from `stream`.
+    /// The index of the chosen item; 0 when there is none. Takes one number from `stream`.
     pub fn draw(&self, stream: &mut RandomStream) -> usize {
         let total = self.sums.last().copied().unwrap_or(0.0);
         let mark = stream.unit() * total;
         let place = self.sums.partition_point(|&sum| sum <= mark);
-        // Rounding can put the mark on the very top, where it belongs to the last thing that has any weight.
+        // Rounding can put the mark at the very top, which belongs to the last item with any weight.
         if place < self.sums.len() { place } else { self.sums.partition_point(|&sum| sum < total) }
     }
 }

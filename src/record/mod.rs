@@ -1,4 +1,4 @@
-//! What happened: one record a request, and the log that keeps them for ever.
+//! What happened: one record per request, and the log that stores them.
 
 mod log;
 mod request;

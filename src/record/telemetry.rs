@@ -1,4 +1,4 @@
-//! What pages of metrics told while a run was on, on the run's own clock.
+//! Samples of metrics pages during a run, on the run's clock.
 
 use std::collections::BTreeMap;
 
@@ -6,29 +6,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::clock::Timestamp;
 
-/// A page of metrics that is read while a run is on.
+/// A metrics page read during a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TelemetrySource {
     /// Its address, without credentials.
     pub url: String,
-    /// Whose names its series have; absent where it could not be read before the run, and was not read later.
+    /// The server or exporter whose metric names it uses; absent if it could never be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<PageKind>,
-    /// The devices that it tells of, such as `2 × NVIDIA H100 80GB HBM3`.
+    /// Its devices, such as `2 × NVIDIA H100 80GB HBM3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hardware: Option<String>,
-    /// The version of their driver.
+    /// Their driver version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
 }
 
-/// Whose names the series of a page have.
+/// The servers and exporters whose metric names are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
-    /// vLLM, or what speaks as it does.
+    /// vLLM or a compatible server.
     Vllm,
     /// SGLang.
     Sglang,
@@ -38,12 +38,12 @@ pub enum PageKind {
     Trtllm,
     /// llama.cpp's llama-server.
     Llamacpp,
-    /// NVIDIA's exporter of what its GPUs tell of themselves.
+    /// NVIDIA's GPU exporter.
     Dcgm,
 }
 
 impl PageKind {
-    /// Whether such a page is about requests and tokens, not about devices.
+    /// Whether such a page is about requests and tokens, not devices.
     #[must_use]
     pub const fn is_of_engine(self) -> bool {
         !matches!(self, Self::Dcgm)
@@ -62,65 +62,65 @@ impl PageKind {
 /// When a server adds the tokens of an answer to its total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TokenCounting {
-    /// Each as it is made.
+    /// Each token when it is made.
     AsTheyCome,
     /// All at once, when the request ends.
     AtTheEnd,
 }
 
-/// What one page told at one moment. What a page does not tell is not there, never 0.
+/// One sample of one page. Missing values are absent, never 0.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
-    /// Which page: its place in the header's list.
+    /// Index of the page in the header's list.
     pub source: u16,
-    /// When it was asked for.
+    /// When it was requested.
     #[serde(rename = "asked_ns")]
     pub asked: Timestamp,
-    /// When it was there: what it tells was so in between.
+    /// When it arrived: its values are from the time between.
     #[serde(rename = "answered_ns")]
     pub answered: Timestamp,
-    /// Values at that moment, added up over the server's engines.
+    /// Gauges, summed over the server's engines.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<Gauge, f64>,
-    /// Totals since the server was started.
+    /// Counters since the server's start.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<Counter, f64>,
-    /// Values and totals of each device, by its number or name, where the page tells of devices.
+    /// Gauges and counters of each device, by its number or name, if any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<String, DeviceReading>,
-    /// Distributions of times since the server was started; left out of most readings, for they are large: told at the
-    /// first and the last reading, and at those next to the ends of the window.
+    /// Time histograms since the server's start. They are large, so only some readings have them: the first, the
+    /// last, and those next to the ends of the window.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub histograms: BTreeMap<ServerTime, TimeHistogram>,
 }
 
 impl Reading {
-    /// The largest value that is believed, as many bytes as 64 bits count.
+    /// The largest accepted value, as many bytes as 64 bits count.
     pub const LARGEST: f64 = 9.2e18;
 
-    /// The moment that it is about, seconds: halfway between asking and having the answer.
+    /// The moment it describes, seconds: halfway between request and response.
     #[must_use]
     pub fn moment_s(&self) -> f64 {
         f64::midpoint(self.asked.as_secs_f64(), self.answered.as_secs_f64())
     }
 }
 
-/// How the server and its devices are, by the last that each of their pages told.
+/// The state of the server and its devices, by the last reading of each page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerState {
-    /// Values of all engines together, and of all devices together; one that some device does not tell is not there.
+    /// Gauges of all engines and of all devices; one that some device lacks is absent.
     pub gauges: BTreeMap<Gauge, f64>,
-    /// Number of the devices.
+    /// Number of devices.
     pub devices: u64,
-    /// Pages that told before and have not answered for some time: what they told is not in the values.
+    /// Pages that have not answered for some time; their values are excluded.
     pub silent: u64,
-    /// After this moment all of it is out of date, unless a page tells more; absent where none has told.
+    /// When the state becomes stale without a new reading; absent before the first.
     pub until: Option<Timestamp>,
 }
 
 impl ServerState {
-    /// The same as known at `now`: nothing, where no page has told for so long.
+    /// The state at `now`: empty once it is stale.
     #[must_use]
     pub fn at(self, now: Timestamp) -> Self {
         match self.until {
@@ -130,32 +130,32 @@ impl ServerState {
     }
 }
 
-/// What one device told.
+/// The sample of one device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceReading {
-    /// Values at that moment.
+    /// Its gauges.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub gauges: BTreeMap<Gauge, f64>,
-    /// Totals since the device or its exporter was started.
+    /// Its counters since the device or its exporter started.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<Counter, f64>,
 }
 
-/// A value that goes up and down.
+/// A gauge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Gauge {
-    /// Requests in work.
+    /// Running requests.
     Running,
-    /// Requests that wait for it.
+    /// Waiting requests.
     Waiting,
     /// Share of the key-value cache in use, 0 to 1.
     KvUsage,
-    /// Share of prompt tokens found in the prefix cache, 0 to 1, as the server itself averages it.
+    /// Prefix-cache hit rate, 0 to 1, as the server averages it.
     CacheHitRate,
-    /// Answer tokens per second, as the server itself averages it.
+    /// Answer tokens per second, as the server averages it.
     GenerationTokensPerS,
     /// Share of time in which the device was busy, 0 to 1.
     Utilisation,
@@ -163,19 +163,18 @@ pub enum Gauge {
     MemoryUsedBytes,
     /// Memory of the device that is free, bytes.
     MemoryFreeBytes,
-    /// Power that the device draws, watts.
+    /// Power draw, watts.
     PowerW,
 }
 
 impl Gauge {
-    /// Whether the values of several engines or devices add up to that of all; else it is their mean.
+    /// Whether values of several engines or devices are summed; otherwise they are averaged.
     #[must_use]
     pub const fn adds_up(self) -> bool {
         !matches!(self, Self::KvUsage | Self::CacheHitRate | Self::Utilisation)
     }
 
-    /// The value of all by those of several engines or devices: their sum, or their mean where they do not add up; `None`
-    /// of none.
+    /// The value of several engines or devices together: their sum or mean; `None` without values.
     #[must_use]
     pub fn together(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         let (sum, parts) = values.into_iter().fold((0.0, 0_u64), |(sum, n), value| (sum + value, n + 1));
@@ -183,7 +182,7 @@ impl Gauge {
     }
 }
 
-/// A total that only grows, as long as the server is not started anew.
+/// A counter, which only grows until the server restarts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -192,13 +191,13 @@ pub enum Counter {
     PromptTokens,
     /// Answer tokens generated.
     GenerationTokens,
-    /// Requests that ended well.
+    /// Requests completed successfully.
     RequestsSucceeded,
     /// Prompt tokens looked up in the prefix cache.
     CacheQueries,
-    /// Of them, found there.
+    /// Found among them.
     CacheHits,
-    /// Times that a request was put back for want of cache.
+    /// Preemptions for lack of cache.
     Preemptions,
     /// Energy used, joules.
     EnergyJ,
@@ -223,7 +222,7 @@ pub enum ServerTime {
     E2e,
 }
 
-/// A histogram as Prometheus keeps it (*Histograms and summaries*, prometheus.io): totals since the start.
+/// A histogram as in Prometheus (*Histograms and summaries*, prometheus.io): totals since the start.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TimeHistogram {
@@ -231,11 +230,11 @@ pub struct TimeHistogram {
     pub count: f64,
     /// Their sum, seconds.
     pub sum_s: f64,
-    /// Upper ends, seconds, with how many times were no longer, cumulative; the last end, which has no bound, is left out.
+    /// Upper bounds, seconds, with cumulative counts; the infinite bound is omitted.
     pub buckets: Vec<(f64, f64)>,
 }
 
-/// What this program itself used up to a moment of the run.
+/// The resource use of this program up to a moment of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientSample {
@@ -244,25 +243,26 @@ pub struct ClientSample {
     pub at: Timestamp,
     /// CPU time of the process since the run's zero.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers since the run's zero, where the system tells.
+    /// CPU time of the thread that writes requests and reads answers since the run's zero, where the system reports
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_cpu_ns: Option<u64>,
-    /// Memory that the process holds, bytes, where the system tells.
+    /// Memory of the process, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
-    /// Longest event-loop delay since the sample before; absent where none was measured.
+    /// Longest event-loop delay since the sample before; absent if not measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_delay_max_ns: Option<u64>,
-    /// TCP segments that this machine sent again since the run's zero, to anybody, where the system tells: Linux counts
-    /// them for each network namespace, not for each process.
+    /// TCP retransmits of this machine since the run's zero, to all peers, where the system reports them: Linux
+    /// counts per network namespace, not per process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retransmits: Option<u64>,
 }
 
-/// All that was told while a run was on.
+/// Everything sampled during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Telemetry {
-    /// Of pages of metrics, in the order in which they were read.
+    /// Of metrics pages, in reading order.
     pub readings: Vec<Reading>,
     /// Of this program.
     pub client: Vec<ClientSample>,

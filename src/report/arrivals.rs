@@ -10,8 +10,6 @@ use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateStat
 pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
     let rate = |per_s: f64| rate(per_s, form);
     match pattern {
-        ArrivalPattern::Poisson { rate_per_s } => format!("poisson, {}", rate(*rate_per_s)),
-        ArrivalPattern::Constant { rate_per_s } => format!("constant, {}", rate(*rate_per_s)),
         ArrivalPattern::Gamma { rate_per_s, burstiness } => {
             format!("gamma, {}, burstiness {}", rate(*rate_per_s), short(*burstiness))
         }
@@ -74,6 +72,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
         ArrivalPattern::ByClass { .. } => {
             format!("each class has a process of its own: {} on average", rate(pattern.mean_rate_per_s()))
         }
+        steady => format!("{}, {}", steady.kind(), rate(steady.mean_rate_per_s())),
     }
 }
 

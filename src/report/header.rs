@@ -83,7 +83,7 @@ pub(crate) fn what_was_run(page: &mut Page, summary: &Summary) {
         page.entry(Tone::Normal, "  server     ", &format!("{}, in virtual time", engine.engine));
         page.entry(Tone::Normal, "  modelled   ", &modelled(engine));
     }
-    if let Some(parameters) = engine.parameters.as_ref().filter(|parameters| !parameters.are_usual()) {
+    if let Some(parameters) = engine.parameters.as_ref().filter(|parameters| !parameters.are_default()) {
         page.entry(Tone::Normal, "  parameters ", &parameters.to_string());
     }
     if engine.modelled.is_empty() {

@@ -67,7 +67,7 @@ pub(crate) fn forms(page: &mut Page, summary: &Summary) {
         let faults: Vec<_> = class
             .faults
             .iter()
-            .map(|fault| format!("{} {}", count(fault.count), fault.fault.words()))
+            .map(|fault| format!("{} {}", count(fault.count), fault.fault.description()))
             .collect();
         page.entry(Tone::Bad, "  ✗ ", &format!("{}: {}", class.class, faults.join(", ")));
     }

@@ -24,25 +24,8 @@ pub struct RequestFeed {
 
 impl RequestFeed {
     /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
-    /// ready.
+    /// ready. `later` plans and writes the later turns of sessions, where the schedule has any.
     pub fn start<E: Engine>(
-        engine: Arc<E>,
-        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-    ) -> Self {
-        Self::start_with(engine, schedule, None)
-    }
-
-    /// The same for a schedule that may have sessions. `prompts` writes their later turns when these are due.
-    pub fn with_sessions<E: Engine>(
-        engine: Arc<E>,
-        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
-        sessions: Option<SessionPlanner>,
-        prompts: Arc<PromptBuilder>,
-    ) -> Self {
-        Self::start_with(engine, schedule, sessions.map(|sessions| (sessions, prompts)))
-    }
-
-    fn start_with<E: Engine>(
         engine: Arc<E>,
         schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
         later: Option<(SessionPlanner, Arc<PromptBuilder>)>,

@@ -1,4 +1,4 @@
-//! The requests that have been dispatched and have not ended.
+//! The requests that have been dispatched and have not ended, and the integral of their number.
 
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -8,7 +8,6 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::in_flight_integral::InFlightIntegral;
 use super::options::RunOptions;
 use super::progress::Progress;
 use super::release::DispatchedRequest;
@@ -17,23 +16,73 @@ use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::PlannedRequest;
+use crate::record::{Phase, SessionCounts};
+
+/// A task of a request that has ended.
+pub(super) type Ended = Result<(PlannedRequest, FinishedRequest), JoinError>;
 
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {
-    pub(super) engine: Arc<E>,
-    pub(super) clock: RunClock,
-    pub(super) options: RunOptions,
-    pub(super) progress: Arc<Progress>,
-    pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
+    engine: Arc<E>,
+    clock: RunClock,
+    options: RunOptions,
+    progress: Arc<Progress>,
+    running: JoinSet<(PlannedRequest, FinishedRequest)>,
     /// Dispatched, waiting under the concurrency cap, oldest first.
-    pub(super) queue: VecDeque<DispatchedRequest>,
+    queue: VecDeque<DispatchedRequest>,
     /// Later turns of sessions; `None` where no request belongs to a session.
-    pub(super) next_turns: Option<NextTurns>,
-    pub(super) integral: InFlightIntegral,
-    pub(super) cancel: CancellationToken,
+    next_turns: Option<NextTurns>,
+    integral: InFlightIntegral,
+    cancel: CancellationToken,
 }
 
 impl<E: Engine> InFlightSet<E> {
+    /// No requests yet, in a run with this window.
+    pub(super) fn new(
+        engine: Arc<E>,
+        clock: RunClock,
+        options: RunOptions,
+        progress: Arc<Progress>,
+        (window_start, window_end): (Timestamp, Timestamp),
+        next_turns: Option<NextTurns>,
+    ) -> Self {
+        Self {
+            engine,
+            clock,
+            options,
+            progress,
+            running: JoinSet::new(),
+            queue: VecDeque::new(),
+            next_turns,
+            integral: InFlightIntegral::within(window_start, window_end),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// The next task that ends; `None` where none runs.
+    pub(super) async fn next_ended(&mut self) -> Option<Ended> {
+        self.running.join_next().await
+    }
+
+    /// The phase of the turn that follows `request`, if one follows.
+    pub(super) fn next_turn(
+        &mut self,
+        request: PlannedRequest,
+        finished: &mut FinishedRequest,
+    ) -> Option<Phase> {
+        self.next_turns.as_mut()?.ended(request, finished)
+    }
+
+    /// Counts of sessions; `None` where no request belongs to one.
+    pub(super) fn session_counts(&self) -> Option<SessionCounts> {
+        self.next_turns.as_ref().map(NextTurns::counts)
+    }
+
+    /// The user stopped the run at `at`.
+    pub(super) fn stopped(&self, at: Timestamp) {
+        self.progress.stopped(at);
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.queue.is_empty()
     }
@@ -55,14 +104,14 @@ impl<E: Engine> InFlightSet<E> {
         self.queue.push_back(released);
     }
 
-    pub(super) fn note(&mut self, released: &mut DispatchedRequest) {
+    fn note(&mut self, released: &mut DispatchedRequest) {
         self.integral.came(released.dispatched);
         if let Some(next_turns) = &mut self.next_turns {
             next_turns.released(released);
         }
     }
 
-    pub(super) fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
+    fn send(&mut self, released: DispatchedRequest, admitted: Option<Timestamp>) {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
@@ -76,15 +125,13 @@ impl<E: Engine> InFlightSet<E> {
         });
     }
 
-    pub(super) fn finished(
-        &mut self,
-        finished: Result<(PlannedRequest, FinishedRequest), JoinError>,
-    ) -> Option<(PlannedRequest, FinishedRequest)> {
+    /// Takes the end of a task: the request and what came of it.
+    pub(super) fn take_ended(&mut self, ended: Ended) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));
         }
-        let ended = finished.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
+        let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
         self.progress.ended(&ended.1.record);
         Some(ended)
     }
@@ -103,11 +150,63 @@ impl<E: Engine> InFlightSet<E> {
     pub(super) async fn clear(mut self, mut keep: impl FnMut(FinishedRequest)) -> InFlightIntegral {
         self.cancel.cancel();
         self.give_up_waiting().for_each(&mut keep);
-        while let Some(finished) = self.running.join_next().await {
-            if let Some((_, finished)) = self.finished(finished) {
+        while let Some(ended) = self.running.join_next().await {
+            if let Some((_, finished)) = self.take_ended(ended) {
                 keep(finished);
             }
         }
         self.integral
+    }
+}
+
+/// ∫ N(t) dt over the window; N(t) is the number of requests dispatched and not ended.
+///
+/// A request adds the part of the window before its end and subtracts the part before its dispatch.
+#[derive(Debug)]
+pub(super) struct InFlightIntegral {
+    start: Timestamp,
+    end: Timestamp,
+    nanos: i128,
+}
+
+impl InFlightIntegral {
+    /// An integral over the window from `start` to `end`.
+    pub(super) fn within(start: Timestamp, end: Timestamp) -> Self {
+        Self { start, end, nanos: 0 }
+    }
+
+    /// A request was dispatched.
+    pub(super) fn came(&mut self, at: Timestamp) {
+        self.nanos -= self.of_window_before(at);
+    }
+
+    /// A request ended.
+    pub(super) fn left(&mut self, at: Timestamp) {
+        self.nanos += self.of_window_before(at);
+    }
+
+    /// The integral, once every request has ended.
+    pub(super) fn nanos(&self) -> u64 {
+        u64::try_from(self.nanos).unwrap_or_default()
+    }
+
+    fn of_window_before(&self, at: Timestamp) -> i128 {
+        at.min(self.end).since(self.start).as_nanos().cast_signed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_time_inside_the_window_counts() {
+        let at = Timestamp::from_nanos;
+        let mut integral = InFlightIntegral::within(at(100), at(200));
+        for (came, left) in [(0, 50), (50, 120), (150, 170), (190, 500), (300, 400)] {
+            integral.came(at(came));
+            integral.left(at(left));
+        }
+        assert_eq!(integral.nanos(), 20 + 20 + 10);
     }
 }

@@ -3,7 +3,6 @@
 mod checks;
 mod feed;
 mod in_flight;
-mod in_flight_integral;
 mod options;
 mod pacer;
 mod progress;

@@ -1,21 +1,20 @@
 //! Executes a schedule against an engine, open loop.
 
-use std::collections::VecDeque;
-use std::pin::pin;
+use std::ops::ControlFlow;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
-use tokio::time::sleep_until;
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Sleep, sleep_until};
 
 use super::feed::RequestFeed;
-use super::in_flight::InFlightSet;
-use super::in_flight_integral::InFlightIntegral;
+use super::in_flight::{Ended, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer;
 use super::progress::Progress;
+use super::release::DispatchedRequest;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
@@ -49,32 +48,69 @@ impl<E: Engine> Run<E> {
     /// is scheduled one think time after the end of the turn before it. The run ends when every request of
     /// the warm-up and the window has ended; cool-down requests still in flight are then censored. At
     /// `options.drain` after the end of the window the run stops waiting and censors what is left.
-    pub async fn execute(self, mut feed: RequestFeed, mut keep: impl FnMut(FinishedRequest)) -> RunFooter {
+    pub async fn execute(self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
         let Self { engine, clock, plan, options, samples, progress, mut interrupt } = self;
-        let stop_pacer = Arc::new(AtomicBool::new(false));
         let watch = options.pacing.is_real().then(|| ClientWatch::start(clock, samples)).flatten();
-        let (out, mut pacer) = mpsc::unbounded_channel();
         let until = plan.window_end.after(options.drain);
+        let mut drained = pin!(sleep_until(clock.instant(until)));
+        let mut run = RunLoop::start(engine, clock, plan, options, progress, feed, keep);
+        while run.awaited > 0 {
+            let step = tokio::select! {
+                request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
+                Some(ended) = run.in_flight.next_ended() => run.take_ended(ended),
+                () = &mut drained => run.drain_limit(),
+                Ok(()) = interrupt.changed() => {
+                    let wish = *interrupt.borrow_and_update();
+                    run.interrupt(wish, drained.as_mut())
+                }
+            };
+            if step.is_break() {
+                break;
+            }
+        }
+        let mut footer = run.close().await;
+        if let Some(watch) = watch {
+            footer.client = watch.finish().await;
+        }
+        footer
+    }
+}
+
+/// The state of the run loop.
+struct RunLoop<E, K> {
+    clock: RunClock,
+    plan: PlanFacts,
+    drain: Duration,
+    /// Requests that the pacers have dispatched.
+    pacer: mpsc::UnboundedReceiver<DispatchedRequest>,
+    stop_pacer: Arc<AtomicBool>,
+    dispatching: bool,
+    in_flight: InFlightSet<E>,
+    /// Requests of the warm-up and the window that have not ended.
+    awaited: u64,
+    footer: RunFooter,
+    keep: K,
+}
+
+impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
+    fn start(
+        engine: Arc<E>,
+        clock: RunClock,
+        plan: PlanFacts,
+        options: RunOptions,
+        progress: Arc<Progress>,
+        mut feed: RequestFeed,
+        keep: K,
+    ) -> Self {
+        let (pacing, drain) = (options.pacing, options.drain);
+        let stop_pacer = Arc::new(AtomicBool::new(false));
+        let (out, pacer) = mpsc::unbounded_channel();
         let next_turns = feed.take_later().map(|later| {
-            let (stop, out) = (Arc::clone(&stop_pacer), out.clone());
-            NextTurns::start(later, Arc::clone(&engine), (options.pacing, clock), until, stop, out)
+            let (until, stop) = (plan.window_end.after(drain), Arc::clone(&stop_pacer));
+            NextTurns::start(later, Arc::clone(&engine), (pacing, clock), until, stop, out.clone())
         });
-        pacer::start(options.pacing, feed, clock, Arc::clone(&stop_pacer), out);
-        let mut give_up = pin!(sleep_until(clock.instant(until)));
-        let drain = options.drain;
-        let mut in_flight = InFlightSet {
-            engine,
-            clock,
-            options,
-            progress,
-            running: JoinSet::new(),
-            queue: VecDeque::new(),
-            next_turns,
-            integral: InFlightIntegral::within(plan.window_start, plan.window_end),
-            cancel: CancellationToken::new(),
-        };
-        let mut awaited = plan.warmup_requests + plan.measured_requests;
-        let mut footer = RunFooter {
+        pacer::start(pacing, feed, clock, Arc::clone(&stop_pacer), out);
+        let footer = RunFooter {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
             ending: RunEnding::Finished,
@@ -83,77 +119,82 @@ impl<E: Engine> Run<E> {
             client: None,
             server: None,
         };
-        let mut releasing = true;
+        let window = (plan.window_start, plan.window_end);
+        let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
+        let awaited = plan.warmup_requests + plan.measured_requests;
+        Self { clock, plan, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
+    }
 
-        while awaited > 0 {
-            tokio::select! {
-                order = pacer.recv(), if releasing => {
-                    releasing = order.is_some();
-                    if let Some(released) = order {
-                        in_flight.admit(released);
-                    } else if in_flight.is_empty() {
-                        break;
-                    }
-                },
-                Some(finished) = in_flight.running.join_next() => {
-                    if let Some((request, mut finished)) = in_flight.finished(finished) {
-                        awaited -= u64::from(finished.record.phase != Phase::Cooldown);
-                        // After an interrupt no session continues.
-                        if releasing && let Some(next_turns) = &mut in_flight.next_turns {
-                            let next = next_turns.ended(request, &mut finished);
-                            awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
-                        }
-                        keep(finished);
-                    }
-                    // Nothing is in flight and nothing will be dispatched: whatever is still expected will
-                    // not come.
-                    if !releasing && in_flight.is_empty() {
-                        break;
-                    }
-                },
-                () = &mut give_up => {
-                    if footer.ending == RunEnding::Finished {
-                        footer.ending = RunEnding::DrainLimit;
-                    }
-                    break;
-                },
-                Ok(()) = interrupt.changed() => {
-                    let wish = *interrupt.borrow_and_update();
-                    if wish >= Interrupt::StopReleasing && footer.ending != RunEnding::Interrupted {
-                        stop_pacer.store(true, Relaxed);
-                        releasing = false;
-                        footer.ending = RunEnding::Interrupted;
-                        footer.released_until = clock.now().min(plan.window_end);
-                        in_flight.progress.stopped(clock.now());
-                        // What was dispatched is in flight, unless the concurrency cap holds it back: that
-                        // is not sent any more.
-                        while let Ok(released) = pacer.try_recv() {
-                            in_flight.admit(released);
-                        }
-                        in_flight.give_up_waiting().for_each(&mut keep);
-                        let limit = clock.instant(clock.now().after(drain));
-                        if limit < give_up.deadline() {
-                            give_up.as_mut().reset(limit);
-                        }
-                    }
-                    if wish == Interrupt::Leave || in_flight.is_empty() {
-                        break;
-                    }
-                },
+    fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {
+        self.dispatching = request.is_some();
+        match request {
+            Some(request) => self.in_flight.admit(request),
+            None if self.in_flight.is_empty() => return ControlFlow::Break(()),
+            None => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn take_ended(&mut self, ended: Ended) -> ControlFlow<()> {
+        if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
+            self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
+            // After an interrupt no session continues.
+            if self.dispatching {
+                let next = self.in_flight.next_turn(request, &mut finished);
+                self.awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
+            }
+            (self.keep)(finished);
+        }
+        // Nothing is in flight and nothing will be dispatched: whatever is still expected will not come.
+        if !self.dispatching && self.in_flight.is_empty() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn drain_limit(&mut self) -> ControlFlow<()> {
+        if self.footer.ending == RunEnding::Finished {
+            self.footer.ending = RunEnding::DrainLimit;
+        }
+        ControlFlow::Break(())
+    }
+
+    /// Stops to dispatch at the first wish, and stops to wait for answers at the second.
+    fn interrupt(&mut self, wish: Interrupt, mut drained: Pin<&mut Sleep>) -> ControlFlow<()> {
+        if wish >= Interrupt::StopReleasing && self.footer.ending != RunEnding::Interrupted {
+            let now = self.clock.now();
+            self.stop_pacer.store(true, Relaxed);
+            self.dispatching = false;
+            self.footer.ending = RunEnding::Interrupted;
+            self.footer.released_until = now.min(self.plan.window_end);
+            self.in_flight.stopped(now);
+            // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
+            // any more.
+            while let Ok(request) = self.pacer.try_recv() {
+                self.in_flight.admit(request);
+            }
+            self.in_flight.give_up_waiting().for_each(&mut self.keep);
+            let limit = self.clock.instant(self.clock.now().after(self.drain));
+            if limit < drained.deadline() {
+                drained.as_mut().reset(limit);
             }
         }
+        if wish == Interrupt::Leave || self.in_flight.is_empty() {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
 
-        stop_pacer.store(true, Relaxed);
-        pacer.close();
-        while let Ok(released) = pacer.try_recv() {
-            in_flight.left_over(released);
+    /// Censors what is left, and fills the footer.
+    async fn close(mut self) -> RunFooter {
+        self.stop_pacer.store(true, Relaxed);
+        self.pacer.close();
+        while let Ok(request) = self.pacer.try_recv() {
+            self.in_flight.left_over(request);
         }
-        footer.sessions = in_flight.next_turns.as_ref().map(NextTurns::counts);
-        footer.present_ns = Some(in_flight.clear(keep).await.nanos());
-        footer.ended = clock.now();
-        if let Some(watch) = watch {
-            footer.client = watch.finish().await;
-        }
-        footer
+        self.footer.sessions = self.in_flight.session_counts();
+        self.footer.present_ns = Some(self.in_flight.clear(self.keep).await.nanos());
+        self.footer.ended = self.clock.now();
+        self.footer
     }
 }

@@ -33,7 +33,7 @@ fn order(index: u64, scheduled: Timestamp, phase: Phase) -> RequestSpec {
         output_tokens: 4,
         ..PlannedRequest::default()
     };
-    planned.saying(Prompt::Text("hello".to_owned()))
+    planned.into_spec(Prompt::Text("hello".to_owned()))
 }
 
 /// One request each `every` ms from 0 on, in a window that ends at `window_end`, then the same as cool-down
@@ -56,7 +56,7 @@ async fn execute<E: Engine>(
         order(index, at(index * every), phase)
     });
     let engine = Arc::new(engine);
-    let feed = RequestFeed::start(Arc::clone(&engine), schedule);
+    let feed = RequestFeed::start(Arc::clone(&engine), schedule, None);
     let clock = RunClock::starting_in(Duration::ZERO);
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {

@@ -43,7 +43,7 @@ pub(crate) fn open(
     printer: Printer,
 ) -> Result<(WorkloadSpec, Arc<Datasets>), Stop> {
     let takes = |spec: &WorkloadSpec| {
-        spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_taken())
+        spec.classes.iter().any(|class| class.images.is_some() || class.prompt.is_verbatim())
     };
     if !takes(&spec) {
         return Ok((spec, Arc::default()));

@@ -69,11 +69,34 @@ impl Stop {
         self.of_server
     }
 
+    /// The message without its hints.
+    pub(crate) fn first_line(&self) -> String {
+        self.message.lines().next().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
     pub(crate) fn exit(&self) -> Exit {
         self.exit
+    }
+}
+
+/// Mistakes that were found so far, to be reported all at once.
+#[derive(Debug, Default)]
+pub(crate) struct Mistakes(Vec<Stop>);
+
+impl Mistakes {
+    /// The value, or nothing and one mistake more.
+    pub(crate) fn note<T>(&mut self, outcome: Result<T, Stop>) -> Option<T> {
+        outcome.map_err(|mistake| self.0.push(mistake)).ok()
+    }
+
+    /// All of them as one, with the exit code of the first; nothing where there are none.
+    pub(crate) fn found(self) -> Option<Stop> {
+        let messages: Vec<_> = self.0.iter().map(|stop| stop.message.clone()).collect();
+        let first = self.0.into_iter().next()?;
+        Some(Stop { message: messages.join("\nerror: "), ..first })
     }
 }

@@ -1,6 +1,6 @@
 //! One run, end to end, and what runs and experiments leave on disk: executed, stored, locked, resumed.
 
-mod campaign;
+pub(crate) mod campaign;
 mod collector;
 pub(crate) mod command_line;
 pub(crate) mod datasets;
@@ -11,15 +11,18 @@ pub(crate) mod host;
 mod interrupts;
 mod planned;
 mod printer;
-mod stored;
+pub(crate) mod run;
+pub(crate) mod settings;
+pub(crate) mod stored;
 
-pub(crate) use self::campaign::dir::{ASKED, Shelf};
+pub(crate) use self::campaign::dir::{ExperimentDir, MANIFEST};
+pub(crate) use self::campaign::server::ServerManifest;
 pub(crate) use self::collector::{Collector, CollectorUrl};
 pub(crate) use self::datasets::Opened;
-pub(crate) use self::exit::{Exit, Stop};
+pub(crate) use self::exit::{Exit, Mistakes, Stop};
 pub(crate) use self::files::folder;
 pub(crate) use self::files::whole_file::{try_whole_file, whole_file};
 pub(crate) use self::interrupts::Interrupts;
-pub(crate) use self::planned::{PlannedRun, survey, with_seed};
+pub(crate) use self::planned::{PlannedRun, survey};
 pub(crate) use self::printer::{Printer, wants_colour};
-pub(crate) use self::stored::{pair, save};
+pub(crate) use self::stored::{pair, repeats, save};

@@ -98,11 +98,6 @@ impl PlannedRun {
     pub(crate) fn shown_as(self, part: String) -> Self {
         Self { part: Some(part), ..self }
     }
-
-    /// Its number among its repeats, from 1.
-    pub(crate) fn number(&self) -> u64 {
-        self.repeat.map_or(1, |repeat| repeat.number)
-    }
 }
 
 /// Reads a trace for a workload.

@@ -1,37 +1,37 @@
-//! What is asked of a simulated server: one request as a scheduler sees it.
+//! One request as a simulated scheduler sees it.
 
 use std::sync::Arc;
 
 use crate::workload::Priority;
 
-/// The name of a job, chosen by who submits it; unique among those a server has at one time.
+/// The id of a job, chosen by the submitter; unique among the jobs in a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct JobId(pub u64);
 
 /// One request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// Its name.
+    /// Its id.
     pub id: JobId,
     /// Tokens of the prompt; at least 1.
     pub input_tokens: u32,
     /// Tokens of the answer; at least 1.
     pub output_tokens: u32,
-    /// Urgency as vLLM's `priority`: lower is sooner, 0 is usual.
+    /// Urgency as vLLM's `priority`: lower is sooner, 0 is normal.
     pub priority: i32,
-    /// The leading part of its tokens that other jobs may share.
+    /// The prefix of its tokens that other jobs may share.
     pub prefix: PrefixHashes,
 }
 
 impl Job {
-    /// A job of usual urgency that shares nothing.
+    /// A job of normal urgency that shares nothing.
     #[must_use]
     pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
         Self { id, input_tokens, output_tokens, priority: 0, prefix: PrefixHashes::default() }
     }
 }
 
-/// A workload's priority as the number that vLLM's scheduler orders by: lower is sooner.
+/// A workload's priority as the number that vLLM's scheduler sorts by: lower is sooner.
 #[must_use]
 pub const fn urgency(priority: Priority) -> i32 {
     match priority {
@@ -50,7 +50,7 @@ pub const fn urgency(priority: Priority) -> i32 {
 pub struct PrefixHashes(Arc<[u64]>);
 
 impl PrefixHashes {
-    /// A prefix of these blocks, each named by anything that stands for its own tokens.
+    /// A prefix of blocks, each identified by a number for its own tokens.
     #[must_use]
     pub fn of_blocks(contents: impl IntoIterator<Item = u64>) -> Self {
         let chain = contents.into_iter().scan(0, |parent, content| {
@@ -60,26 +60,25 @@ impl PrefixHashes {
         Self(chain.collect())
     }
 
-    /// A prefix of `blocks` blocks that belongs to `group`: jobs of one group share it, as under one system
-    /// prompt, and no others do.
+    /// A prefix of `blocks` blocks shared by the jobs of one group only, as under one system prompt.
     #[must_use]
     pub fn of_group(group: u64, blocks: u32) -> Self {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }
 
-    /// The same prefix with hashes for at least `blocks` blocks; those added belong to the conversation `session`. Each
-    /// of its turns repeats what was said before, so that the turns share these, and nobody else does.
+    /// The same prefix extended to at least `blocks` blocks; the added ones belong to the conversation `session`.
+    /// Each turn repeats what was said before, so only the turns of the session share them.
     #[must_use]
     pub fn continued(&self, blocks: u32, session: u64) -> Self {
         self.followed_by(blocks, mix(!mix(session)))
     }
 
-    /// The same prefix with hashes for at least `blocks` blocks; those added belong to `owner` alone.
+    /// The same prefix extended to at least `blocks` blocks; the added ones belong to `owner` alone.
     pub(super) fn lengthened(&self, blocks: u32, owner: u64) -> Self {
         self.followed_by(blocks, mix(!owner))
     }
 
-    /// The same prefix with hashes for at least `blocks` blocks; those added are `content`'s.
+    /// The same prefix extended to at least `blocks` blocks; the added ones are `content`'s.
     fn followed_by(&self, blocks: u32, content: u64) -> Self {
         if blocks as usize <= self.0.len() {
             return self.clone();
@@ -129,7 +128,7 @@ mod tests {
         let of = |session, blocks| PrefixHashes::of_group(1, 2).continued(blocks, session);
         assert_eq!(of(7, 5).hashes(), &of(7, 9).hashes()[..5]);
         assert!(of(7, 9).hashes()[2..].iter().all(|hash| !of(8, 9).hashes().contains(hash)));
-        // Nor with a preempted sequence, which is named by a number as small.
+        // Nor with a preempted sequence, whose owner is a number as small.
         let preempted = PrefixHashes::of_group(1, 2).lengthened(9, 7);
         assert!(of(7, 9).hashes()[2..].iter().all(|hash| !preempted.hashes().contains(hash)));
     }

@@ -6,19 +6,18 @@
 //! [`SimulatedServer`] over real time.
 
 mod deployment;
-mod effort;
 mod engine;
 mod fleet;
 mod job;
 mod server;
 mod simulate;
 mod step_time;
+mod work_totals;
 
 pub use deployment::{
     Deployment, DoesNotFit, Experts, HARDWARE, Hardware, KvLayout, MODELS, Precision, ServingModel,
     UnknownName,
 };
-pub use effort::WorkTotals;
 pub use engine::{
     BLOCK_SIZE, BatchingConfig, BatchingEngine, Delay, EngineStep, FixedQueue, SchedulerLimits,
     SchedulingPolicy, Speculation,
@@ -33,3 +32,4 @@ pub use simulate::{Driver, JobEnd, JobHistory, simulate};
 pub use step_time::{
     BandwidthMath, Efficiency, LinearStep, Roofline, StepParts, StepTable, StepTableError, StepTime, StepWork,
 };
+pub use work_totals::WorkTotals;

@@ -1,7 +1,7 @@
-//! What every simulated server can do, whatever is inside it.
+//! The interface of every simulated server.
 
-use super::effort::WorkTotals;
 use super::job::{Job, JobId};
+use super::work_totals::WorkTotals;
 use crate::clock::Timestamp;
 
 /// A server in virtual time. It does nothing by itself: whoever drives it asks when something will happen next, and
@@ -11,63 +11,63 @@ use crate::clock::Timestamp;
 /// every token stamped with the moment it was due at, and nothing after it is put off; when a job comes in after a
 /// moment that is due, it must advance first and submit then.
 pub trait SimulatedServer {
-    /// Takes a job in; to be followed by [`SimulatedServer::advance`] once all that arrive at this moment are in.
+    /// Submits a job; [`SimulatedServer::advance`] must follow once all jobs of this moment are in.
     ///
     /// # Errors
     ///
     /// When the job can never be served, whatever the load.
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject>;
 
-    /// Gives a job up and frees what it holds at once; says whether there was one of this name.
+    /// Cancels a job and frees its resources at once; returns whether it was there.
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool;
 
     /// When it must be advanced next; `None` while it is idle.
     fn next_event(&self) -> Option<Timestamp>;
 
-    /// Does what is due at `now`: adds the tokens that come out to `events`, and starts new work.
+    /// Processes what is due at `now`: adds the tokens produced to `events`, and starts new work.
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>);
 
     /// Its counters.
     fn gauges(&self) -> ServerGauges;
 
-    /// What it did so far; nothing of a server that takes no steps.
+    /// Its work so far; nothing for a server without steps.
     fn effort(&self) -> WorkTotals {
         WorkTotals::default()
     }
 
-    /// What the engines did that only take answers over from others; nothing where each makes its answers whole.
+    /// The work of engines that only decode; nothing where each engine also prefills.
     fn decode_effort(&self) -> WorkTotals {
         WorkTotals::default()
     }
 
-    /// Jobs in it, waiting and running: what a router knows of its load.
+    /// Jobs in it, waiting and running: its load for a router.
     fn jobs(&self) -> u64;
 
-    /// Forgets all cached prefixes that no job is using (vLLM's `/reset_prefix_cache`).
+    /// Clears all cached prefixes not in use (vLLM's `/reset_prefix_cache`).
     fn reset_prefix_cache(&mut self) {}
 
-    /// Tokens of the job's prompt that it need not compute, by its prefix cache as it is now.
+    /// Prompt tokens of the job that its prefix cache holds now.
     fn cached_tokens(&self, _job: &Job) -> u32 {
         0
     }
 }
 
-/// Tokens that came out of a server at one moment, for one job.
+/// Tokens produced at one moment for one job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenEvent {
-    /// Whose.
+    /// The job.
     pub job: JobId,
-    /// When.
+    /// The moment.
     pub at: Timestamp,
-    /// How many; more than one with speculative decoding.
+    /// Number of tokens; more than one with speculative decoding.
     pub tokens: u32,
-    /// What comes with the first tokens of an answer.
+    /// Sent with the first tokens of an answer.
     pub first: Option<FirstToken>,
-    /// Whether the answer is whole.
+    /// Whether the answer is complete.
     pub finished: bool,
 }
 
-/// What is known of a job by its first token.
+/// Facts known with a job's first token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FirstToken {
     /// When it left the queue for its first step.
@@ -92,7 +92,7 @@ pub enum Reject {
         /// Tokens of the answer.
         output_tokens: u32,
     },
-    /// Even alone it would not fit the KV cache.
+    /// It would not fit the KV cache even alone.
     #[error(
         "{tokens} tokens of prompt and answer need more than the whole KV cache of {capacity} tokens; shorten the \
          request or give the server more memory"
@@ -103,12 +103,12 @@ pub enum Reject {
         /// Tokens that the KV cache holds.
         capacity: u64,
     },
-    /// No prompt, or no answer, was asked for.
+    /// No prompt or no answer was requested.
     #[error("a request needs at least one prompt token and one answer token")]
     Empty,
 }
 
-/// A server's counters, under the names of vLLM's `/metrics` (there with the prefix `vllm:`).
+/// A server's counters, with the names of vLLM's `/metrics` (there with the prefix `vllm:`).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServerGauges {
     /// Sequences in the running set.
@@ -119,20 +119,20 @@ pub struct ServerGauges {
     pub kv_cache_usage_perc: f64,
     /// Prompt tokens looked up in the prefix cache.
     pub prefix_cache_queries: u64,
-    /// Of them, found.
+    /// Found among them.
     pub prefix_cache_hits: u64,
-    /// Sequences that lost their blocks to others.
+    /// Sequences preempted.
     pub num_preemptions: u64,
-    /// Prompt tokens of the answers begun.
+    /// Prompt tokens of answers begun.
     pub prompt_tokens: u64,
-    /// Answer tokens that came out.
+    /// Output tokens produced.
     pub generation_tokens: u64,
-    /// Answers that came out whole.
+    /// Answers completed.
     pub request_success: u64,
 }
 
 impl ServerGauges {
-    /// The counters of several servers as one: counts added up, KV usage averaged.
+    /// The counters of several servers together: counts summed, KV usage averaged.
     #[must_use]
     pub fn of_all(servers: impl IntoIterator<Item = Self>) -> Self {
         let mut count = 0.0;

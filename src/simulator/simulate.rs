@@ -7,8 +7,9 @@ use super::server::{Reject, SimulatedServer, TokenEvent};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, TokenChunk};
 
-/// Feeds `arrivals` (in order of time) to `server` and hands each job's history to `on_end` as it ends, until all have
-/// ended or, when given, until the moment `until`. What is in the server then is handed over as unfinished, by name.
+/// Feeds `arrivals` (in order of time) to `server` and passes each job's history to `on_end` as it ends, until all
+/// have ended or, when given, until the moment `until`. Jobs still in the server then are passed as unfinished, by
+/// id.
 pub fn simulate<S: SimulatedServer + ?Sized>(
     server: &mut S,
     arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
@@ -25,7 +26,7 @@ pub fn simulate<S: SimulatedServer + ?Sized>(
         if until.is_some_and(|until| clock > until) {
             break;
         }
-        // All that arrive at a moment are in before anything starts at it.
+        // All arrivals of a moment are in before anything starts.
         while let Some((_, job)) = arrivals.next_if(|arrival| arrival.0 <= clock) {
             driver.submit(clock, job).into_iter().for_each(&mut on_end);
         }
@@ -37,9 +38,9 @@ pub fn simulate<S: SimulatedServer + ?Sized>(
 /// What happened to one job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobHistory {
-    /// Which job.
+    /// The job.
     pub job: JobId,
-    /// When it came.
+    /// Its arrival.
     pub arrived: Timestamp,
     /// When it left the queue for its first step; absent when no token came.
     pub scheduled: Option<Timestamp>,
@@ -54,7 +55,7 @@ pub struct JobHistory {
 /// How a job ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobEnd {
-    /// With its last token.
+    /// It completed.
     Finished,
     /// It was refused.
     Rejected(Reject),
@@ -62,9 +63,9 @@ pub enum JobEnd {
     Unfinished,
 }
 
-/// A server and the histories of the jobs in it. Whoever holds it decides when time goes on and when it stops.
+/// A server and the histories of the jobs in it. Its holder decides when time goes on and when it stops.
 ///
-/// Memory grows with the jobs in the server, not with those that have been through it.
+/// Memory grows with the jobs in the server, not with those that have finished.
 #[derive(Debug)]
 pub struct Driver<'a, S: ?Sized> {
     server: &'a mut S,
@@ -90,8 +91,8 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         self.server.next_event()
     }
 
-    /// Lets a job in at `now`; [`Driver::advance`] follows when all that arrive at this moment are in. A job that the
-    /// server refuses comes straight back.
+    /// Submits a job at `now`; [`Driver::advance`] follows when all jobs of this moment are in. A rejected job's
+    /// history is returned.
     pub fn submit(&mut self, now: Timestamp, job: Job) -> Option<JobHistory> {
         let mut history = JobHistory {
             job: job.id,
@@ -113,7 +114,7 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         }
     }
 
-    /// Does what is due at `now` and hands over the history of each job that ends by it.
+    /// Processes what is due at `now` and passes on the history of each job that ends.
     pub fn advance(&mut self, now: Timestamp, mut on_end: impl FnMut(JobHistory)) {
         self.server.advance(now, &mut self.events);
         for event in self.events.drain(..) {
@@ -132,7 +133,7 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
         }
     }
 
-    /// Stops: the histories of the jobs that are still in the server, by name.
+    /// Stops: the histories of the jobs still in the server, by id.
     #[must_use]
     pub fn stop(self) -> Vec<JobHistory> {
         let mut unfinished: Vec<JobHistory> = self.inside.into_values().collect();

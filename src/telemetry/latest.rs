@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn devices_of_all_machines_are_told_together() {
+    fn devices_of_all_machines_are_reported_together() {
         let machine = |source, devices: &[&[(Gauge, f64)]]| {
             let device = |gauges: &&[(Gauge, f64)]| DeviceReading {
                 gauges: gauges.iter().copied().collect(),

@@ -14,7 +14,7 @@ fn whole(page: &str) -> Taken {
 }
 
 #[test]
-fn a_recorded_page_of_vllm_tells_all() {
+fn a_recorded_page_of_vllm_is_read() {
     assert_eq!(kind_of(VLLM), Some(PageKind::Vllm));
     let page = whole(VLLM);
     assert_eq!(page.gauges, [(Gauge::Running, 0.0), (Gauge::Waiting, 0.0), (Gauge::KvUsage, 0.0)].into());
@@ -80,7 +80,7 @@ fn engines_of_one_server_add_up() {
 
 /// The names and scales of NVIDIA's exporter, in its own format.
 #[test]
-fn an_exporter_of_gpus_tells_of_each() {
+fn an_exporter_of_gpus_reports_each() {
     let found = source("http://gpu-1:9400/metrics".to_owned(), DCGM).unwrap();
     assert_eq!(found.kind, Some(PageKind::Dcgm));
     assert_eq!(found.hardware.as_deref(), Some("2 × NVIDIA H100 80GB HBM3"));

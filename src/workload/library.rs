@@ -5,7 +5,8 @@ use std::path::Path;
 use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::SpecError;
-use crate::workload::reading::near::nearest;
+use crate::workload::reading::nearest::nearest;
+use crate::workload::reading::{json_text, toml_text};
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Name and text, in the order of `skyline workloads`.
@@ -24,41 +25,40 @@ const LIBRARY: [(&str, &str); 12] = [
     ("smoke", include_str!("../../workloads/smoke.toml")),
 ];
 
-/// The names, in the order in which they are listed.
+/// The names, in listing order.
 pub fn names() -> impl Iterator<Item = &'static str> {
     LIBRARY.iter().map(|(name, _)| *name)
 }
 
-/// The TOML text of a workload, comments and all: the best start for one's own.
+/// The TOML text of a workload with its comments: a starting point for users' own files.
 #[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }
 
-/// Every workload, read, in the order in which they are listed.
+/// Every workload, parsed, in listing order.
 pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
 impl WorkloadSpec {
-    /// Loads a workload of the library by its name, or a file that ends in `.toml` or `.json` by its path.
-    /// A name of the library wins over a file; write `./name` for the file.
-    /// One with a trace is loaded by [`WorkloadSpec::load_with`].
+    /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
+    /// over a file; write `./name` for the file. A workload with a trace needs [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
         Self::load_with(name_or_path, &super::spec::unread)
     }
 
-    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative paths
-    /// in a file, the trace's among them, begin at the folder of that file.
+    /// Loads a workload as [`WorkloadSpec::load`] does; `survey` reads its trace, if it has one. Relative paths in a
+    /// file begin at the folder of that file.
     pub fn load_with(name_or_path: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         if let Some(source) = source(name_or_path) {
             return Self::from_toml_with(source, name_or_path, survey);
         }
         let path = Path::new(name_or_path);
-        let read = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => Self::from_toml_in,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => Self::from_json_in,
-            // A bare word without a file behind it was meant as a name.
+        let parse = match path.extension().and_then(|extension| extension.to_str()) {
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => toml_text::parse,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => json_text::parse,
+            // A bare word that is no file was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());
                 let library = names().collect();
@@ -68,18 +68,19 @@ impl WorkloadSpec {
         };
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
-        // Editors on Windows put a byte-order mark before the text.
+        // Editors on Windows write a byte-order mark before the text.
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
             survey(trace, seed)
         };
-        let mut spec = read(folder, text.trim_start_matches('\u{feff}'), name_or_path, &survey)?;
+        let parsed = parse(text.trim_start_matches('\u{feff}'));
+        let mut spec = Self::from_node(parsed, name_or_path, Some(folder), &survey)?;
         spec.anchor(folder);
         Ok(spec)
     }
 
-    /// Lets the relative paths of what the classes name begin at `folder`.
+    /// Makes the relative paths in the classes begin at `folder`.
     fn anchor(&mut self, folder: &Path) {
         for class in &mut self.classes {
             if let PromptSource::Dataset(dataset) = &mut class.prompt {

@@ -1,4 +1,4 @@
-//! What is asked of a server: the recipe of a run, its parts, and the library of ready-made ones.
+//! What is asked of a server: the recipe of a run, its parts, and the built-in library.
 
 mod answer;
 mod arrival;

@@ -12,32 +12,31 @@ use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 
-/// Changes to a spec; what is absent stays as the spec has it.
+/// Changes to a spec; an absent field leaves the spec as it is.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
-    /// `[seconds]`: the run ends there, in place of after the spec's number of requests, if it has one.
+    /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub horizon_s: Option<f64>,
-    /// `--requests`: the run has this many requests, in place of ending at the horizon.
+    /// `--requests`: the run has this many requests, instead of ending at the horizon.
     pub requests: Option<u64>,
-    /// `--rate`: mean requests per second. What changes in time keeps its shape, and what is superposed its shares: all
-    /// rates are multiplied so that the mean ([`ArrivalPattern::mean_rate_per_s`](crate::workload::arrival::pattern::ArrivalPattern::mean_rate_per_s)) is this one.
+    /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
+    /// this one; the shape in time and the shares stay.
     pub rate_per_s: Option<f64>,
-    /// `--users`: a closed loop of so many takes the place of the arrivals; where each class has its own, their rates
-    /// become weights.
+    /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
+    /// arrivals become weights.
     pub users: Option<u64>,
-    /// `--think-time` in seconds: what a closed-loop user waits after each answer.
+    /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,
     /// `--seed`.
     pub seed: Option<u64>,
-    /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of
-    /// the run, or the share the spec gave it if that is more; and none at all if less than one request would
-    /// be expected in it.
+    /// `--warmup` in seconds. Without it a run that became shorter gets a shorter warm-up: at most a quarter of the
+    /// run, or the spec's share if that is more; none if it would contain less than one request.
     pub warmup_s: Option<f64>,
     /// `--drain` in seconds.
     pub drain_s: Option<f64>,
-    /// `--output-tokens`: every answer is asked to have as many, of whatever class.
+    /// `--output-tokens`: the requested length of every answer, whatever its class.
     pub output_tokens: Option<u32>,
-    /// What is changed about datasets.
+    /// Changes to datasets.
     pub dataset: DatasetChange,
 }
 
@@ -67,7 +66,7 @@ impl Overrides {
 }
 
 impl WorkloadSpec {
-    /// The spec with the command line's changes, held to the same rules as a file.
+    /// The spec with the command line's changes, checked by the same rules as a file.
     pub fn with(self, overrides: &Overrides) -> Result<Self, SpecError> {
         const ORIGIN: &str = "the command line";
         let mistakes = Mistakes::default();
@@ -119,7 +118,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// What is wrong with the users that the command line asks for, or with a rate beside users.
+    /// What is wrong with the requested users, or with a rate beside users.
     fn mistaken_loop(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
         let sentence = match overrides {
@@ -141,7 +140,7 @@ impl WorkloadSpec {
         Some(sentence.to_owned())
     }
 
-    /// The same with a closed loop of these users in place of its arrivals.
+    /// Replaces the arrivals by a closed loop of users.
     fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
         if let ArrivalPattern::ByClass { classes: processes } = &self.arrival {
             for (class, process) in self.classes.iter_mut().zip(processes) {
@@ -170,7 +169,7 @@ impl WorkloadSpec {
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
             spec.with_users(users, think_time_s);
-            // How many requests they send is the server's doing.
+            // The server decides how many requests they send.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {
             *of_users = think_time_s;
@@ -188,10 +187,10 @@ impl WorkloadSpec {
     }
 }
 
-/// Another dataset, or another use of the one there is.
+/// Another dataset, or another use of the present one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatasetChange {
-    /// `--dataset`: the prompts of the workload's only class come from this file, and so do its lengths.
+    /// `--dataset`: the prompts of the workload's only class, and their lengths, come from this file.
     pub path: Option<String>,
     /// `--dataset-format`.
     pub format: Option<DatasetFormat>,
@@ -204,7 +203,7 @@ pub struct DatasetChange {
 }
 
 impl DatasetChange {
-    /// What forbids this change of `workload`, flag, value and cure.
+    /// Why `workload` cannot take this change: flag, value and cure.
     pub(super) fn mistake(&self, workload: &WorkloadSpec) -> Option<String> {
         let WorkloadSpec { name, classes, .. } = workload;
         let replays = workload.arrival.trace().is_some();
@@ -223,7 +222,7 @@ impl DatasetChange {
             }
             return self.format_of(path).is_none().then(|| {
                 format!(
-                    "`--dataset` is {path:?}, whose ending does not tell the format; add --dataset-format: one of \
+                    "`--dataset` is {path:?}, whose extension does not imply a format; add --dataset-format: one of \
                      sharegpt, jsonl, csv"
                 )
             });
@@ -232,7 +231,7 @@ impl DatasetChange {
             ("--dataset-format", self.format.is_some()),
             ("--dataset-order", self.order.is_some()),
             ("--dataset-filter", self.filter.is_some()),
-            // Lines of the trace are meant, where there is one.
+            // With a trace, the flag refers to its lines.
             ("--skip-bad", self.skip_bad && !replays),
         ];
         let (flag, _) = flags.into_iter().find(|(_, given)| *given)?;

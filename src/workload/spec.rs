@@ -18,12 +18,12 @@ use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
-use crate::workload::reading::place::SpecValue;
 use crate::workload::reading::toml_text;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
-/// Seconds between golden prompts under load, if there are any.
+/// Shortest interval between golden prompts under load, seconds.
 const SOONEST_CHECK_S: f64 = 0.05;
 
 /// A workload: which requests arrive, when, for how long.
@@ -35,49 +35,48 @@ pub struct WorkloadSpec {
     pub description: String,
     /// Seed of every random stream of the schedule; 0 when the file gives none.
     pub seed: u64,
-    /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while
-    /// the last of them finish. When the file gives none: 60, or the end of the trace's slice where one is replayed.
+    /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
+    /// of them finish. Default: 60, or the end of the slice of a replayed trace.
     pub horizon_s: f64,
-    /// When given, the run has this many requests, warm-up included, in place of ending at `horizon_s`.
+    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// Requests scheduled in the first `warmup_s` seconds are flown but not counted. When the file gives
-    /// none: that of the run of which a trace was made, else a tenth of the run and at most 30 s, which lets connections,
-    /// caches and the number of requests in flight settle.
+    /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
+    /// that a trace was made from, else a tenth of the run and at most 30 s, which lets connections, caches and the
+    /// number of requests in flight settle.
     pub warmup_s: f64,
-    /// How long after the horizon to wait for requests still running before they are censored, seconds; 60
-    /// when the file gives none.
+    /// How long to wait after the horizon for running requests before they are censored, seconds; 60 by default.
     pub drain_s: f64,
-    /// When requests arrive: one process that the classes share by weight, or one for each class.
+    /// When requests arrive: one process that the classes share by weight, or one per class.
     pub arrival: ArrivalPattern,
-    /// The kinds of request; at least one. Where a trace is replayed, a request is of the class that is called as its
-    /// kind in the trace; one of another kind, or of none, is of any class, by their weights.
+    /// The kinds of request; at least one. In a replayed trace, a request belongs to the class with the name of its
+    /// kind; a request of another kind, or of none, to any class, by their weights.
     pub classes: Vec<RequestClass>,
-    /// Those who send the requests; empty where nobody tells them apart.
+    /// The tenants; empty where requests have none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tenants: Vec<Tenant>,
-    /// The models that requests ask for; absent: the one of the command line, or the server's first.
+    /// The models that requests ask for; absent: the command line's, or the server's first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelMix>,
-    /// Golden prompts, asked before the run and under its load; none when the file gives none.
+    /// Golden prompts, asked before the run and under its load; none by default.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
-    /// Seconds from one check under load to the next, in turn and from the window's first moment on; 0: only before the
-    /// run. When the file gives none: [`GoldenCheck::USUAL_EVERY_S`].
+    /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
+    /// [`GoldenCheck::USUAL_EVERY_S`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
 }
 
 impl WorkloadSpec {
-    /// Reads TOML. `origin` names the text in the error: a path, say. A trace is only replayed by a spec that is
-    /// read by [`WorkloadSpec::from_toml_with`].
+    /// Reads TOML. `origin` names the text in errors, such as a path. A spec that replays a trace needs
+    /// [`WorkloadSpec::from_toml_with`].
     pub fn from_toml(text: &str, origin: &str) -> Result<Self, SpecError> {
         Self::from_toml_with(text, origin, &unread)
     }
 
     /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
-        Self::from_json_with(text, origin, &unread)
+        Self::from_node(json_text::parse(text), origin, None, &unread)
     }
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
@@ -85,37 +84,12 @@ impl WorkloadSpec {
         Self::from_node(toml_text::parse(text), origin, None, survey)
     }
 
-    /// Reads JSON; `survey` reads the trace, if the spec has one.
-    pub fn from_json_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(json_text::parse(text), origin, None, survey)
-    }
-
-    /// Reads TOML of a file in `folder`, at which paths of schemas begin.
-    pub(super) fn from_toml_in(
-        folder: &Path,
-        text: &str,
-        origin: &str,
-        survey: TraceSurvey<'_>,
-    ) -> Result<Self, SpecError> {
-        Self::from_node(toml_text::parse(text), origin, Some(folder), survey)
-    }
-
-    /// Reads JSON of a file in `folder`; otherwise as [`WorkloadSpec::from_toml_in`].
-    pub(super) fn from_json_in(
-        folder: &Path,
-        text: &str,
-        origin: &str,
-        survey: TraceSurvey<'_>,
-    ) -> Result<Self, SpecError> {
-        Self::from_node(json_text::parse(text), origin, Some(folder), survey)
-    }
-
     /// Reads what [`Serialize`] wrote.
     pub(super) fn from_value(value: serde_json::Value, origin: &str) -> Result<Self, SpecError> {
         Self::from_value_with(value, origin, &unread)
     }
 
-    /// Reads what [`Serialize`] wrote, or what stands for it; `survey` reads the trace, if it has one.
+    /// Reads what [`Serialize`] wrote, or an equivalent; `survey` reads the trace, if it has one.
     pub(super) fn from_value_with(
         value: serde_json::Value,
         origin: &str,
@@ -124,7 +98,8 @@ impl WorkloadSpec {
         Self::from_node(Ok(Node::from(value)), origin, None, survey)
     }
 
-    fn from_node(
+    /// Reads a parsed text; relative schema paths begin at `folder`, if there is one.
+    pub(super) fn from_node(
         node: Result<Node, Mistakes>,
         origin: &str,
         folder: Option<&Path>,
@@ -149,9 +124,9 @@ impl WorkloadSpec {
             let name = fields.required("name", |place| place.name());
             let description = fields.optional("description", String::new(), |place| place.text());
             let seed = fields.optional("seed", 0, |place| place.bits());
-            let horizon_s = fields.optional("horizon_s", None, |place| place.number(SECONDS).map(Some));
-            let requests = fields.optional("requests", None, |place| place.whole(REQUESTS).map(Some));
-            let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
+            let horizon_s = fields.option("horizon_s", |place| place.number(SECONDS));
+            let requests = fields.option("requests", |place| place.whole(REQUESTS));
+            let warmup_s = fields.option("warmup_s", |place| place.number(WAIT));
             let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
             let common = read_common(fields, seed, survey);
             let trace = match &common {
@@ -169,9 +144,9 @@ impl WorkloadSpec {
             });
             let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
-            let models = fields.optional("models", None, |place| ModelMix::read(place).map(Some));
+            let models = fields.option("models", ModelMix::read);
             let checks = GoldenCheck::read_all(fields);
-            let check_every_s = fields.optional("check_every_s", None, |place| place.number(WAIT).map(Some));
+            let check_every_s = fields.option("check_every_s", |place| place.number(WAIT));
             if let Some(Some(every_s)) = check_every_s
                 && every_s > 0.0
                 && every_s < SOONEST_CHECK_S
@@ -190,7 +165,7 @@ impl WorkloadSpec {
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
             let horizon_s = horizon_s.unwrap_or_else(|| arrival.found().map_or(60.0, |found| found.ends_s));
             let window = RunLength { horizon_s, requests, arrival: &arrival };
-            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.usual_warmup_s());
+            let warmup_s = warmup_s.or(recorded).unwrap_or_else(|| window.default_warmup_s());
             let known = arrival.trace().is_none_or(|trace| trace.found.is_some());
             if let Some(mistaken) = window.mistake(warmup_s).filter(|_| known) {
                 fields.complain_of(mistaken.field, &mistaken.sentence);
@@ -213,10 +188,9 @@ impl WorkloadSpec {
         })
     }
 
-    /// What a request of this class and priority is promised, and of this tenant where it has one: the tenant's SLO if
-    /// that has one of its own.
+    /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
     #[must_use]
-    pub fn promise(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
+    pub fn slo_of(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
         if let Some(slo) = tenant.and_then(|tenant| tenant.slo) {
             return slo;
@@ -226,7 +200,7 @@ impl WorkloadSpec {
         share.map(|share| share.slo).unwrap_or_default()
     }
 
-    /// How many requests come of an arrival, on average over the classes: the turns of conversations.
+    /// Mean number of requests per arrival over the classes: the turns of conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
         let share = |class: &RequestClass, place: usize| match &self.arrival {
@@ -245,9 +219,9 @@ impl WorkloadSpec {
     }
 }
 
-/// Something that was complained of.
+/// A mistake has been reported.
 struct Mistaken {
-    /// Where a trace was meant, one that stands for it while the rest of the spec is read.
+    /// Where a trace was meant, a placeholder while the rest of the spec is read.
     trace: Option<Box<Trace>>,
 }
 
@@ -257,8 +231,8 @@ impl Mistaken {
     }
 }
 
-/// The arrivals that all classes share, if any are given, or in their place a trace, which is read at once: the rest of
-/// the spec depends on what is in it.
+/// Reads the arrivals that all classes share, if any, or the trace, whose file is read at once: the rest of the spec
+/// depends on its content.
 fn read_common(
     fields: &mut Fields<'_>,
     seed: Option<u64>,
@@ -269,12 +243,12 @@ fn read_common(
         Given::Right(trace) => Some(trace),
         Given::Wrong => return Err(Mistaken::beside(Some(Trace::whole("")))),
     };
-    let given = fields.optional("arrival", None, |place| {
+    let given = fields.option("arrival", |place| {
         if trace.is_some() {
             place.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
             return None;
         }
-        ArrivalPattern::read(place).map(Some)
+        ArrivalPattern::read(place)
     });
     let given = given.ok_or_else(|| Mistaken::beside(trace.clone()))?;
     let (field, mut arrival) = match trace {
@@ -283,7 +257,7 @@ fn read_common(
     };
     if let Some(ArrivalPattern::Trace(trace)) = &mut arrival {
         let seed = seed.ok_or_else(|| Mistaken::beside(Some(Trace::clone(trace))))?;
-        // The rest of the spec is read all the same, for its own mistakes.
+        // The rest of the spec is still read, for its own mistakes.
         trace.found = survey(trace, seed)
             .map_err(|cause| fields.complain_of(field, &format!("cannot be replayed: {cause}")))
             .ok();
@@ -291,10 +265,10 @@ fn read_common(
     Ok(arrival)
 }
 
-/// The process shared by all classes, or those that each class has of its own.
+/// The process that all classes share, or one per class.
 ///
-/// All or none: a weight shares out one process, and beside a class with its own rate it would be a share of
-/// something else.
+/// All classes have their own or none has: a weight divides one process, and beside a class with its own rate it
+/// would divide something else.
 fn arrival_of(
     fields: &mut Fields<'_>,
     common: Option<ArrivalPattern>,
@@ -337,23 +311,23 @@ fn arrival_of(
     Some(arrival)
 }
 
-/// Where nobody reads traces: what is stored of one was found in it before.
+/// Without a reader for traces: uses what is stored about one.
 pub(super) fn unread(trace: &mut Trace, _: u64) -> Result<TraceFindings, String> {
     trace.found.clone().ok_or_else(|| {
         format!("{} was not read; only a workload that is about to be run reads its trace", trace.path)
     })
 }
 
-/// A class and the arrival process that it has of its own.
+/// A class and its own arrival process, if any.
 type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
-/// The classes. A workload with a trace may leave them out, and has one for each kind of request of the trace.
+/// Reads the classes. A workload with a trace may leave them out and then has one per kind of request in the trace.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let read = |place: SpecValue<'_>| read_list(place, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
-            // Which kinds there are shows only once it was read.
+            // The kinds are known only after the trace was read.
             let usual = trace.found.is_some().then(|| RequestClass::of_trace(trace));
             let usual = usual.map(|classes| classes.into_iter().map(|class| (class, None)).collect());
             fields.given("classes", read).or(usual)
@@ -369,7 +343,7 @@ fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClas
     })
 }
 
-/// By the one reader that files go through too, so a stored spec is held to the same rules.
+/// Uses the reader of files too, so a stored spec obeys the same rules.
 impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
@@ -378,13 +352,13 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
-    /// Whether there can be requests of this class: it has a share of them, or a trace that may name it.
+    /// Whether requests of this class can occur: it has a share, or a trace may name it.
     #[must_use]
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()
     }
 
-    /// The tenants who send requests of this class; none where nobody tells tenants apart.
+    /// The tenants that send requests of this class; none where there are no tenants.
     pub fn senders(&self, class: &RequestClass) -> impl Iterator<Item = &Tenant> {
         self.tenants.iter().filter(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
     }

@@ -13,21 +13,20 @@ pub(super) struct RunLength<'a> {
 }
 
 impl RunLength<'_> {
-    /// Length of the run in seconds; expected at the mean rate where it is bounded by requests.
+    /// Length of the run in seconds; at the mean rate where a number of requests bounds it.
     pub(super) fn length_s(&self) -> f64 {
         let requests = self.requests.filter(|_| self.arrival.users().is_none());
         requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
-    /// The warm-up of a spec that gives none: a tenth of the run, at most 30 s. Servers settle in a time of
-    /// their own (connections, graphs and caches, the number of requests in flight), which a long run need not
-    /// exceed.
-    pub(super) fn usual_warmup_s(&self) -> f64 {
+    /// The default warm-up: a tenth of the run, at most 30 s. Servers settle in a fixed time (connections, graphs and
+    /// caches, the number of requests in flight), which a long run need not exceed.
+    pub(super) fn default_warmup_s(&self) -> f64 {
         self.worth_while((self.length_s() / 10.0).min(30.0))
     }
 
-    /// The warm-up of a spec whose run has been changed to this one: as it was, but when the run has become
-    /// shorter, at most a quarter of it, or the share it had if that was more.
+    /// The warm-up after a change of the run's length: unchanged, unless the run is now shorter; then at most a
+    /// quarter of it, or the previous share if that was more.
     pub(super) fn adapted_warmup_s(&self, before: &RunLength<'_>, warmup_s: f64) -> f64 {
         let (now, before) = (self.length_s(), before.length_s());
         if now >= before {
@@ -37,13 +36,13 @@ impl RunLength<'_> {
         if warmup_s <= share * now { warmup_s } else { self.worth_while(share * now) }
     }
 
-    /// None in place of a warm-up in which not even one request is expected: it would warm nothing up.
+    /// Drops a warm-up in which not even one request is expected.
     fn worth_while(&self, warmup_s: f64) -> f64 {
         let none = self.arrival.users().is_none() && self.arrival.expected_arrivals(warmup_s) < 1.0;
         if none { 0.0 } else { warmup_s }
     }
 
-    /// Why such a run cannot be flown, or would leave nothing to measure after this warm-up; none if it can.
+    /// Why such a run is impossible, or would leave nothing to measure after this warm-up; `None` if neither.
     pub(super) fn mistake(&self, warmup_s: f64) -> Option<LengthMistake> {
         let warm = self.arrival.expected_arrivals(warmup_s);
         match self.requests {
@@ -130,7 +129,7 @@ impl RunLength<'_> {
     }
 }
 
-/// What is wrong with a run's length, said of one field.
+/// What is wrong with a run's length, and which field it concerns.
 pub(super) struct LengthMistake {
     pub(super) field: &'static str,
     pub(super) sentence: String,
@@ -162,7 +161,7 @@ mod tests {
         ] {
             assert_eq!(warmup_after(length, 10.0, short_chat), warmup, "{length:?}");
         }
-        // A spec that warms up for half of its run keeps the half.
+        // A spec whose warm-up is half of its run keeps the half.
         assert_eq!(warmup_after((20.0, None), 10.0, (60.0, 30.0)), 10.0);
         assert_eq!(warmup_after((50.0, None), 10.0, (60.0, 30.0)), 25.0);
     }
@@ -173,7 +172,7 @@ mod tests {
         for (horizon_s, requests, warmup) in
             [(60.0, None, 6.0), (3600.0, None, 30.0), (0.5, None, 0.0), (60.0, Some(200), 2.0)]
         {
-            assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.usual_warmup_s(), warmup);
+            assert_eq!(RunLength { horizon_s, requests, arrival: &arrival }.default_warmup_s(), warmup);
         }
     }
 }

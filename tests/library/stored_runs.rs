@@ -166,7 +166,7 @@ fn changed(number: usize, change: fn(&mut Value)) -> Result<RunLog, String> {
     RunLog::read(folder.path()).map_err(|error| {
         let said = error.to_string();
         let rest = said.strip_prefix(&format!("{}, line {number}: ", path.display())).unwrap_or(&said);
-        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or fly the run \
+        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run \
                     again";
         rest.strip_suffix(hint).unwrap_or(&said).to_owned()
     })

@@ -40,10 +40,10 @@ fn a10g() -> Fleet {
     Fleet::of_one(EngineModel::Batching(Box::new(config)), 0)
 }
 
-/// A server of `places` places that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
-fn places(places: usize, seed: u64) -> Fleet {
+/// A server of `slots` slots that first tokens leave after 80 ms and the others 20 ms apart, with a queue before it.
+fn queued(slots: usize, seed: u64) -> Fleet {
     let ttft = Delay::LogNormal(0.08, 0.45);
-    Fleet::of_one(EngineModel::Plain { places, ttft, itl: Delay::Constant(0.02) }, seed)
+    Fleet::of_one(EngineModel::Plain { slots, ttft, itl: Delay::Constant(0.02) }, seed)
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Summary {
@@ -71,7 +71,7 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
 #[test]
 fn clean_runs_are_refused_at_most_once_in_a_hundred() {
     let (rules, a10g) = broken(100, |seed| flown(&chat(3.0, seed), &a10g()));
-    let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &places(16, seed)));
+    let (more, places) = broken(100, |seed| flown(&chat(3.0, seed), &queued(16, seed)));
     assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
 
@@ -86,7 +86,7 @@ fn short_clean_runs_are_refused_rarely_too() {
         summary
     };
     let (rules, a10g) = broken(100, |seed| short(seed, &a10g()));
-    let (more, places) = broken(100, |seed| short(seed, &places(16, seed)));
+    let (more, places) = broken(100, |seed| short(seed, &queued(16, seed)));
     assert!(few.get() >= 180, "{few:?} of 200 windows are as short as that");
     assert!(a10g + places <= 2, "{a10g} and {places} of 100 each: {rules:?} {more:?}");
 }
@@ -95,7 +95,7 @@ fn short_clean_runs_are_refused_rarely_too() {
 #[test]
 fn overloaded_runs_are_refused() {
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
-    let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &places(16, seed)));
+    let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &queued(16, seed)));
     assert_eq!((a10g, places), (20, 20), "of 20 each");
 }
 
@@ -105,7 +105,7 @@ fn unsettled(seeds: u64, [engine, queue]: [f64; 2]) -> u32 {
         let (rules, _) = broken(seeds, |seed| flown(&chat(rate, 5_000 + seed), &fleet(seed)));
         rules.get("SteadyState").copied().unwrap_or(0)
     };
-    count(engine, |_| a10g()) + count(queue, |seed| places(16, seed))
+    count(engine, |_| a10g()) + count(queue, |seed| queued(16, seed))
 }
 
 /// At 80 % queues come and go: of 400 such runs 7 seem to grow (1.8 %).

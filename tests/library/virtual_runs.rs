@@ -36,9 +36,9 @@ slo = {{ ttft_ms = 100 }}
 }
 
 /// First token after `ttft`, the others `gap` apart, milliseconds.
-fn plain(places: usize, ttft: f64, gap: f64) -> Fleet {
+fn plain(slots: usize, ttft: f64, gap: f64) -> Fleet {
     let engine =
-        EngineModel::Plain { places, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
+        EngineModel::Plain { slots, ttft: Delay::Constant(ttft / 1e3), itl: Delay::Constant(gap / 1e3) };
     Fleet::of_one(engine, 0)
 }
 

@@ -34,17 +34,10 @@ impl<'a> Law<'a> {
             ArrivalPattern::Constant { .. } => GapLaw::Metronome,
             // The moments of the users' first requests are given too, and no others are planned.
             ArrivalPattern::Trace(_) | ArrivalPattern::Users { .. } => GapLaw::Replayed,
-            ArrivalPattern::Gamma { .. }
-            | ArrivalPattern::Weibull { .. }
-            | ArrivalPattern::Clients { .. }
-            | ArrivalPattern::Population { .. } => GapLaw::Specified,
-            ArrivalPattern::Poisson { .. }
-            | ArrivalPattern::Bursts { .. }
-            | ArrivalPattern::Stages { .. }
-            | ArrivalPattern::Markov { .. }
-            | ArrivalPattern::Diurnal { .. }
-            | ArrivalPattern::Spikes { .. } => GapLaw::Exponential,
             ArrivalPattern::ByClass { .. } => GapLaw::ByClass,
+            pattern if pattern.gaps().is_some() || pattern.clients().is_some() => GapLaw::Specified,
+            // The others are Poisson processes whose rate changes.
+            _ => GapLaw::Exponential,
         }
     }
 
@@ -63,22 +56,21 @@ impl<'a> Law<'a> {
         libm::sqrt(count * self.pattern.clients().map_or(1.0, |clients| spread(&clients)))
     }
 
-    /// What people call it.
-    pub(super) fn name(self) -> &'static str {
+    /// Its name in findings.
+    pub(super) fn name(self) -> String {
         match self.pattern {
-            ArrivalPattern::Poisson { .. } => "poisson process",
-            ArrivalPattern::Constant { .. } => "constant rate",
-            ArrivalPattern::Gamma { .. } => "gamma process",
-            ArrivalPattern::Weibull { .. } => "weibull process",
-            ArrivalPattern::Bursts { .. } => "process of bursts",
-            ArrivalPattern::Stages { .. } => "process of stages",
-            ArrivalPattern::Trace(_) => "trace",
-            ArrivalPattern::Users { .. } => "closed loop",
-            ArrivalPattern::Markov { .. } => "markov-modulated process",
-            ArrivalPattern::Diurnal { .. } => "diurnal process",
-            ArrivalPattern::Spikes { .. } => "process of spikes",
-            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => "process of clients",
-            ArrivalPattern::ByClass { .. } => "processes of the classes",
+            ArrivalPattern::Constant { .. } => "constant rate".to_owned(),
+            ArrivalPattern::Bursts { .. } | ArrivalPattern::Stages { .. } | ArrivalPattern::Spikes { .. } => {
+                format!("process of {}", self.pattern.kind())
+            }
+            ArrivalPattern::Trace(_) => "trace".to_owned(),
+            ArrivalPattern::Users { .. } => "closed loop".to_owned(),
+            ArrivalPattern::Markov { .. } => "markov-modulated process".to_owned(),
+            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => {
+                "process of clients".to_owned()
+            }
+            ArrivalPattern::ByClass { .. } => "processes of the classes".to_owned(),
+            pattern => format!("{} process", pattern.kind()),
         }
     }
 }

@@ -39,7 +39,7 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
     if let ArrivalPattern::Spikes { spikes, .. } = arrival {
         return spikes.iter().find_map(|spike| cut_spike(window, spike));
     }
-    let cure = match (arrival, arrival.course()) {
+    let cure = match (arrival, arrival.rate_profile()) {
         (_, RateProfile::Periodic(period_s)) => {
             format!("let the window last a whole number of periods of {}", seconds(period_s))
         }

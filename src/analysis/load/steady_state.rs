@@ -114,7 +114,7 @@ impl Stretch {
     /// What is judged; `None` where it would say nothing of a trend.
     fn judged(observed: &Observed<'_>) -> Option<Self> {
         let by_requests = observed.requests.len() / LEAST_IN_SECTION;
-        let stretch = match observed.log.header.workload.arrival.course() {
+        let stretch = match observed.log.header.workload.arrival.rate_profile() {
             RateProfile::Level => Self::window(observed, by_requests.min(SECTIONS)),
             RateProfile::Periodic(period_s) => {
                 // Sections that are not whole periods would each hold another share of the bursts.
@@ -177,7 +177,7 @@ impl Stretch {
 
 /// What MSER-5 cuts off, or the halves where it would cut in the second, if they are unlike beyond the noise of a queue.
 fn truncated(observed: &Observed<'_>) -> (Option<Beginning>, Option<Unsettled>) {
-    if observed.log.header.workload.arrival.course() != RateProfile::Level {
+    if observed.log.header.workload.arrival.rate_profile() != RateProfile::Level {
         return (None, None);
     }
     let levels = Stretch::window(observed, FINE).present(observed);

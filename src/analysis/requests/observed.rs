@@ -196,7 +196,7 @@ pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Opti
 pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = latency_of(log, record);
     let completed = record.outcome == Outcome::Completed;
-    let promise = log.header.workload.promise(record.class, record.priority, record.tenant);
+    let promise = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
     let slo = if log.header.engine.streamed {
         SloOutcome::of(promise, latency_of_answer)

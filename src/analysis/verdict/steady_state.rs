@@ -53,7 +53,7 @@ fn wait(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
-    if summary.steady_state.is_some() || summary.run.arrival.course() == RateProfile::Level {
+    if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }
     if summary.requests.executed() < LEAST {

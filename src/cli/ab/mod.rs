@@ -1,76 +1,52 @@
-//! `skyline ab`: two servers, or two configurations of one, held against each other in interleaved rounds.
+//! `skyline ab`: compares two servers, or two configurations of one, in interleaved rounds.
 
 mod args;
-mod asked;
-mod flights;
-mod ground;
+mod plan;
 mod sides;
 
 use std::path::Path;
 
 use self::args::Require;
-use self::asked::{Asked, Question};
-use self::flights::{Flights, Flown};
-use self::ground::Ground;
-use self::sides::Sides;
-use super::flight;
+use self::plan::Question;
+use super::command_line_to_resume;
 use super::outcome::{self, Format, Invalid};
-use crate::experiment::{AbDesign, AbOverall, AbSide, AbTest, InvalidRuns, NotRounds};
-use crate::report;
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
+use crate::experiment::{
+    AbDesign, AbExperiment, AbOverall, AbTest, Experiment, InvalidRuns, NotRounds, drive,
+};
+use crate::session::campaign::ab::AbTargets;
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::stored::StoredRuns;
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 use crate::workload::WorkloadSpec;
 
 pub(super) use self::args::AbArgs;
 
-/// What was found, in the experiment's folder.
-const FILE_NAME: &str = "ab.json";
-
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.work.spec(&args.load.overrides(), printer)?;
-    let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let design = asked::design(args, &spec)?;
-    let begun = args.resume.as_deref().and_then(Question::read);
-    let salt = args.run.salt.or(begun.map(|asked| asked.salt)).unwrap_or_else(rand::random);
-    let sides = Sides::of(args, salt)?;
-    let asked = Asked::of(args, &sides, &spec, &design, salt)?;
-    for side in AbSide::BOTH {
-        sides.setup(side).check(&spec, &datasets)?;
-    }
-    let runs = PlannedRun::all(&spec, &datasets, design.rounds())?;
-    runs.iter().try_for_each(flight::check_plan)?;
-    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
+    let (plan, design, manifest) = args.plan(printer)?;
+    let resumed =
+        args.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest)).transpose()?;
     folder::base(&args.out)?;
-    advise(args, &design, &spec, printer);
+    advise(args, &design, &plan.workload, printer);
 
-    let mut ground = Ground::new(args, &sides, &spec, &datasets, &runs, &interrupts, printer);
+    let mut targets = AbTargets::new(&plan, design.clone(), &interrupts, printer, args.live.quiet);
     interrupts.series_begins();
-    let shelf = if let Some(shelf) = resumed {
-        shelf
+    let dir = if let Some(dir) = resumed {
+        dir
     } else {
-        ground.open_both()?;
-        Shelf::create(&args.out, &spec.name, "ab", &asked)?
+        targets.connect_both()?;
+        ExperimentDir::create(&args.out, &plan.workload.name, "ab", &manifest)?
     };
-    let mut flights = Flights::new(&mut ground, &shelf, &design);
-    let mut flown = Flown::default();
-    let mut broken = Ok(());
-    for run in &runs {
-        match flights.round(run) {
-            Ok(Some(pair)) => flown.push(run.number(), pair),
-            Ok(None) => break,
-            Err(stop) => broken = Err(stop),
-        }
-        broken = broken.and_then(|()| store(&flown, &design, args, &shelf));
-        if broken.is_err() {
-            break;
-        }
+    targets.logging_to(&dir);
+    let announce = (!args.live.quiet).then_some(printer);
+    let mut experiment = AbExperiment::new(design, invalid(args.validity.policy()));
+    let driven = drive(&mut experiment, &mut CampaignExecutor::new(targets, &dir, &interrupts, announce));
+    if driven.is_err() {
+        printer.words(&format!("what was measured is kept; go on with: {}", command_line_to_resume(&dir)));
     }
-    if broken.is_err() {
-        printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
-    }
-    broken?;
-    report(args, &flown, &design, &shelf, printer)
+    driven?;
+    finish(args, experiment.result(), &dir, printer)
 }
 
 /// Says what the rounds will be able to tell, and what may spoil them.
@@ -95,22 +71,16 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, printer: Pr
     }
 }
 
-/// Keeps what is known so far, so that a later accident costs nothing.
-fn store(flown: &Flown, design: &AbDesign, args: &AbArgs, shelf: &Shelf) -> Result<(), Stop> {
-    let test = flown.judged(design, invalid(args.validity.policy())).map_err(Stop::impossible)?;
-    shelf.write(Shelf::PAGE, &report::render::html(&report::documents::ab(&test)))?;
-    shelf.write(FILE_NAME, &outcome::render_ab(&test, Format::Json)?)
-}
-
-fn report(
+/// Shows what was found, says where it is stored, and gives the exit code.
+fn finish(
     args: &AbArgs,
-    flown: &Flown,
-    design: &AbDesign,
-    shelf: &Shelf,
+    found: Result<AbTest, NotRounds>,
+    dir: &ExperimentDir,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let folder = shelf.folder().display();
-    match flown.judged(design, invalid(args.validity.policy())) {
+    let folder = dir.folder().display();
+    let again = command_line_to_resume(dir);
+    match found {
         Ok(test) => {
             let format = if args.json { Format::Json } else { Format::Text };
             printer.data(&outcome::render_ab(&test, format)?)?;
@@ -118,41 +88,33 @@ fn report(
                 "kept in {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
             ));
             if test.verdict == AbOverall::Unfinished {
-                printer.words(&format!("go on with: {}", again(shelf)));
+                printer.words(&format!("go on with: {again}"));
             }
             Ok(exit(test.verdict, args.require))
         }
         Err(NotRounds::Nothing) => {
-            printer.words(&format!("no round is complete; kept in {folder}; go on with: {}", again(shelf)));
+            printer.words(&format!("no round is complete; kept in {folder}; go on with: {again}"));
             Ok(Exit::Interrupted)
         }
-        Err(error @ (NotRounds::OtherPlans { .. } | NotRounds::ServerChanged { .. })) => {
-            Err(Stop::impossible(error))
-        }
+        Err(error) => Err(Stop::impossible(error)),
     }
 }
 
-/// The command line that goes on with the experiment.
-fn again(shelf: &Shelf) -> String {
-    let folder = shelf.folder().to_string_lossy();
-    command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
-}
-
-/// The experiment that `folder` holds, judged again from its logs, and what it says to a script by what was asked of it;
-/// `None` where it holds none.
+/// The test that `folder` holds, judged again from its logs, and its exit code by what was asked of it; `None` where it
+/// holds none.
 pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, Exit)>, Stop> {
-    let Some(asked) = Question::read(folder) else { return Ok(None) };
-    let design = asked.design()?;
-    let flown = flights::read(folder, design.rounds())?;
-    match flown.judged(&design, invalid(policy)) {
+    let Some(question) = Question::read(folder) else { return Ok(None) };
+    let mut experiment = AbExperiment::new(question.design()?, invalid(policy)).stored_only();
+    drive(&mut experiment, &mut StoredRuns(folder))?;
+    match experiment.result() {
         Ok(test) => {
-            let exit = exit(test.verdict, asked.require);
+            let exit = exit(test.verdict, question.require);
             Ok(Some((test, exit)))
         }
         Err(error @ NotRounds::ServerChanged { .. }) => {
             Err(Stop::impossible(error).about(&folder.display().to_string()))
         }
-        Err(error @ (NotRounds::Nothing | NotRounds::OtherPlans { .. })) => Err(Stop::usage(format!(
+        Err(error) => Err(Stop::usage(format!(
             "{}: {error}\nhint: fly the experiment to its end with --resume",
             folder.display()
         ))),
@@ -166,7 +128,7 @@ const fn invalid(policy: Invalid) -> InvalidRuns {
     }
 }
 
-/// What the verdict says to a script.
+/// The exit code of a verdict.
 fn exit(verdict: AbOverall, require: Require) -> Exit {
     match (verdict, require) {
         (AbOverall::Unfinished, _) => Exit::Interrupted,

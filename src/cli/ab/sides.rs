@@ -1,64 +1,43 @@
-//! The two sides as they were typed.
+//! The settings of both sides.
 
 use super::args::{AbArgs, SideArgs};
-use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs};
-use crate::cli::flight::{Lowered, Setup};
+use crate::cli::args::ServerArgs;
 use crate::engine::BaseUrl;
 use crate::experiment::AbSide;
-use crate::live::Screen;
-use crate::session::Stop;
-
-/// What was typed of both sides, each spelled out.
-pub(super) struct Sides {
-    servers: [ServerArgs; 2],
-    deployments: [DeploymentArgs; 2],
-    run: RunArgs,
-    machine: MachineArgs,
-    screen: Screen,
-}
-
-impl Sides {
-    /// The sides, whose runs say texts of this salt.
-    pub(super) fn of(args: &AbArgs, salt: u64) -> Result<Self, Stop> {
-        for (name, url) in [("--a", &args.sides.a), ("--b", &args.sides.b)] {
-            if let Some(url) = url {
-                url.parse::<BaseUrl>().map_err(|error| Stop::usage(format!("{name}: {error}")))?;
-            }
-        }
-        let mut run = args.run.clone();
-        run.salt = Some(salt);
-        Ok(Self {
-            servers: AbSide::BOTH.map(|side| args.server_of(side)),
-            deployments: AbSide::BOTH.map(|side| args.deployment.with_labels(args.sides.labels_of(side))),
-            run,
-            machine: args.machine,
-            screen: args.live.screen(),
-        })
-    }
-
-    pub(super) fn setup(&self, side: AbSide) -> Setup<'_> {
-        let [a, b] = &self.servers;
-        let [of_a, of_b] = &self.deployments;
-        let (server, deployment) = match side {
-            AbSide::A => (a, of_a),
-            AbSide::B => (b, of_b),
-        };
-        Setup {
-            server,
-            deployment,
-            run: &self.run,
-            machine: self.machine,
-            share: ShareArgs::default(),
-            objectives: &[],
-            lowered: Lowered::OfAllRuns,
-            screen: self.screen,
-        }
-    }
-}
+use crate::session::run::LoadOption;
+use crate::session::settings::{RequestSettings, RunSettings, Share};
+use crate::session::{Mistakes, Stop};
 
 impl AbArgs {
+    /// How runs of A and of B are executed, whose prompts vary by this salt.
+    pub(super) fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
+        let args = self;
+        let mut mistakes = Mistakes::default();
+        for (name, url) in [("--a", &args.sides.a), ("--b", &args.sides.b)] {
+            let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
+            mistakes.note(parsed.map_err(|error| Stop::usage(format!("{name}: {error}"))));
+        }
+        if let Some(found) = mistakes.found() {
+            return Err(found);
+        }
+        let requests = RequestSettings { salt: Some(salt), ..args.run.settings()? };
+        let settings = |side| {
+            Ok::<_, Stop>(RunSettings {
+                server: args.server_of(side).settings()?,
+                deployment: args.deployment.with_labels(args.sides.labels_of(side)).facts(),
+                requests: requests.clone(),
+                machine: args.machine.settings(),
+                share: Share::default(),
+                objectives: Vec::new(),
+                load_option: LoadOption::OfAllRuns,
+                screen: args.live.screen(),
+            })
+        };
+        Ok([settings(AbSide::A)?, settings(AbSide::B)?])
+    }
+
     /// The server of `side`.
-    pub(super) fn server_of(&self, side: AbSide) -> ServerArgs {
+    fn server_of(&self, side: AbSide) -> ServerArgs {
         let SideArgs { a, b, b_engine, b_model, .. } = &self.sides;
         match (side, a, b) {
             (AbSide::A, Some(url), _) => self.server.at(Some(url.clone()), None, None),

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantNames;
 
 use crate::workload::{DatasetChange, DatasetFormat, RowFilter, RowOrder};
 
@@ -17,21 +18,21 @@ pub(in crate::cli) struct DatasetArgs {
     /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
     /// names [default: by the ending of its name: .json, .jsonl or .ndjson, .csv]
     #[arg(long, value_name = "FORMAT", hide_possible_values = false,
-          value_parser = PossibleValuesParser::new(DatasetFormat::ALL.map(|(name, _)| name))
-              .map(|name| choice(&name, &DatasetFormat::ALL)))]
+          value_parser = PossibleValuesParser::new(DatasetFormat::VARIANTS)
+              .try_map(|name| name.parse::<DatasetFormat>()))]
     dataset_format: Option<DatasetFormat>,
 
     /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
     #[arg(long, value_name = "ORDER",
-          value_parser = PossibleValuesParser::new(RowOrder::ALL.map(|(name, _)| name))
-              .map(|name| choice(&name, &RowOrder::ALL)))]
+          value_parser = PossibleValuesParser::new(RowOrder::VARIANTS)
+              .try_map(|name| name.parse::<RowOrder>()))]
     dataset_order: Option<RowOrder>,
 
     /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT, by estimate
     /// where there is no --tokenizer [default: none]
     #[arg(long, value_name = "RULE",
-          value_parser = PossibleValuesParser::new(RowFilter::ALL.map(|(name, _)| name))
-              .map(|name| choice(&name, &RowFilter::ALL)))]
+          value_parser = PossibleValuesParser::new(RowFilter::VARIANTS)
+              .try_map(|name| name.parse::<RowFilter>()))]
     dataset_filter: Option<RowFilter>,
 
     /// Ask for answers of N tokens, in every class [default: the dataset's lengths, else the workload's]
@@ -50,9 +51,4 @@ impl DatasetArgs {
             skip_bad,
         }
     }
-}
-
-/// The choice of this name, which clap has found to be one of them.
-fn choice<T: Copy, const N: usize>(name: &str, choices: &[(&str, T); N]) -> T {
-    choices.iter().find(|(known, _)| *known == name).unwrap_or(&choices[0]).1
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::record::Shard;
+use crate::session::settings::{MachineCheck, Share};
 
 /// Whether this machine is asked first what it can do, and heeded.
 #[derive(Clone, Copy, Debug, Args)]
@@ -10,15 +11,15 @@ use crate::record::Shard;
 pub(in crate::cli) struct MachineArgs {
     /// Do not ask first, for half a second, what this machine can do
     #[arg(long)]
-    pub(in crate::cli) no_calibration: bool,
+    no_calibration: bool,
 
     /// Fly a plan that asks for more than this machine can be trusted with
     #[arg(long, conflicts_with = "no_calibration")]
-    pub(in crate::cli) force: bool,
+    force: bool,
 }
 
-/// The part of this machine beside others. The default is the whole plan at once.
-#[derive(Clone, Copy, Debug, Default, Args)]
+/// The part of this machine beside others.
+#[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 pub(in crate::cli) struct ShareArgs {
     /// Fly only the I-th of N equal shares of the plan, such as 1/2, while other generators fly the others; limits
@@ -30,6 +31,24 @@ pub(in crate::cli) struct ShareArgs {
     /// soon as everything is ready]
     #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
     pub(in crate::cli) start_at: Option<jiff::Timestamp>,
+}
+
+impl MachineArgs {
+    /// What it means.
+    pub(in crate::cli) fn settings(self) -> MachineCheck {
+        match (self.no_calibration, self.force) {
+            (true, _) => MachineCheck::Skipped,
+            (false, true) => MachineCheck::Overridden,
+            (false, false) => MachineCheck::Enforced,
+        }
+    }
+}
+
+impl ShareArgs {
+    /// What it means.
+    pub(in crate::cli) fn settings(self) -> Share {
+        Share { shard: self.shard, start_at: self.start_at }
+    }
 }
 
 /// A moment with its offset from UTC.

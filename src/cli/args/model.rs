@@ -244,7 +244,7 @@ impl ModelArgs {
         filled.hardware = filled.hardware.or_else(|| hardware.as_ref()?.parse().ok());
         filled.serving_model = filled.serving_model.or_else(|| serving_model.as_ref()?.parse().ok());
         filled.precision = filled.precision.or_else(|| precision.as_ref()?.parse().ok());
-        let ranks = gpus.filter(|&gpus| gpus <= 8 && filled.placed().model.shares_out_over(gpus));
+        let ranks = gpus.filter(|&gpus| gpus <= 8 && filled.placed().model.divides_over(gpus));
         filled.tensor_parallel = filled.tensor_parallel.or(ranks);
         filled
     }
@@ -295,13 +295,13 @@ impl ModelArgs {
             ("itl", json!(itl.to_string())),
             ("places", json!(self.slots)),
         ];
-        Ok((EngineModel::Plain { places: self.slots.get(), ttft, itl }, None, named(facts)))
+        Ok((EngineModel::Plain { slots: self.slots.get(), ttft, itl }, None, named(facts)))
     }
 
     fn batching(&self) -> Result<Parts, Stop> {
         let Placed { hardware, model, precision, tensor_parallel } = self.placed();
-        if !model.shares_out_over(tensor_parallel) {
-            let ranks = (1..=8).filter(|&ranks| model.shares_out_over(ranks));
+        if !model.divides_over(tensor_parallel) {
+            let ranks = (1..=8).filter(|&ranks| model.divides_over(ranks));
             return Err(Stop::usage(format!(
                 "--tensor-parallel {}: the attention heads of {} cannot be shared out evenly\nhint: it can be {}",
                 tensor_parallel,

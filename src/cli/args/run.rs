@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{TelemetryArgs, at_least_one, some_time};
+use super::telemetry::TelemetryArgs;
+use super::{at_least_one, some_time};
 use crate::engine::PriorityField;
-use crate::record::ClientLimits;
-use crate::runner::{RunOptions, Timeouts};
-use crate::workload::WorkloadSpec;
+use crate::runner::Timeouts;
+use crate::session::Stop;
+use crate::session::settings::RequestSettings;
 
 /// Limits and prompts.
 #[derive(Clone, Debug, Args)]
@@ -40,7 +41,7 @@ pub(in crate::cli) struct RunArgs {
     /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
     /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
     #[arg(long)]
-    pub(in crate::cli) send_priority: bool,
+    send_priority: bool,
 
     /// Empty the server's prefix cache before the run (vLLM in development mode, SGLang)
     #[arg(long)]
@@ -52,40 +53,24 @@ pub(in crate::cli) struct RunArgs {
     pub(in crate::cli) salt: Option<u64>,
 
     #[command(flatten)]
-    pub(in crate::cli) telemetry: TelemetryArgs,
+    telemetry: TelemetryArgs,
 }
 
 impl RunArgs {
-    /// The same with at most so many requests in flight.
-    pub(in crate::cli) fn capped(&self, cap: NonZeroUsize) -> Self {
-        Self { max_concurrency: Some(cap), ..self.clone() }
-    }
-
-    /// Whether requests say how urgent they are.
-    pub(in crate::cli) fn priority_field(&self) -> PriorityField {
-        if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent }
-    }
-
-    pub(in crate::cli) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
-        RunOptions {
+    /// What it means.
+    pub(in crate::cli) fn settings(&self) -> Result<RequestSettings, Stop> {
+        Ok(RequestSettings {
             max_concurrency: self.max_concurrency,
             timeouts: Timeouts {
                 first_token: self.first_token_timeout,
                 between_tokens: self.between_tokens_timeout,
                 total: Some(self.timeout),
             },
-            drain: Duration::from_secs_f64(workload.drain_s),
-            ..RunOptions::default()
-        }
-    }
-
-    /// The same for the run's header.
-    pub(in crate::cli) fn limits(&self) -> ClientLimits {
-        ClientLimits {
-            max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
-            first_token_timeout_s: self.first_token_timeout.map(|limit| limit.as_secs_f64()),
-            between_tokens_timeout_s: self.between_tokens_timeout.map(|limit| limit.as_secs_f64()),
-            total_timeout_s: Some(self.timeout.as_secs_f64()),
-        }
+            tokenizer: self.tokenizer.clone(),
+            priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },
+            reset_cache: self.reset_cache,
+            salt: self.salt,
+            telemetry: self.telemetry.settings()?,
+        })
     }
 }

@@ -9,11 +9,10 @@ use serde_json::{Map, Value};
 
 use super::{above_zero, at_least_zero, duration};
 use crate::engine::{
-    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, PriorityField, Sampling, Scheme,
-    Secret, Target, TlsOptions,
+    AnswerForm, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
 };
-use crate::record::RequestParameters;
-use crate::session::Stop;
+use crate::session::settings::{ServerAddress, ServerSettings};
+use crate::session::{Mistakes, Stop};
 
 /// Where a key is looked for without being told.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -90,15 +89,6 @@ pub(in crate::cli) struct ServerArgs {
     sampling_seed: Option<i64>,
 }
 
-/// Where requests go.
-#[derive(Debug)]
-pub(in crate::cli) enum Server {
-    /// A mock that lives as long as the run.
-    EmbeddedMock,
-    /// A server that is there already.
-    At(BaseUrl),
-}
-
 /// What a file says of the server, in place of the command line.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cli) struct FiledServer<'a> {
@@ -131,23 +121,12 @@ impl ServerArgs {
         })
     }
 
-    /// How long to wait for the server.
-    pub(in crate::cli) fn wait(&self) -> Duration {
-        self.wait
-    }
-
-    /// Where requests go on the server.
-    pub(in crate::cli) fn endpoint(&self) -> Endpoint {
-        self.endpoint
-    }
-
     /// How answers come.
     pub(in crate::cli) fn form(&self) -> AnswerForm {
         if self.no_stream { AnswerForm::Whole } else { AnswerForm::Streamed }
     }
 
-    /// The server's way of speaking.
-    pub(in crate::cli) fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> Dialect {
         match (self.engine, &self.url) {
             (Some(dialect), _) => dialect,
             (None, Some(_)) => Dialect::Vllm,
@@ -170,16 +149,43 @@ impl ServerArgs {
         }
     }
 
-    /// The server that was meant.
-    pub(in crate::cli) fn server(&self) -> Result<Server, Stop> {
+    /// What it means, or all mistakes in it.
+    pub(in crate::cli) fn settings(&self) -> Result<ServerSettings, Stop> {
+        let mut mistakes = Mistakes::default();
+        let address = mistakes.note(self.address());
+        let headers = mistakes.note(self.headers());
+        let extra_body = mistakes.note(self.extra_body());
+        let tls = mistakes.note(self.tls(address.as_ref()));
+        let api_key = mistakes.note(self.api_key());
+        match (address, headers, extra_body, tls, api_key) {
+            (Some(address), Some(headers), Some(extra_body), Some(tls), Some(api_key)) => {
+                Ok(ServerSettings {
+                    address,
+                    dialect: self.dialect(),
+                    model: self.model.clone(),
+                    wait: self.wait,
+                    headers,
+                    api_key,
+                    tls,
+                    endpoint: self.endpoint,
+                    form: self.form(),
+                    sampling: self.sampling(),
+                    extra_body,
+                })
+            }
+            _ => Err(mistakes.found().unwrap_or_else(|| Stop::usage("the server is not described"))),
+        }
+    }
+
+    fn address(&self) -> Result<ServerAddress, Stop> {
         let dialect = self.dialect();
         match (&self.url, dialect.traits().own_port) {
             (Some(url), _) => {
-                url.parse().map(Server::At).map_err(|error| Stop::usage(format!("--url: {error}")))
+                url.parse().map(ServerAddress::At).map_err(|error| Stop::usage(format!("--url: {error}")))
             }
-            (None, _) if dialect == Dialect::Mock => Ok(Server::EmbeddedMock),
+            (None, _) if dialect == Dialect::Mock => Ok(ServerAddress::EmbeddedMock),
             (None, Some(port)) => {
-                format!("http://127.0.0.1:{port}").parse().map(Server::At).map_err(Stop::usage)
+                format!("http://127.0.0.1:{port}").parse().map(ServerAddress::At).map_err(Stop::usage)
             }
             (None, None) => Err(Stop::usage(format!(
                 "`--engine {dialect}` has no address of its own\nhint: give one with --url"
@@ -198,11 +204,6 @@ impl ServerArgs {
                  hint: it wants the variable's name, not the key",
             )),
         }
-    }
-
-    /// Whether every body has this field as --extra-body gives it.
-    pub(in crate::cli) fn fixes(&self, field: &str) -> Result<bool, Stop> {
-        Ok(self.extra_body()?.contains_key(field))
     }
 
     fn extra_body(&self) -> Result<Map<String, Value>, Stop> {
@@ -224,21 +225,11 @@ impl ServerArgs {
         }
     }
 
-    /// What every request asks for alike, those that say how urgent they are included.
-    pub(in crate::cli) fn parameters(&self, priority: PriorityField) -> Result<RequestParameters, Stop> {
-        Ok(self.sampling().parameters(&self.extra_body()?, priority))
-    }
-
-    /// By which the headers are known again; `None` without any.
-    pub(in crate::cli) fn headers_sha256(&self) -> Result<Option<String>, Stop> {
-        Ok(Header::fingerprint(&self.headers()?))
-    }
-
-    /// The target at `url`.
-    pub(in crate::cli) fn target(&self, url: BaseUrl) -> Result<Target, Stop> {
-        let headers = self.headers()?;
-        let extra_body = self.extra_body()?;
-        if url.scheme() == Scheme::Http && (self.ca_cert.is_some() || self.insecure) {
+    fn tls(&self, address: Option<&ServerAddress>) -> Result<TlsOptions, Stop> {
+        if let Some(ServerAddress::At(url)) = address
+            && url.scheme() == Scheme::Http
+            && (self.ca_cert.is_some() || self.insecure)
+        {
             return Err(Stop::usage(format!(
                 "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
             )));
@@ -247,20 +238,9 @@ impl ServerArgs {
             std::fs::metadata(file)
                 .map_err(|error| Stop::usage(format!("--ca-cert {}: {error}", file.display())))?;
         }
-        let key = self.api_key()?;
-        Ok(Target {
-            endpoint: self.endpoint,
-            form: self.form(),
-            model: self.model.clone(),
-            headers,
-            api_key: key,
-            sampling: self.sampling(),
-            extra_body,
-            tls: TlsOptions {
-                ca_cert: self.ca_cert.clone(),
-                check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
-            },
-            ..Target::new(url, self.dialect())
+        Ok(TlsOptions {
+            ca_cert: self.ca_cert.clone(),
+            check: if self.insecure { CertificateCheck::Skipped } else { CertificateCheck::Full },
         })
     }
 }
@@ -270,5 +250,96 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => Err("it must be a JSON object such as {\"top_k\": 5}".to_owned()),
         Err(error) => Err(format!("it is not JSON: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs};
+    use crate::live::Screen;
+    use crate::session::run::LoadOption;
+    use crate::session::settings::{RunSettings, Share};
+    use crate::session::{ExperimentDir, ServerManifest};
+
+    #[derive(Parser)]
+    struct Typed {
+        #[command(flatten)]
+        server: ServerArgs,
+        #[command(flatten)]
+        deployment: DeploymentArgs,
+        #[command(flatten)]
+        run: RunArgs,
+        #[command(flatten)]
+        machine: MachineArgs,
+    }
+
+    fn manifest(options: &[&str]) -> ServerManifest {
+        let Typed { server, deployment, run, machine } =
+            Typed::parse_from([&["skyline", "--engine"], options].concat());
+        ServerManifest::of(&RunSettings {
+            server: server.settings().unwrap(),
+            deployment: deployment.facts(),
+            requests: run.settings().unwrap(),
+            machine: machine.settings(),
+            share: Share::default(),
+            objectives: Vec::new(),
+            load_option: LoadOption::OfOneRun,
+            screen: Screen::Quiet,
+        })
+    }
+
+    /// Why an experiment that began with `before` is not resumed with `now`.
+    fn refusal(before: &[&str], now: &[&str]) -> Option<String> {
+        let base = tempfile::tempdir().unwrap();
+        let dir = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &manifest(before)).unwrap();
+        let folder = dir.folder().to_path_buf();
+        drop(dir);
+        let resumed = ExperimentDir::resume(&folder, &manifest(now));
+        resumed.err().map(|stop| stop.message().to_owned())
+    }
+
+    #[test]
+    fn whatever_shapes_requests_or_names_the_server_must_be_as_it_was() {
+        for (options, name) in [
+            (&["--url", "http://b:1"][..], "url was \"http://127.0.0.1:8000\", and is \"http://b:1\" now"),
+            (&["--model", "m"], "model was null, and is \"m\" now"),
+            (&["--endpoint", "completions"], "endpoint was \"chat\""),
+            (&["--no-stream"], "streamed was true, and is false now"),
+            (&["--temperature", "0.7"], "parameters.temperature was 0.0, and is 0.7 now"),
+            (&["--top-p", "0.9"], "parameters.top_p was null, and is 0.9 now"),
+            (&["--top-k", "5"], "parameters.top_k was null, and is 5 now"),
+            (&["--sampling-seed", "3"], "parameters.sampling_seed was null, and is 3 now"),
+            (&["--send-priority"], "parameters.priority was null, and is true now"),
+            (&["--extra-body", r#"{"key": "hf_x"}"#], "parameters.extra_body_sha256 was null"),
+            (&["--header", "X-Key: hf_x"], "headers_sha256 was null"),
+            (&["--tokenizer", "folder"], "tokenizer was null, and is \"folder\" now"),
+            (&["--salt", "9"], "salt was null, and is 9 now"),
+            (&["--hardware", "h100"], "deployment.hardware was null"),
+            (&["--gpus", "2"], "deployment.gpus was null"),
+            (&["--serving-model", "qwen3-32b"], "deployment.serving_model was null"),
+            (&["--precision", "fp8"], "deployment.precision was null"),
+            (&["--label", "commit=1"], "deployment.labels"),
+            (&["--max-concurrency", "8"], "limits.max_concurrency was null, and is 8 now"),
+            (&["--timeout", "9s"], "limits.total_timeout_s was 600.0, and is 9.0 now"),
+            (&["--first-token-timeout", "9s"], "limits.first_token_timeout_s was null"),
+            (&["--between-tokens-timeout", "9s"], "limits.between_tokens_timeout_s was null"),
+            (&["--reset-cache"], "reset_cache was false, and is true now"),
+        ] {
+            let now = [&["vllm"], options].concat();
+            let refused = refusal(&["vllm"], &now).unwrap_or_else(|| panic!("{options:?} is accepted"));
+            assert!(refused.contains(&format!("\n  {name}")), "{options:?}: {refused}");
+            assert!(!refused.contains("hf_x"), "{refused}");
+            assert_eq!(refusal(&now, &now), None);
+        }
+        let other = refusal(&["vllm"], &["sglang", "--url", "http://127.0.0.1:8000"]).unwrap();
+        assert!(other.contains("\n  engine was \"vllm\", and is \"sglang\" now"), "{other}");
+        let secrets = ["--extra-body", r#"{"key": 1}"#, "--header", "X-Key: 1"];
+        let other = [&["vllm"], &secrets[..]].concat();
+        let before = other.iter().map(|word| if *word == "X-Key: 1" { "X-Key: 2" } else { *word });
+        let refused = refusal(&before.collect::<Vec<_>>(), &other).unwrap();
+        assert!(refused.contains("headers_sha256") && !refused.contains("extra_body_sha256"), "{refused}");
     }
 }

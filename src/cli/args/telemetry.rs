@@ -7,6 +7,7 @@ use clap::Args;
 use super::some_time;
 use crate::engine::MetricsUrl;
 use crate::session::Stop;
+use crate::session::settings::{OwnPage, TelemetrySettings};
 
 /// Pages of metrics.
 ///
@@ -30,18 +31,9 @@ pub(in crate::cli) struct TelemetryArgs {
     metrics_interval: Duration,
 }
 
-/// Whether the server's own page of metrics is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum OwnPage {
-    /// Where it has one.
-    Read,
-    /// It is left alone.
-    Unread,
-}
-
 impl TelemetryArgs {
-    /// The pages that were named, each once.
-    pub(in crate::cli) fn urls(&self) -> Result<Vec<MetricsUrl>, Stop> {
+    /// What it means.
+    pub(super) fn settings(&self) -> Result<TelemetrySettings, Stop> {
         let mut urls: Vec<MetricsUrl> = Vec::new();
         for text in &self.urls {
             let url = text.parse().map_err(|error| Stop::usage(format!("--metrics-url: {error}")))?;
@@ -49,15 +41,10 @@ impl TelemetryArgs {
                 urls.push(url);
             }
         }
-        Ok(urls)
-    }
-
-    pub(in crate::cli) fn own_page(&self) -> OwnPage {
-        if self.no_metrics { OwnPage::Unread } else { OwnPage::Read }
-    }
-
-    /// From one reading to the next.
-    pub(in crate::cli) fn interval(&self) -> Duration {
-        self.metrics_interval
+        Ok(TelemetrySettings {
+            urls,
+            own_page: if self.no_metrics { OwnPage::Unread } else { OwnPage::Read },
+            interval: self.metrics_interval,
+        })
     }
 }

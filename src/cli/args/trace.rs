@@ -2,6 +2,7 @@
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantNames;
 
 use super::{above_zero, seconds};
 use crate::session::{Printer, Stop, survey};
@@ -53,10 +54,7 @@ pub(in crate::cli) struct SliceArgs {
 }
 
 fn format() -> impl TypedValueParser<Value = TraceFormat> {
-    PossibleValuesParser::new(TraceFormat::NAMED.map(|(name, _)| name)).map(|typed| {
-        let format = TraceFormat::NAMED.into_iter().find(|(name, _)| *name == typed);
-        format.map_or(TraceFormat::Skyline, |(_, format)| format)
-    })
+    PossibleValuesParser::new(TraceFormat::VARIANTS).try_map(|name| name.parse::<TraceFormat>())
 }
 
 /// Seconds, with or without a unit.

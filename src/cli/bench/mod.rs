@@ -11,14 +11,17 @@ use clap::Args;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkloadArgs,
 };
-use super::flight::{self, Field, Lowered, Setup};
 use super::formats::{FormatArgs, Outputs};
 use super::outcome;
 use super::series;
 use crate::analysis::Objective;
 use crate::record::RunEnding;
 use crate::report::{Beside, Told};
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Stop, datasets, folder};
+use crate::session::run::{LoadOption, RunContext, check_plan};
+use crate::session::settings::RunSettings;
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, Mistakes, PlannedRun, Printer, Stop, datasets, folder,
+};
 
 /// Fly a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -62,16 +65,20 @@ pub(super) struct BenchArgs {
 }
 
 impl BenchArgs {
-    fn setup(&self) -> Setup<'_> {
-        Setup {
-            server: &self.server,
-            deployment: &self.deployment,
-            run: &self.run,
-            machine: self.machine,
-            share: self.share,
-            objectives: &self.objectives,
-            lowered: Lowered::OfOneRun,
-            screen: self.live.screen(),
+    fn settings(&self) -> Result<RunSettings, Stop> {
+        let mut mistakes = Mistakes::default();
+        match (mistakes.note(self.server.settings()), mistakes.note(self.run.settings()), mistakes.found()) {
+            (Some(server), Some(requests), None) => Ok(RunSettings {
+                server,
+                deployment: self.deployment.facts(),
+                requests,
+                machine: self.machine.settings(),
+                share: self.share.settings(),
+                objectives: self.objectives.clone(),
+                load_option: LoadOption::OfOneRun,
+                screen: self.live.screen(),
+            }),
+            (.., found) => Err(found.unwrap_or_else(|| Stop::usage("the run is not described"))),
         }
     }
 }
@@ -87,42 +94,47 @@ pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let spec = args.workload.spec(printer)?;
     let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let setup = args.setup();
-    let checked = setup.check(&spec, &datasets)?;
+    let settings = args.settings()?;
+    let checked = settings.check(&spec, &datasets)?;
     let mut runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
     for run in &runs {
-        flight::check_plan(run)?;
+        check_plan(run)?;
     }
     if let Some(shard) = args.share.shard {
         runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
     }
     folder::base(&args.out)?;
     pair::asked(args, &spec)?;
-    let field = setup.open(&spec, datasets, checked, &interrupts, printer)?;
+    let context = settings.connect(&spec, datasets, checked, &interrupts, printer)?;
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(args, &outputs, &field, run),
+        Ok([run]) => once(args, &outputs, &context, run),
         Err(runs) => {
-            let engine = &field.session.engine.facts().engine;
+            let engine = &context.engine().engine;
             let parent = folder::create(&args.out, &spec.name, engine, jiff::Timestamp::now())?;
-            repeats::fly_all(args, &outputs, &field, runs, &parent)
+            repeats::execute_all(args, &outputs, &context, runs, &ExperimentDir::unlocked(parent))
         }
     }
 }
 
 /// One run, one report.
-fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: PlannedRun) -> Result<Exit, Stop> {
-    let Field { interrupts, printer, .. } = field;
+fn once(
+    args: &BenchArgs,
+    outputs: &Outputs<'_>,
+    context: &RunContext,
+    run: PlannedRun,
+) -> Result<Exit, Stop> {
+    let RunContext { interrupts, printer, .. } = context;
     let pair = args.paired_open.then(|| (run.workload.clone(), run.schedule.clone()));
     if pair.is_some() {
         // Between the two runs an interrupt spares the second, and the first is reported.
         interrupts.series_begins();
     }
-    let flown = field.fly(run, 1, |header| {
+    let flown = context.execute(run, 1, |header| {
         folder::create(&args.out, &header.workload.name, &header.engine.engine, header.started_at)
     })?;
     let open = match pair {
-        Some((workload, schedule)) => pair::fly_open(args, field, (&workload, &schedule), &flown),
+        Some((workload, schedule)) => pair::execute_open(args, context, (&workload, &schedule), &flown),
         None => Ok(None),
     };
     // Whatever became of the open run, the closed one is reported.
@@ -135,6 +147,7 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
     // What was written when the closed run was over knew nothing of the open one.
     let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &flown.folder));
     let written = outputs.write_run(told, &flown.folder, *printer);
+    let ending = flown.ending();
     flown.stored.and(open.map(drop)).and(again).and(written)?;
     let folder = flown.folder.display();
     printer.words(&format!(
@@ -142,7 +155,7 @@ fn once(args: &BenchArgs, outputs: &Outputs<'_>, field: &Field<'_>, run: Planned
         flown.folder.join(save::RUN_PAGE).display()
     ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
-    Ok(match flown.ending {
+    Ok(match ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
             outcome::exit(&flown.summary, args.validity.policy())
         }

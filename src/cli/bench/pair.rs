@@ -1,10 +1,10 @@
 //! Flies the open run that goes with a closed one.
 
 use super::BenchArgs;
-use crate::cli::flight::{Field, Flown};
 use crate::experiment::PairedOpen;
 use crate::generator::Schedule;
 use crate::record::RunEnding;
+use crate::session::run::{RunContext, StoredRun};
 use crate::session::{PlannedRun, Stop, pair};
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
@@ -30,25 +30,25 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
 
 /// Flies it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
 /// the two was interrupted.
-pub(super) fn fly_open(
+pub(super) fn execute_open(
     args: &BenchArgs,
-    field: &Field<'_>,
+    context: &RunContext,
     (workload, schedule): (&WorkloadSpec, &Schedule),
-    closed: &Flown,
+    closed: &StoredRun,
 ) -> Result<Option<PairedOpen>, Stop> {
     let open = PairedOpen::workload(workload, &closed.summary);
-    let Some(workload) = open.filter(|_| !field.interrupts.stop_is_wished()) else { return Ok(None) };
+    let Some(workload) = open.filter(|_| !context.interrupts.stop_is_wished()) else { return Ok(None) };
     let rate = three_digits(workload.arrival.mean_rate_per_s());
     if !args.live.quiet {
-        field.printer.words(&format!(
+        context.printer.words(&format!(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
     let part = format!("the open run beside the closed one, at {rate}/s");
     let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
-    let open = field.fly(run, 2, |_| pair::folder_in(&closed.folder))?;
+    let open = context.execute(run, 2, |_| pair::folder_in(&closed.folder))?;
+    let whole = open.ending() != RunEnding::Interrupted;
     open.stored?;
-    let whole = open.ending != RunEnding::Interrupted;
     Ok(PairedOpen::of(&closed.summary, &open.summary).filter(|_| whole))
 }

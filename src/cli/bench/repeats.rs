@@ -1,48 +1,42 @@
-//! Flies a workload several times against one server, each run with seeds of its own.
-
-use std::path::Path;
+//! Executes a workload several times against one server, each run with seeds of its own.
 
 use super::BenchArgs;
-use crate::cli::flight::{Field, Flown};
 use crate::cli::formats::Outputs;
-use crate::cli::series::{Series, folder_of};
-use crate::record::RunEnding;
-use crate::report::{Beside, Told};
-use crate::session::{Exit, PlannedRun, Stop};
+use crate::cli::{outcome, series};
+use crate::experiment::{Experiment, RepeatsExperiment, drive};
+use crate::report::Told;
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::repeats::RepeatsCampaign;
+use crate::session::run::{RunContext, StoredRun};
+use crate::session::{Exit, ExperimentDir, PlannedRun, Stop};
 
-/// Flies `runs` one after another into folders inside `parent` and reports them together. An interrupt ends the run that
-/// is on, if one is, and spares the rest; what had finished is reported.
-pub(super) fn fly_all(
+/// Executes `runs` one after another into `dir` and reports them together. An interrupt ends the run that is under way and
+/// spares the rest; what had ended is reported.
+pub(super) fn execute_all(
     args: &BenchArgs,
     outputs: &Outputs<'_>,
-    field: &Field<'_>,
+    context: &RunContext,
     runs: Vec<PlannedRun>,
-    parent: &Path,
+    dir: &ExperimentDir,
 ) -> Result<Exit, Stop> {
-    let Field { interrupts, printer, .. } = field;
+    let (interrupts, printer) = (&context.interrupts, context.printer);
     interrupts.series_begins();
     let format = outputs.check_runs()?;
-    let mut series = Series::new(Some(parent), &args.objectives, *printer);
-    let of = runs.len() as u64;
-    for run in runs {
-        let (number, seed) = (run.number(), run.workload.seed);
-        let part = format!("run {number} of {of}, seed {seed}");
-        if !args.live.quiet {
-            printer.words(&part);
-        }
-        // Other texts in each run, so that the runs before have not warmed the prefix cache.
-        let run = run.shown_as(part);
-        let flown = field.fly(run, number, |_| folder_of(parent, number))?;
-        let beside = Beside { paired_open: None, diagnosis: Some(&flown.diagnosis) };
-        let told = Told { log: &flown.log, summary: &flown.summary, beside };
-        let written = outputs.write_run(told, &flown.folder, *printer);
-        let Flown { summary, diagnosis, stored, ending, .. } = flown;
-        series.add(summary, diagnosis)?;
-        stored.and(written)?;
-        if ending == RunEnding::Interrupted || (interrupts.stop_is_wished() && number < of) {
-            series.finish(format, args.validity.policy())?;
-            return Ok(Exit::Interrupted);
-        }
-    }
-    series.finish(format, args.validity.policy())
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, args.objectives.clone());
+    let campaign = RepeatsCampaign {
+        context,
+        runs,
+        objectives: &args.objectives,
+        export: |told: Told<'_>, run: &StoredRun| outputs.write_run(told, &run.folder, printer),
+        failure: None,
+    };
+    let announce = (!args.live.quiet).then_some(printer);
+    drive(&mut experiment, &mut CampaignExecutor::new(campaign, dir, interrupts, announce))?;
+    let repeats = experiment.result().map_err(Stop::impossible)?;
+    series::show(&repeats, None, format, Some(dir.folder()), printer)?;
+    Ok(if experiment.is_interrupted() {
+        Exit::Interrupted
+    } else {
+        outcome::exit_of_repeats(&repeats, args.validity.policy())
+    })
 }

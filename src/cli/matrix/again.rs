@@ -4,14 +4,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::planned::folder_of;
-use super::show::{self, FILES};
+use super::show;
 use crate::analysis::summarise;
 use crate::cli::outcome::Invalid;
-use crate::cli::series::PREFIX;
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
-use crate::record::{RunEnding, RunLog};
-use crate::session::{ASKED, Exit, Stop};
+use crate::session::campaign::matrix::FILES;
+use crate::session::stored::completed;
+use crate::session::{Exit, MANIFEST, Stop};
 
 /// What was asked of it, as far as it is judged by that.
 #[derive(Deserialize)]
@@ -37,8 +36,9 @@ pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Mat
             format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(FILES[0], &newer));
     }
-    let kept: Kept = serde_json::from_str(&text(ASKED)?).map_err(|error| unreadable(ASKED, &error))?;
-    let experiments = Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(ASKED, &error))?;
+    let kept: Kept = serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
+    let experiments =
+        Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
     let mut flown = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };
@@ -57,21 +57,15 @@ fn folder_in(path: &Path) -> Option<PathBuf> {
     folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
 }
 
-/// The runs of a row that were flown to their end against a server that was there.
+/// The runs of a row that came to their end against a server that was there.
 fn runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Result<Vec<RowRun>, Stop> {
     let row = &experiments.rows[slot.row];
     let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
     let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
     let mut runs = Vec::new();
-    for number in 1..=row.repeats() {
-        let name = format!("{}/{PREFIX}{number}", folder_of(experiments, slot));
-        let place = folder.join(&name);
-        if !place.join(RunLog::FILE_NAME).exists() {
-            continue;
-        }
-        let log = RunLog::read(&place).map_err(Stop::usage)?;
-        let ending = log.footer.as_ref().map(|footer| footer.ending);
-        if matches!(ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) {
+    for repeat in 1..=row.repeats() {
+        let name = experiments.run_folder(slot, repeat);
+        if let Some(log) = completed(&folder.join(&name))? {
             runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
         }
     }

@@ -1,26 +1,24 @@
 //! `skyline matrix`: a table of experiments, flown row by row, held against its hypotheses and its contract.
 
 mod again;
-mod fly;
 mod planned;
-mod serving;
 mod show;
 
-use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
 pub(super) use self::again::stored;
-use self::fly::Flight;
-use self::planned::{Asked, Places};
 pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
 };
-use crate::experiment::matrix::{Experiments, Trust};
-use crate::session::{Exit, Interrupts, Printer, Shelf, Stop, folder};
+use crate::experiment::drive;
+use crate::experiment::matrix::{Experiments, MatrixExperiment, Trust};
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::matrix::{MatrixCampaign, MatrixManifest};
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 
 /// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
@@ -138,29 +136,26 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with the file is found before anything is sent or started.
     let experiments = args.experiments()?;
     let planned = planned::all(args, &experiments, printer)?;
-    let places = Places::of(args, &planned)?;
+    let addresses = planned::addresses(args, &planned)?;
     if args.plan {
         printer.data(&show::plan(&experiments, &planned))?;
         return Ok(Exit::Fine);
     }
-    let asked = Asked::of(args, &experiments, &planned)?;
-    let shelf = if let Some(folder) = &args.resume {
-        Shelf::resume(folder, &asked)?
+    let manifest = MatrixManifest::of(&experiments, &planned);
+    let dir = if let Some(folder) = &args.resume {
+        ExperimentDir::resume(folder, &manifest)?
     } else {
         folder::base(&args.out)?;
-        Shelf::create(&args.out, &experiments.name, "matrix", &asked)?
+        ExperimentDir::create(&args.out, &experiments.name, "matrix", &manifest)?
     };
     interrupts.series_begins();
-    let unstopped = RefCell::default();
-    let flight = Flight {
-        args,
-        experiments: &experiments,
-        places,
-        shelf: &shelf,
-        interrupts: &interrupts,
-        printer,
-        unstopped,
-    };
-    let matrix = flight.all(planned)?;
-    show::finish(args, &matrix, &shelf, printer)
+    let mut experiment = MatrixExperiment::new(experiments.clone(), args.trust()).only(args.only.clone());
+    let campaign =
+        MatrixCampaign::new(&experiments, planned, addresses, &dir, &interrupts, printer, args.pause);
+    let announce = (!args.live.quiet).then_some(printer);
+    let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, announce);
+    let driven = drive(&mut experiment, &mut executor);
+    executor.campaign.stop_serving();
+    driven?;
+    show::finish(args, &executor.campaign.result(&experiment), &dir, printer)
 }

@@ -3,16 +3,11 @@
 use std::time::Duration;
 
 use super::MatrixArgs;
-use super::planned::PlannedCell;
 use crate::cli::outcome::{self, Format, Invalid};
 use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
 use crate::report::documents::{self, PlannedRow};
-use crate::report::render::{self, Extent};
-use crate::report::{self, Style};
-use crate::session::{Exit, Printer, Shelf, Stop, command_line};
-
-/// The table for programs, for people, the decision record, and the page.
-pub(super) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", Shelf::PAGE];
+use crate::session::campaign::matrix::{FILES, PlannedCell};
+use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
 
 /// What would be flown.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
@@ -28,21 +23,11 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
     outcome::text(&documents::matrix_plan(experiments, &rows))
 }
 
-/// Writes the table's files.
-pub(super) fn store(matrix: &Matrix, shelf: &Shelf) -> Result<(), Stop> {
-    let json = report::json(matrix).map_err(Stop::impossible)?;
-    let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
-    let document = documents::matrix(matrix, Some(&again));
-    let text = render::text(&documents::matrix(matrix, None), Style::PLAIN, Extent::Full);
-    let (decision, page) = (render::markdown(&document), render::html(&document));
-    FILES.into_iter().zip([json, text, decision, page]).try_for_each(|(name, text)| shelf.write(name, &text))
-}
-
 /// Shows the table and says how it went.
 pub(super) fn finish(
     args: &MatrixArgs,
     matrix: &Matrix,
-    shelf: &Shelf,
+    shelf: &ExperimentDir,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     printer.data(&shown(matrix, if args.json { Format::Json } else { Format::Text })?)?;

@@ -10,7 +10,7 @@ use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
-use crate::session::{Printer, Shelf, Stop};
+use crate::session::{ExperimentDir, Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
 /// Blocks of a KV cache of which nobody knows the size: more than any run fills.
@@ -194,7 +194,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
     let mut inside: Vec<PathBuf> = entries
         .flatten()
         .map(|entry| entry.path())
-        .filter(|folder| folder.join(RunLog::FILE_NAME).exists() && !Shelf::is_aside(folder))
+        .filter(|folder| folder.join(RunLog::FILE_NAME).exists() && !ExperimentDir::is_aside(folder))
         .collect();
     inside.sort();
     Ok(inside)

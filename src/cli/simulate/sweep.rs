@@ -11,7 +11,7 @@ use crate::analysis::summarise;
 use crate::analysis::wording::seconds;
 use crate::cli::args::Described;
 use crate::cli::outcome::{self, Format};
-use crate::cli::sweep::{at_load, exit, rates, sweepable, users};
+use crate::cli::sweep::{exit, rates, users};
 use crate::experiment::{
     Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
     run_virtually,
@@ -19,6 +19,7 @@ use crate::experiment::{
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
+use crate::session::campaign::sweep::{at_load, check_axis};
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder};
 use crate::workload::WorkloadSpec;
 
@@ -105,7 +106,7 @@ pub(super) fn run(
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let mut plan = args.loads.plan(args, spec);
-    sweepable(spec, &plan.axis, "--sweep-users")?;
+    check_axis(spec, &plan.axis, "--sweep-users")?;
     if let LoadAxis::Users { users } = &plan.axis {
         let fewest = users.first().copied().unwrap_or(1);
         plan.fewest_users_per_s = rate_of(fewest, args, spec, datasets, described)?;

@@ -8,11 +8,13 @@ use clap::Args;
 use super::loads::{rates, users};
 use crate::analysis::Objective;
 use crate::cli::args::{
-    self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ShareArgs, ValidityArgs, WorkArgs,
-    above_zero, duration, some_time,
+    self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, above_zero,
+    duration, some_time,
 };
-use crate::cli::flight::{Lowered, Setup};
 use crate::experiment::LoadAxis;
+use crate::session::Stop;
+use crate::session::run::LoadOption;
+use crate::session::settings::{RunSettings, Share};
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
 #[derive(Debug, Args)]
@@ -127,17 +129,17 @@ pub(super) struct LoadArgs {
 }
 
 impl SweepArgs {
-    pub(super) fn setup(&self) -> Setup<'_> {
-        Setup {
-            server: &self.server,
-            deployment: &self.deployment,
-            run: &self.run,
-            machine: self.machine,
-            share: ShareArgs::default(),
-            objectives: &self.objectives,
-            lowered: Lowered::OfLoads,
+    pub(super) fn settings(&self) -> Result<RunSettings, Stop> {
+        Ok(RunSettings {
+            server: self.server.settings()?,
+            deployment: self.deployment.facts(),
+            requests: self.run.settings()?,
+            machine: self.machine.settings(),
+            share: Share::default(),
+            objectives: self.objectives.clone(),
+            load_option: LoadOption::OfLoads,
             screen: self.live.screen(),
-        }
+        })
     }
 }
 

@@ -1,8 +1,6 @@
 //! Reads a list of loads, or a ladder of them, as typed.
 
 use crate::experiment::LoadAxis;
-use crate::session::Stop;
-use crate::workload::WorkloadSpec;
 
 /// Most loads of one sweep.
 const MOST: usize = 200;
@@ -36,18 +34,6 @@ pub(in crate::cli) fn users(text: &str) -> Result<LoadAxis, String> {
     users.sort_unstable();
     users.dedup();
     Ok(LoadAxis::Users { users })
-}
-
-/// Refuses rates of a workload that is a closed loop; `option` is the one that sweeps users.
-pub(in crate::cli) fn sweepable(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> Result<(), Stop> {
-    match (spec.arrival.users(), axis) {
-        (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
-        (Some(users), _) => Err(Stop::usage(format!(
-            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
-             hint: sweep the users, such as {option} 1:{users}:x2",
-            spec.name
-        ))),
-    }
 }
 
 /// Loads of which each is so many times the one before.

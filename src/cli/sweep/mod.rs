@@ -1,183 +1,90 @@
-//! `skyline sweep`: one workload under rising load, and the highest load that meets what is demanded.
+//! `skyline sweep`: one workload under rising load, and the highest load that meets the objectives.
 
 mod args;
-mod asked;
-mod at_load;
-mod climb;
-mod flights;
 mod loads;
+mod plan;
 mod shown;
-mod told;
 
-use std::sync::Arc;
-use std::time::Duration;
-
-use self::asked::{Asked, Begun};
-use self::climb::Climb;
-use self::flights::{Course, Flights};
-use self::told::Told;
-use super::flight::Field;
+use super::command_line_to_resume;
 use super::outcome::{self, Format, Invalid};
-use crate::experiment::{Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sweep, TrialRequest};
-use crate::generator::Datasets;
-use crate::session::{Exit, Interrupts, PlannedRun, Printer, Shelf, Stop, command_line, datasets, folder};
-use crate::workload::{ArrivalPattern, Overrides, WorkloadSpec};
+use crate::experiment::{Experiment, LoadClass, Search, StopReason, Sweep, SweepExperiment, Swept, drive};
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::sweep::{SweepCampaign, SweepManifest};
+use crate::session::run::RunContext;
+use crate::session::settings::MachineCheck;
+use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 
 pub(super) use args::SweepArgs;
-pub(super) use at_load::at_load;
-pub(super) use loads::{rates, sweepable, users};
+pub(super) use loads::{rates, users};
 pub(super) use shown::show;
-
-/// What gives a run of a sweep more to measure.
-const MORE: &str =
-    "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
-
-/// Where the length and the load of its runs come from.
-const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
-
-/// A rate of an automatic search before it is known where that begins, requests per second.
-const ANY_RATE: f64 = 1.0;
 
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let spec = args.workload.spec(&Overrides::default(), printer)?;
-    let (spec, datasets) = datasets::open(spec, args.run.tokenizer.as_deref(), printer)?;
-    let begun = args.resume.as_deref().map(Begun::of).transpose()?.unwrap_or_default();
-    let typed = args.loads.rates.as_ref().or(args.loads.users.as_ref()).cloned();
-    let from_per_s = args.loads.start_rate.or(begun.from_per_s);
-    let search_from = |from_per_s| LoadAxis::Automatic { from_per_s };
-    let axis = typed.clone().unwrap_or_else(|| search_from(from_per_s.unwrap_or(ANY_RATE)));
-    let lowest = check(args, &spec, &axis, &datasets)?;
-    let setup = args.setup();
-    let checked = setup.check(&lowest.workload, &datasets)?;
+    let plan = args.plan(printer)?;
     folder::base(&args.out)?;
-    let field = setup.open(&lowest.workload, Arc::clone(&datasets), checked, &interrupts, printer)?;
+    let context = plan.connect(&interrupts, printer)?;
     interrupts.series_begins();
-    let mut asked = Asked::of(args, &spec, axis, &field)?;
-    asked.plan.fewest_users_per_s = begun.fewest_users_per_s;
-    let resumed = args.resume.as_deref().map(|folder| Shelf::resume(folder, &asked)).transpose()?;
-    field.warm_server(&lowest.schedule, args.loads.warmup_requests as usize);
-    if typed.is_none() && from_per_s.is_none() {
-        match start_of_search(args, &field, &lowest)? {
-            Some(from_per_s) => asked.plan.axis = search_from(from_per_s),
-            None => return Ok(Exit::Interrupted),
-        }
-    }
-    if let (LoadAxis::Users { users }, None) = (&asked.plan.axis, &resumed) {
-        let fewest = users.first().copied().unwrap_or(1);
-        match pace_of_users(fewest, &field, &spec, &lowest)? {
-            Some(per_s) => asked.plan.fewest_users_per_s = Some(per_s),
-            None => return Ok(Exit::Interrupted),
-        }
-    }
-    let engine = &field.session.engine.facts().engine;
-    let create = || Shelf::create(&args.out, &format!("{}-sweep", spec.name), engine, &asked);
-    let shelf = resumed.map_or_else(create, Ok)?;
-    let told = Told { printer, screen: args.live.screen() };
-    let flights = Flights {
-        field: &field,
-        shelf: &shelf,
-        asked: &asked,
-        datasets: &datasets,
+    let Some((manifest, dir)) = plan.begin(args, &context)? else { return Ok(Exit::Interrupted) };
+    let mut experiment = experiment(args, &manifest, &context)?;
+    let progress = (!args.live.quiet).then_some(printer);
+    let campaign = SweepCampaign {
+        context: &context,
+        workload: &manifest.workload,
+        datasets: &plan.datasets,
         objectives: &args.objectives,
         pause: args.loads.pause,
-        forced: args.machine.force,
-        course: Course::default(),
+        progress,
     };
-    let mut climb = Climb::new(flights, told)?;
-    let climbed = climb.go_up();
-    if climbed.is_err() && climb.runs() > 0 {
-        printer.words(&format!("what was measured is kept; go on with: {}", again(&shelf)));
+    let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
+    let driven = drive(&mut experiment, &mut executor);
+    if driven.is_err() && !experiment.search().trials().is_empty() {
+        printer.words(&format!("what was measured is kept; go on with: {}", command_line_to_resume(&dir)));
     }
-    let sweep = climbed?;
-    printer.data(&outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?)?;
-    let folder = shelf.folder().display();
+    driven?;
+    executor.say_what_was_read(progress);
+    finish(args, &experiment.result(), &dir, printer)
+}
+
+/// The runs of the sweep.
+fn experiment(
+    args: &SweepArgs,
+    manifest: &SweepManifest,
+    context: &RunContext,
+) -> Result<SweepExperiment, Stop> {
+    let swept = Swept {
+        started_at: jiff::Timestamp::now(),
+        workload: manifest.workload.clone(),
+        engine: context.engine().clone(),
+        deployment: manifest.server.deployment.clone(),
+    };
+    let search = Search::new(manifest.plan.clone(), &args.objectives).map_err(Stop::usage)?;
+    let mut experiment = SweepExperiment::new(search, swept);
+    if manifest.paired_open {
+        experiment = experiment.with_pairs();
+    }
+    if let Some(seconds) = manifest.sustain_s {
+        experiment = experiment.holding_for(seconds);
+    }
+    let forced = args.machine.settings() == MachineCheck::Overridden;
+    Ok(if forced { experiment.forced() } else { experiment })
+}
+
+/// Shows the sweep, says where it is stored, and gives its exit code.
+fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
+    printer.data(&outcome::render_sweep(sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    let folder = dir.folder().display();
     printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
     if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
-        printer.words(&format!("go on with: {}", again(&shelf)));
+        printer.words(&format!("go on with: {}", command_line_to_resume(dir)));
     }
     Ok(match sweep.stopped {
         StopReason::Interrupted => Exit::Interrupted,
-        _ => exit(&sweep, args.validity.policy()),
+        _ => exit(sweep, args.validity.policy()),
     })
 }
 
-/// The command line that goes on with the sweep.
-fn again(shelf: &Shelf) -> String {
-    let folder = shelf.folder().to_string_lossy();
-    command_line::again(std::env::args_os(), &[], &[("--resume", &folder)])
-}
-
-/// Finds what is wrong with the loads, and plans the first run.
-fn check(
-    args: &SweepArgs,
-    spec: &WorkloadSpec,
-    axis: &LoadAxis,
-    datasets: &Arc<Datasets>,
-) -> Result<PlannedRun, Stop> {
-    sweepable(spec, axis, "--users")?;
-    let longest_s = args.loads.max_seconds.as_secs_f64();
-    if let Some(shortest_s) = args.workload.seconds().filter(|shortest_s| *shortest_s > longest_s) {
-        return Err(Stop::usage(format!(
-            "[seconds] is {shortest_s}, the shortest run, and --max-seconds, the longest, is {longest_s}\n\
-             hint: raise --max-seconds"
-        )));
-    }
-    let search = Search::new(asked::plan(args, spec, axis.clone()), &args.objectives).map_err(Stop::usage)?;
-    let SearchStep::Measure(lowest) = search.next() else {
-        return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
-    };
-    let highest = match axis {
-        LoadAxis::List { rates_per_s } => rates_per_s.last().copied().map(Load::Rate),
-        LoadAxis::Geometric { to_per_s, .. } => Some(Load::Rate(*to_per_s)),
-        LoadAxis::Users { users } => users.last().copied().map(Load::Users),
-        LoadAxis::Automatic { .. } => None,
-    };
-    let planned = |wanted: &TrialRequest| {
-        at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
-    };
-    if let Some(load) = highest {
-        planned(&TrialRequest { load, ..lowest.clone() })?;
-    }
-    PlannedRun::alone(planned(&lowest)?, datasets, MORE)
-}
-
-/// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where a person
-/// stopped it.
-fn start_of_search(args: &SweepArgs, field: &Field<'_>, lowest: &PlannedRun) -> Result<Option<f64>, Stop> {
-    let stay = field.alone(&lowest.schedule, args.loads.warmup_requests as usize)?;
-    Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
-}
-
-/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
-/// `None` where a person stopped it. Rounded, so that it is read again as it was written.
-fn pace_of_users(
-    users: u64,
-    field: &Field<'_>,
-    spec: &WorkloadSpec,
-    lowest: &PlannedRun,
-) -> Result<Option<f64>, Stop> {
-    // A schedule has the first request of each user, and no more: more users have as many as are needed.
-    let asking = Overrides { users: Some(Field::asked_by(users)), ..Overrides::default() };
-    let asking = PlannedRun::like(&lowest.schedule, spec.clone().with(&asking).map_err(Stop::usage)?)?;
-    let think_s = match &lowest.workload.arrival {
-        ArrivalPattern::Users { think_time_s, .. } => think_time_s.mean_s(),
-        _ => 0.0,
-    };
-    let answered = field.shared(&asking.schedule, users)?;
-    let per_s = |answered: Duration| users as f64 / (answered.as_secs_f64() + think_s).max(1e-3);
-    Ok(answered.map(|answered| (per_s(answered) * 1e3).round().max(1.0) / 1e3))
-}
-
-/// The largest of 1, 2 and 5 times a power of ten that is no larger.
-fn round_down(rate: f64) -> f64 {
-    let power = libm::pow(10.0, rate.log10().floor());
-    let step = [5.0, 2.0].into_iter().find(|step| step * power <= rate).unwrap_or(1.0);
-    step * power
-}
-
-/// What a sweep says to a script.
+/// The exit code of a sweep.
 pub(super) fn exit(sweep: &Sweep, invalid: Invalid) -> Exit {
     let gone = sweep.stopped == StopReason::ServerGone;
     if gone || (!sweep.valid && invalid == Invalid::Refused) {
@@ -202,15 +109,7 @@ mod tests {
     use super::*;
     use crate::analysis::summarise;
     use crate::analysis::test_runs::{self, record};
-    use crate::experiment::{Sustained, SweepPlan, Swept, Trial};
-
-    #[test]
-    fn a_search_begins_at_a_round_rate() {
-        let rounded = [0.0123, 0.999, 1.0, 1.9, 4.99, 5.1, 73.0].map(round_down);
-        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
-        let expected = [0.01, 0.5, 1.0, 1.0, 2.0, 5.0, 50.0];
-        assert!(rounded.iter().zip(expected).all(|(a, b)| close(*a, b)), "{rounded:?}");
-    }
+    use crate::experiment::{Load, LoadAxis, SearchStep, Sustained, SweepPlan, Trial};
 
     /// A minute of four requests a second that meets what is demanded.
     fn passed() -> Sweep {

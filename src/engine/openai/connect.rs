@@ -166,12 +166,13 @@ async fn ready(
     let start = Instant::now();
     loop {
         let limit = wait.saturating_sub(start.elapsed()).max(SHORTEST_LOOK);
-        let NotYet { reason, hint, outlook } = match look(target, control, tls.clone(), limit).await {
+        let NotReadyYet { reason, hint, retry } = match check_once(target, control, tls.clone(), limit).await
+        {
             Ok(dialer) => return Ok(dialer),
             Err(not_yet) => not_yet,
         };
         let url = target.url.to_string();
-        if outlook == Outlook::Hopeless {
+        if retry == Retry::Never {
             return Err(ConnectError::Unusable { url, reason, hint });
         }
         let elapsed = start.elapsed();
@@ -184,24 +185,24 @@ async fn ready(
 }
 
 /// Why a server is not ready.
-struct NotYet {
+struct NotReadyYet {
     reason: String,
     hint: &'static str,
-    outlook: Outlook,
+    retry: Retry,
 }
 
 /// Whether waiting may help.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outlook {
-    Open,
-    Hopeless,
+enum Retry {
+    Maybe,
+    Never,
 }
 
-impl From<DiagnosedFailure> for NotYet {
+impl From<DiagnosedFailure> for NotReadyYet {
     fn from(fault: DiagnosedFailure) -> Self {
         let hint = hint_for(&fault);
-        let outlook = if fault.cause.may_pass() { Outlook::Open } else { Outlook::Hopeless };
-        Self { reason: fault.failure.message, hint, outlook }
+        let retry = if fault.cause.may_pass() { Retry::Maybe } else { Retry::Never };
+        Self { reason: fault.failure.message, hint, retry }
     }
 }
 
@@ -211,36 +212,36 @@ const LOADING: &str =
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
 
 /// Checks once whether the server is ready.
-async fn look(
+async fn check_once(
     target: &Target,
     control: &Control,
     tls: rustls::ClientConfig,
     limit: Duration,
-) -> Result<Dialer, NotYet> {
+) -> Result<Dialer, NotReadyYet> {
     let end = Instant::now() + limit;
-    let silence = |what: &str, hint| NotYet {
+    let silence = |what: &str, hint| NotReadyYet {
         reason: format!("{what} within {}", spoken(limit)),
         hint,
-        outlook: Outlook::Open,
+        retry: Retry::Maybe,
     };
-    let dialer = by(end, Dialer::resolve(&target.url, tls)).await;
+    let dialer = within(end, Dialer::resolve(&target.url, tls)).await;
     let dialer = dialer.unwrap_or_else(|| Err(silence("the host's name was not found", CHECK_NAME)))?;
     // A connection of the measured kind gives the clearest reason.
-    let opened = by(end, dialer.open()).await;
+    let opened = within(end, dialer.open()).await;
     opened.unwrap_or_else(|| Err(silence("no connection", UNREACHABLE)))?;
-    let ready = by(end, async {
+    let ready = within(end, async {
         let said = control.ready().await;
-        said.map_err(|error| NotYet { reason: error.to_string(), hint: LOADING, outlook: Outlook::Open })
+        said.map_err(|error| NotReadyYet { reason: error.to_string(), hint: LOADING, retry: Retry::Maybe })
     });
     ready.await.unwrap_or_else(|| Err(silence("no answer", LOADING)))?;
     Ok(dialer)
 }
 
 /// The result of `action`, if it ends by `end`.
-async fn by<T, E: Into<NotYet>>(
+async fn within<T, E: Into<NotReadyYet>>(
     end: Instant,
     action: impl Future<Output = Result<T, E>>,
-) -> Option<Result<T, NotYet>> {
+) -> Option<Result<T, NotReadyYet>> {
     tokio::time::timeout_at(end, action).await.ok().map(|result| result.map_err(Into::into))
 }
 

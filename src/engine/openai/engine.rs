@@ -12,15 +12,13 @@ use super::cache::{self, CacheError};
 use super::connect::{ConnectError, ConnectProgress, Connected, connect, new_request_id_prefix};
 use super::control::Control;
 use super::counters::{self, CounterReading};
-use super::identity::{self, ServerChanged};
 use super::page::MetricsPage;
-use super::probe::{self, AnswerFormRefused};
-use super::smoke::{self, SmokeError, SmokeReport};
+use super::preflight::{self, AnswerFormRefused, ServerChanged, SmokeError, SmokeReport};
 use crate::clock::RunClock;
+use crate::engine::address::MetricsUrl;
 use crate::engine::answer::{Answer, AnswerEvent, Engine, PreparedRequest};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::cause::{Cause, DiagnosedFailure};
-use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;
 use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
@@ -155,7 +153,9 @@ impl OpenAiEngine {
                 Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
                 Err(failure) => DiagnosedFailure { failure: failure.clone(), cause: answer.cause() },
             },
-            Err(_) => DiagnosedFailure { failure: smoke::timeout(limit, &events), cause: Cause::Unknown },
+            Err(_) => {
+                DiagnosedFailure { failure: preflight::smoke_timeout(limit, &events), cause: Cause::Unknown }
+            }
         };
         Err(SmokeError::new(&self.target, &self.facts.model, &self.listed, fault))
     }
@@ -255,7 +255,7 @@ impl OpenAiEngine {
     ///
     /// What differs. What the server reports only once of the two times proves nothing.
     pub async fn verify_identity(&self) -> Result<(), ServerChanged> {
-        identity::compare(&self.facts, &self.listed, &self.control).await
+        preflight::verify_identity(&self.facts, &self.listed, &self.control).await
     }
 
     /// Requests one token in each answer format of the run.
@@ -270,7 +270,7 @@ impl OpenAiEngine {
         for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
             let clock = RunClock::starting_in(Duration::ZERO);
             let answer = self.exchange(PreparedRequest::new(index, body), clock, &delays);
-            if let Some(failure) = probe::refusal(answer, limit).await {
+            if let Some(failure) = preflight::refusal(answer, limit).await {
                 return Err(AnswerFormRefused { kind: shape.kind(), failure });
             }
         }

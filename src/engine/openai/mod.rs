@@ -8,19 +8,15 @@ mod counters;
 mod engine;
 mod flags;
 mod http_client;
-mod identity;
 mod page;
-mod probe;
-mod smoke;
+mod preflight;
 
 pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
-pub use identity::ServerChanged;
 pub use page::{MetricsClient, MetricsPage};
-pub use probe::AnswerFormRefused;
-pub use smoke::{SmokeError, SmokeReport};
+pub use preflight::{AnswerFormRefused, ServerChanged, SmokeError, SmokeReport};
 
 #[cfg(test)]
 mod tests;

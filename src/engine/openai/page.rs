@@ -7,8 +7,8 @@ use reqwest::Client;
 use rustls::ClientConfig;
 
 use super::http_client::{client, reason_of};
+use crate::engine::address::MetricsUrl;
 use crate::engine::dialect::IdleConnections;
-use crate::engine::metrics_url::MetricsUrl;
 use crate::engine::secrets::Secrets;
 
 /// Time limit of a page.

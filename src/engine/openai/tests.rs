@@ -67,7 +67,7 @@ fn chunks(events: &[AnswerEvent]) -> Vec<bool> {
 }
 
 #[tokio::test]
-async fn a_good_stream_is_told_in_order() {
+async fn a_good_stream_is_reported_in_order() {
     let server = serve(vec![good(&["a", "b"])]).await;
     let engine = engine(target(&server)).await;
     let (events, end) = ask(&engine).await;

@@ -29,32 +29,32 @@ const OPENED_TOGETHER: usize = 64;
 /// The idle connections to one server.
 pub(crate) struct Pool {
     dialer: Dialer,
-    idle: Mutex<IdleLanes>,
+    idle: Mutex<IdleQueue>,
     /// Connections being opened for the reserve.
     opening: AtomicUsize,
     cost: IdleConnections,
-    custom: Custom,
+    history: ReuseHistory,
 }
 
 /// What the server does with connections after answers, as seen so far.
 #[derive(Default)]
-struct Custom {
+struct ReuseHistory {
     /// A connection has carried a second answer.
     keeps: AtomicBool,
     /// One was closed right after its answer, unannounced.
     closes: AtomicBool,
 }
 
-impl Custom {
+impl ReuseHistory {
     /// A server that has kept a connection does not close them all; one may be lost.
-    fn lets_reuse(&self) -> bool {
+    fn allows_reuse(&self) -> bool {
         self.keeps.load(Ordering::Relaxed) || !self.closes.load(Ordering::Relaxed)
     }
 }
 
 /// Takes the newest rested connection first, else the newest of those opened ahead.
 #[derive(Default)]
-struct IdleLanes {
+struct IdleQueue {
     /// Connections that have answered, oldest first.
     answered: Vec<Idle>,
     /// Connections opened ahead, oldest first: they need no rest.
@@ -70,7 +70,7 @@ impl Pool {
     /// An empty pool; it stays empty where idle connections have a `cost`.
     pub(crate) fn new(dialer: Dialer, cost: IdleConnections) -> Self {
         let (idle, opening) = (Mutex::default(), AtomicUsize::new(0));
-        Self { dialer, idle, opening, cost, custom: Custom::default() }
+        Self { dialer, idle, opening, cost, history: ReuseHistory::default() }
     }
 
     /// Opens a connection for one request.
@@ -83,7 +83,7 @@ impl Pool {
         let now = Instant::now();
         let mut idle = self.idle();
         idle.close_older_than(IDLE_LIMIT, now);
-        let taken = idle.take(now, &self.custom);
+        let taken = idle.take(now, &self.history);
         let usable = idle.rested(now) + idle.opened_ahead.len();
         drop(idle);
         self.fill_reserve(usable);
@@ -94,9 +94,9 @@ impl Pool {
     pub(super) fn give_back(&self, mut connection: Box<PooledConnection>) {
         connection.answers += 1;
         if connection.answers > 1 {
-            self.custom.keeps.store(true, Ordering::Relaxed);
+            self.history.keeps.store(true, Ordering::Relaxed);
         }
-        if self.cost == IdleConnections::Free && self.custom.lets_reuse() {
+        if self.cost == IdleConnections::Free && self.history.allows_reuse() {
             self.keep(connection);
         }
     }
@@ -147,20 +147,20 @@ impl Pool {
         }
     }
 
-    fn idle(&self) -> MutexGuard<'_, IdleLanes> {
+    fn idle(&self) -> MutexGuard<'_, IdleQueue> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl IdleLanes {
+impl IdleQueue {
     fn len(&self) -> usize {
         self.answered.len() + self.opened_ahead.len()
     }
 
-    fn take(&mut self, now: Instant, custom: &Custom) -> Option<Box<PooledConnection>> {
+    fn take(&mut self, now: Instant, history: &ReuseHistory) -> Option<Box<PooledConnection>> {
         let rested = self.rested(now);
-        newest(&mut self.answered, rested, now, custom)
-            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, custom))
+        newest(&mut self.answered, rested, now, history)
+            .or_else(|| newest(&mut self.opened_ahead, usize::MAX, now, history))
     }
 
     /// Number of rested connections: the oldest ones.
@@ -182,7 +182,7 @@ fn newest(
     idle: &mut Vec<Idle>,
     oldest: usize,
     now: Instant,
-    custom: &Custom,
+    history: &ReuseHistory,
 ) -> Option<Box<PooledConnection>> {
     for index in (0..idle.len().min(oldest)).rev() {
         // Without budget tokio shows nothing of a socket, and a dead one would seem ready.
@@ -195,7 +195,7 @@ fn newest(
             Readiness::Dead => {
                 let dead = idle.remove(index);
                 if dead.connection.answers > 0 && now.duration_since(dead.since) < AT_ONCE {
-                    custom.closes.store(true, Ordering::Relaxed);
+                    history.closes.store(true, Ordering::Relaxed);
                 }
             }
         }

@@ -28,7 +28,7 @@ pub(super) struct Reply {
     head: Arc<RequestHead>,
     origin: Origin,
     capture: CaptureText,
-    sent_told: bool,
+    sent_noted: bool,
     stage: Stage,
 }
 
@@ -68,13 +68,13 @@ pub(super) enum Afterwards {
 impl Reply {
     /// The response to a request with this head and capture.
     pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
-        Self { head, origin, capture, sent_told: false, stage: Stage::Head(Vec::new()) }
+        Self { head, origin, capture, sent_noted: false, stage: Stage::Head(Vec::new()) }
     }
 
     /// Notes once that the whole request was written.
     pub(super) fn request_sent(&mut self, at: Timestamp, events: &mut AnswerEvents) {
-        if !self.sent_told {
-            self.sent_told = true;
+        if !self.sent_noted {
+            self.sent_noted = true;
             events.push_back(AnswerEvent::Sent { at, opened_connection: self.origin == Origin::Opened });
         }
     }

@@ -1,4 +1,4 @@
-//! What is decided before the first round: how many there are, what is compared, how much matters.
+//! The design of an A/B test: rounds, metrics and margin, fixed before the first round.
 
 use std::fmt;
 
@@ -13,19 +13,19 @@ use crate::units::{count, three_digits};
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
 pub const DEFAULT_ROUNDS: u64 = 10;
 
-/// One of the two.
+/// A side of an A/B test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbSide {
-    /// What there was: the baseline.
+    /// The baseline.
     A,
-    /// What is held against it.
+    /// What is compared with the baseline.
     B,
 }
 
 impl AbSide {
-    /// Both, in their order.
+    /// Both sides, in order.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
     /// The order in which round number `round`, counted from 1, runs the two: A B, B A, A B, …
@@ -34,7 +34,7 @@ impl AbSide {
         if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
     }
 
-    /// Its name in folders and options.
+    /// The side's name in folders and options.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -53,7 +53,7 @@ impl fmt::Display for AbSide {
     }
 }
 
-/// What is decided before the first round.
+/// The design of an A/B test, fixed before the first round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbDesign {
     rounds: u64,
@@ -61,7 +61,7 @@ pub struct AbDesign {
     metrics: Vec<FigureKey>,
 }
 
-/// Rounds that could never tell the two apart.
+/// Too few rounds to distinguish the sides.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{rounds} rounds can never tell two sides apart by {tests} metrics: the smallest p-value that they can give is \
@@ -74,12 +74,12 @@ pub struct TooFewRounds {
 }
 
 impl AbDesign {
-    /// `rounds` rounds that compare `metrics`, where a difference within `margin` does not matter, a share of the
-    /// baseline's figure above 0. Failures are always compared: latencies of the requests that are left hide them.
+    /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's figure
+    /// above 0, do not matter. Failures are always compared, because the latencies of the other requests hide them.
     ///
     /// # Errors
     ///
-    /// When so few rounds can never tell two sides apart.
+    /// When so few rounds can never distinguish two sides.
     pub fn new(rounds: u64, metrics: Vec<FigureKey>, margin: f64) -> Result<Self, TooFewRounds> {
         let mut family = Vec::new();
         for metric in metrics.into_iter().chain([FigureKey::of(Metric::ErrorRate)]) {
@@ -106,25 +106,25 @@ impl AbDesign {
         self.margin
     }
 
-    /// What decides, in its order.
+    /// The metrics that decide, in order.
     #[must_use]
     pub fn metrics(&self) -> &[FigureKey] {
         &self.metrics
     }
 
-    /// The same of one class alone, as far as a class has it.
+    /// The metrics that a class has, for `class` alone.
     pub(super) fn of_class(&self, class: &str) -> Vec<FigureKey> {
         self.metrics.iter().filter_map(|measure| measure.of_class(class)).collect()
     }
 
-    /// The tests of all `classes` together; none where there are not several.
+    /// Number of tests of all `classes` together; 0 for a single class.
     pub(super) fn tests_of(&self, classes: &[String]) -> u64 {
         let several = classes.iter().filter(|_| classes.len() > 1);
         several.map(|class| self.of_class(class).len() as u64).sum()
     }
 
-    /// That the rounds are too few for one of `classes` alone to come out better or worse, where they are: the metrics of
-    /// all classes are tested together, apart from those of the whole.
+    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of
+    /// all classes are tested together, separately from those of the whole run.
     #[must_use]
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
@@ -139,14 +139,14 @@ impl AbDesign {
         })
     }
 
-    /// What the rounds can tell.
+    /// The statistical power of the rounds.
     #[must_use]
     pub fn power(&self) -> Power {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// What the first run makes of it, before anything is compared: the 95 % interval that its sections give each figure
-    /// is ±t of how far a run strays, and the ratio of two strays √2 times as far. `None` where no figure has one.
+    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by sections
+    /// is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no figure has one.
     #[must_use]
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;
@@ -166,8 +166,8 @@ impl AbDesign {
         })
     }
 
-    /// What is known before the first round of the difference that will be found, where the ratios of rounds are known to
-    /// spread by the share `spread`; else for three spreads.
+    /// The difference that the rounds can detect, as a sentence, where the ratios of rounds are known to
+    /// spread by the share `spread`; otherwise for three example spreads.
     #[must_use]
     pub fn announcement(&self, spread: Option<f64>) -> String {
         let Some(detectable) = self.power().detectable() else { return String::new() };

@@ -1,4 +1,4 @@
-//! What each round says of one metric: the figures of its two runs, and how they differ.
+//! One metric round by round: the figures of both runs, and their difference.
 
 use std::cmp::Ordering;
 
@@ -8,14 +8,14 @@ use super::rounds::AbRound;
 use crate::analysis::statistics::{Estimate, hodges_lehmann, signed_rank_p, walsh_averages};
 use crate::analysis::{Figure, FigureKey, FigureKind};
 
-/// How two figures are held against each other.
+/// How two figures are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum DifferenceScale {
-    /// B ÷ A, on a logarithmic scale: of latencies and flows.
+    /// B ÷ A on a logarithmic scale, for latencies and rates.
     Ratio,
-    /// B − A: of shares, and of figures that are 0 in some run.
+    /// B − A, for shares and for figures that are 0 in some run.
     Difference,
 }
 
@@ -27,7 +27,7 @@ impl DifferenceScale {
         }
     }
 
-    /// Where B lies on the scale as people read it: the ratio, or the difference.
+    /// The ratio or difference that `shift` stands for.
     pub(super) fn place(self, shift: f64) -> f64 {
         match self {
             Self::Ratio => libm::exp(shift),
@@ -35,7 +35,7 @@ impl DifferenceScale {
         }
     }
 
-    /// A length on the scale, such as a spread: as a share of A, or in the figure's own unit.
+    /// A length on the scale, such as a spread, as a share of A or in the figure's unit.
     pub(super) fn length(self, shift: f64) -> f64 {
         match self {
             Self::Ratio => libm::expm1(shift),
@@ -52,7 +52,7 @@ impl DifferenceScale {
     }
 }
 
-/// A metric in one round; a figure that is not known is absent.
+/// A metric in one round; unknown figures are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbPair {
@@ -64,10 +64,10 @@ pub struct AbPair {
     pub b: Option<f64>,
 }
 
-/// The figures of the rounds that have them on both sides, round by round.
+/// The figures of the rounds in which both sides have them.
 ///
-/// Requests that were cut off may leave a figure known only within bounds. Then a difference has two ends, and whatever is
-/// said of it must hold for both.
+/// Requests that were cut off may leave a figure known only within bounds. A difference then has two ends, and every
+/// statement about it must hold for both.
 #[derive(Clone, Debug)]
 pub(super) struct Differences {
     pub(super) scale: DifferenceScale,
@@ -90,7 +90,7 @@ impl Differences {
         Self { scale, pairs, figures }
     }
 
-    /// The least and the most that the difference of each round can be, on `scale`.
+    /// Lower and upper bound of each round's difference, on `scale`.
     fn ends(&self, scale: DifferenceScale) -> [Vec<f64>; 2] {
         let most = |figure: Figure| figure.at_most().unwrap_or(f64::INFINITY);
         let low = self.figures.iter().map(|&(a, b)| scale.of(most(a), b.at_least()));
@@ -98,14 +98,14 @@ impl Differences {
         [low.collect(), high.collect()]
     }
 
-    /// The differences on the metric's own scale, where all are known.
+    /// The differences on the metric's own scale, if all are known.
     pub(super) fn exact(&self) -> Option<Vec<f64>> {
         let known = self.pairs.iter().map(|pair| Some(self.scale.of(pair.a?, pair.b?)));
         known.collect()
     }
 
-    /// The middle of the differences on `scale`, with the interval that a signed-rank test at `level` leaves: of figures
-    /// known within bounds the interval of all that they can be, and where one end of the middle is open, the other end.
+    /// The Hodges–Lehmann estimate on `scale`, with the interval of the signed-rank test at `level`. For figures
+    /// known within bounds the interval covers all possible values; where one end of the estimate is open, it is the other end.
     /// `None` for too few rounds.
     pub(super) fn estimate(&self, scale: DifferenceScale, level: f64) -> Option<Estimate> {
         let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
@@ -118,8 +118,8 @@ impl Differences {
         Some(Estimate { value, low: low.low, high: high.high })
     }
 
-    /// The p-value of the exact signed-rank test that there is no difference, on the metric's own scale; 1 where the bounds
-    /// leave open on which side the difference lies, or where no round shows any. `None` without rounds.
+    /// The p-value of the exact signed-rank test of no difference, on the metric's own scale; 1 where the bounds
+    /// leave its sign open, or where no round shows a difference. `None` without rounds.
     pub(super) fn p(&self) -> Option<f64> {
         if self.pairs.is_empty() {
             return None;
@@ -133,7 +133,7 @@ impl Differences {
     }
 }
 
-/// On which side of 0 most of the Walsh averages lie: that of the sum of signed ranks.
+/// The side of 0 on which most Walsh averages lie, which is the sign of the signed-rank sum.
 fn side(differences: &[f64]) -> Ordering {
     let means = walsh_averages(differences);
     let below = means.iter().filter(|mean| **mean < 0.0).count();

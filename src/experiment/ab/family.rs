@@ -1,4 +1,4 @@
-//! Metrics that decide together, so that their number does not find differences by itself.
+//! Metrics that are tested together, which keeps their number from producing false positives.
 
 use super::differences::Differences;
 use super::metric::AbMetric;
@@ -7,19 +7,19 @@ use super::rounds::AbRound;
 use crate::analysis::FigureKey;
 use crate::analysis::statistics::holm;
 
-/// Metrics that are compared over the same rounds.
+/// Metrics that are tested together.
 pub(super) struct MetricFamily<'a> {
     pub(super) measures: &'a [FigureKey],
     /// The difference that does not matter, as a share.
     pub(super) margin: f64,
-    /// Metrics that are tested together, which what is detectable depends on.
+    /// Number of tests, on which the detectable difference depends.
     pub(super) tests: u64,
 }
 
 impl MetricFamily<'_> {
-    /// The metrics that some round has, without a verdict; `rounds` are those that count for each.
+    /// The metrics that some round has, without verdicts; `rounds` gives the rounds that count for each.
     pub(super) fn compared<'r>(&self, rounds: impl Fn(&FigureKey) -> &'r [AbRound<'r>]) -> Vec<AbMetric> {
-        // What so many rounds can tell is drawn once.
+        // The power of so many rounds is simulated once.
         let mut powers: Vec<(u64, Power)> = Vec::new();
         let mut metrics = Vec::new();
         for measure in self.measures {
@@ -35,8 +35,8 @@ impl MetricFamily<'_> {
     }
 }
 
-/// Judges `metrics` together, by Holm's procedure. One that no round has counts as one that shows nothing: how many there
-/// are was decided before.
+/// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since the
+/// number of tests was fixed before.
 pub(super) fn judge(metrics: &mut [AbMetric]) {
     let p_values: Vec<f64> = metrics.iter().map(|metric| metric.p.unwrap_or(1.0)).collect();
     for (metric, adjusted) in metrics.iter_mut().zip(holm(&p_values)) {

@@ -1,4 +1,4 @@
-//! One metric over all rounds: how B stands to A, how sure that is, and what is said of it.
+//! One metric over all rounds: B compared with A, with intervals and a verdict.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, Sample};
 use crate::units::three_digits;
 
-/// Half of the error rate from which on a run is invalid: a smaller difference between the shares of requests that failed
+/// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates
 /// does not matter.
 pub(super) const FAILURE_MARGIN: f64 = 0.005;
 
@@ -18,13 +18,13 @@ pub(super) const FAILURE_MARGIN: f64 = 0.005;
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbMetric {
-    /// Its name, as it was chosen.
+    /// Its name as typed.
     pub metric: String,
     /// The unit of its figures.
     pub unit: AbUnit,
     /// Whether less of it is better.
     pub less_is_better: bool,
-    /// How the two runs of a round are held against each other, which the test goes by.
+    /// The scale of the comparison, which the test uses.
     pub scale: DifferenceScale,
     /// Rounds in which both runs count and have it.
     pub rounds: u64,
@@ -39,25 +39,25 @@ pub struct AbMetric {
     /// B ÷ A; absent on the scale of differences.
     pub ratio: Option<AbEstimate>,
     /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference), for
-    /// readers who know it; it is too short for so few rounds.
+    /// readers who expect it; it is too narrow for so few rounds.
     pub bootstrap: Option<AbEstimate>,
     /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where both
     /// are equivalent.
     pub equivalence: Option<AbEstimate>,
     /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,
-    /// By how much B ÷ A spreads from round to round, as a share of itself (on the scale of differences: the standard
+    /// The spread of B ÷ A from round to round, as a share of itself (on the scale of differences: the standard
     /// deviation of B − A); absent where a figure is not known.
     pub spread: Option<f64>,
-    /// The difference that so many rounds of this spread find with 80 % power, in the unit of the margin.
+    /// The difference that these rounds detect with 80 % power at this spread, in the unit of the margin.
     pub detectable: Option<f64>,
-    /// About how many rounds find a difference as large as the margin with 80 % power.
+    /// About how many rounds detect a difference as large as the margin with 80 % power.
     pub rounds_for_margin: Option<u64>,
     /// p-value of the exact signed-rank test; absent where no round has the metric.
     pub p: Option<f64>,
-    /// The same by Holm's procedure over all metrics that decide; absent for a metric that does not.
+    /// The p-value adjusted by Holm's procedure over all deciding metrics; absent for other metrics.
     pub adjusted_p: Option<f64>,
-    /// What comes of it; absent for a metric that does not decide, and before all rounds ran.
+    /// The verdict; absent for a metric that does not decide, and before all rounds ran.
     pub verdict: Option<AbVerdict>,
 }
 
@@ -95,7 +95,7 @@ impl AbEstimate {
 }
 
 impl AbMetric {
-    /// The metric by these differences, not yet judged; `power` is what as many rounds can tell.
+    /// The metric from these differences, without a verdict; `power` is that of as many rounds.
     pub(super) fn of(measure: &FigureKey, differences: &Differences, margin: f64, power: &Power) -> Self {
         let (scale, pairs) = (differences.scale, &differences.pairs);
         let estimate =
@@ -130,7 +130,7 @@ impl AbMetric {
         }
     }
 
-    /// What its p-value by Holm's procedure makes of it. Equivalent goes before better and worse: a sure difference that
+    /// The verdict by the adjusted p-value. Equivalent precedes better and worse: a significant difference that
     /// lies within the margin does not matter.
     pub(super) fn judged(&self) -> AbVerdict {
         if self.is_within_margin() {
@@ -151,7 +151,7 @@ impl AbMetric {
         low >= self.scale.place(-margin) && high <= self.scale.place(margin)
     }
 
-    /// By how much B differs from A: as a share of A, or of shares a difference.
+    /// The difference of B from A: a share of A, or for shares a difference.
     #[must_use]
     pub fn change(&self) -> Option<f64> {
         match self.scale {
@@ -160,13 +160,13 @@ impl AbMetric {
         }
     }
 
-    /// Whether B's figure is the better one; `None` where they are alike, or nobody knows.
+    /// Whether B's figure is better; `None` where both are equal or unknown.
     fn is_improvement(&self) -> Option<bool> {
         let change = self.change().filter(|change| *change != 0.0)?;
         Some((change < 0.0) == self.less_is_better)
     }
 
-    /// The change as a person reads it: `p95 ttft 12.3 % lower`.
+    /// The change in words: `p95 ttft 12.3 % lower`.
     #[must_use]
     pub fn change_in_words(&self) -> String {
         let metric = &self.metric;
@@ -180,7 +180,7 @@ impl AbMetric {
         }
     }
 
-    /// A length in the unit of the margin, as a person reads it.
+    /// A length in the unit of the margin, in words.
     #[must_use]
     pub fn length_in_words(&self, length: f64) -> String {
         match (self.scale, self.unit) {
@@ -204,7 +204,7 @@ impl AbUnit {
     }
 }
 
-/// The difference that does not matter, on the scale's own unit, where `margin` is the one asked for and `a` A's figure.
+/// The margin in the scale's own unit; `margin` is the requested one and `a` A's figure.
 fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option<f64>) -> f64 {
     match (subject.kind(), scale) {
         _ if subject.metric.counts_failures() => FAILURE_MARGIN,
@@ -213,7 +213,7 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
     }
 }
 
-/// The median of figures that are all known.
+/// The median, if all figures are known.
 fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Sample::new(figures.collect::<Option<_>>()?).quantile(0.5)?.exact()
 }

@@ -1,23 +1,23 @@
-//! Two servers held against each other: interleaved rounds of identical requests, and a verdict that chance alone gives at
-//! most once in twenty times.
+//! A/B tests of two servers: interleaved rounds of identical requests, and a verdict with at most 5 % false
+//! positives.
 //!
 //! - **The unit is the run.** Requests of one run depend on one another, because a queue remembers; rounds do not. In a
-//!   round both sides execute the same plan with the same texts, so that what the plan happens to be cancels out of the ratio
+//!   round both sides execute the same plan with the same texts, so that the plan cancels out of the ratio
 //!   of the two runs. Rounds alternate, A B, B A, A B …, so that a machine that warms up or slows down over the day
-//!   treats both alike.
+//!   affects both alike.
 //! - **The test** is Wilcoxon's exact signed-rank test over the rounds' log ratios (of shares: differences), Holm's
-//!   procedure over the metrics, which were chosen before the first round: in nineteen of twenty experiments with two
+//!   procedure over the metrics, which are chosen before the first round: in nineteen of twenty experiments with two
 //!   equal sides, no metric that decides comes out better or worse. Where there are classes, the metrics of all classes
 //!   together are a second family, with a twentieth of its own.
 //! - **The interval** is the one that belongs to this test, Hodges and Lehmann's: it leaves out 0 where the test alone
-//!   would reject, and holds the truth in at least 95 % of experiments with any symmetric spread. The bootstrap's interval
-//!   is kept beside it, and not relied on: of 8 rounds it holds the truth in 90 % of experiments, of 8 rounds with a
+//!   would reject, and covers the truth in at least 95 % of experiments with any symmetric spread. The bootstrap interval
+//!   is reported beside it and not relied on: with 8 rounds it covers the truth in 90 % of experiments, with 8 rounds of a
 //!   skewed spread in 84 %.
 //! - **Equivalent** is what lies within a margin, by two one-sided tests at 5 %: the 90 % interval of the ratio lies
-//!   inside it (Schuirmann, *J. Pharmacokin. Biopharm.* 15, 1987). That no difference was found never makes two sides
+//!   inside it (Schuirmann, *J. Pharmacokin. Biopharm.* 15, 1987). Finding no difference never makes two sides
 //!   equivalent.
-//! - **The number of rounds is fixed before the first.** Who stops when the difference looks large finds one where there
-//!   is none; an experiment that stops early therefore gets no verdict.
+//! - **The number of rounds is fixed before the first.** Stopping early, when the difference looks large, inflates false
+//!   positives; an experiment that stops early therefore gets no verdict.
 
 mod design;
 mod differences;

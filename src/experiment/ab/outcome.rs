@@ -1,4 +1,4 @@
-//! The experiment as a whole: its rounds, its metrics, its verdict.
+//! The result of an A/B test: rounds, metrics, verdict.
 
 use serde::Serialize;
 
@@ -13,43 +13,43 @@ use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::three_digits;
 
-/// What interleaved rounds say of two servers; `ab.json` is this. What there is nothing to say about is `null`.
+/// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbTest {
     /// Version of this format: [`AbTest::SCHEMA`].
     pub schema: u32,
-    /// How B does.
+    /// The verdict on B.
     pub verdict: AbOverall,
     /// The verdict in a sentence.
     pub sentence: String,
-    /// What else must be known to read it.
+    /// Notes on the verdict.
     pub notes: Vec<String>,
     /// Name of the workload.
     pub workload: String,
     /// Seed of the first round, from which the others' were drawn.
     pub first_seed: u64,
-    /// Rounds that were decided on before the first.
+    /// Planned rounds.
     pub planned_rounds: u64,
     /// Rounds whose figures count.
     pub counted_rounds: u64,
-    /// The fewest rounds at which one of the metrics can come out better or worse.
+    /// The fewest rounds that allow a verdict of better or worse.
     pub fewest_rounds: u64,
-    /// The chance of even one false better or worse among the metrics that decide.
+    /// The probability of any false better or worse among the deciding metrics.
     pub level: f64,
-    /// The chance with which a detectable difference is found.
+    /// The probability that a detectable difference is found.
     pub power: f64,
     /// The share of A's figure within which a difference does not matter.
     pub margin: f64,
-    /// What the planned rounds find with that power, in spreads of their ratios.
+    /// The difference that the planned rounds detect with that power, in spreads of their ratios.
     pub detectable_spreads: Option<f64>,
-    /// Who answered.
+    /// The servers of both sides.
     pub sides: AbSides,
     /// The rounds that both sides completed.
     pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
     pub metrics: Vec<AbMetric>,
-    /// Other metrics, without a verdict: who looks at many finds some that differ.
+    /// Other metrics, exploratory: without a verdict, because among many some differ by chance.
     pub explored: Vec<AbMetric>,
     /// The metrics that decide, by class, where there are several classes.
     pub classes: Vec<AbClass>,
@@ -61,7 +61,7 @@ pub struct AbTest {
 pub struct AbClass {
     /// Name of the class.
     pub class: String,
-    /// How B does for it. Holm's procedure goes over the metrics of all classes together, a family of its own.
+    /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their own.
     pub verdict: AbOverall,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,
@@ -71,11 +71,11 @@ impl AbTest {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// What `rounds`, in their order, say by `design`.
+    /// Judges `rounds`, in order, by `design`.
     ///
     /// # Errors
     ///
-    /// When there is no round, the two runs of one executed different plans, or a side did not stay one server.
+    /// When there is no round, the runs of one executed different plans, or a side changed its server.
     pub fn of(design: &AbDesign, rounds: &[AbRound<'_>], invalid: InvalidRuns) -> Result<Self, NotRounds> {
         let first = rounds.first().ok_or(NotRounds::Nothing)?;
         if let Some(round) = rounds.iter().find(|round| round.a.run.plan_hash != round.b.run.plan_hash) {
@@ -124,7 +124,7 @@ impl AbTest {
         Ok(test)
     }
 
-    /// The differences that do not matter, in words.
+    /// The margins, in words.
     #[must_use]
     pub fn margin_in_words(&self) -> String {
         format!(
@@ -171,7 +171,7 @@ impl AbTest {
         }
     }
 
-    /// What a reader of the verdict must know beside it.
+    /// Notes on the verdict.
     fn reservations(&self, failures: Option<(f64, f64)>) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some((a, b)) = failures {
@@ -211,7 +211,7 @@ impl AbTest {
     }
 }
 
-/// The rounds that count, and what they are judged by.
+/// The rounds that count, with the design.
 struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
@@ -225,7 +225,7 @@ impl JudgedRounds<'_> {
         fewest_rounds(self.design.metrics().len() as u64)
     }
 
-    /// The metrics of one family, with verdicts where there are to be any.
+    /// The metrics of one family, with verdicts once all rounds ran.
     fn family(&self, measures: &[FigureKey]) -> Vec<AbMetric> {
         let (margin, tests) = (self.design.margin(), measures.len() as u64);
         let mut metrics =
@@ -240,7 +240,7 @@ impl JudgedRounds<'_> {
         if measure.metric.counts_failures() { self.failing } else { self.counting }
     }
 
-    /// What people look at besides; of it only what some round has.
+    /// Exploratory metrics that some round has.
     fn explored(&self) -> Vec<AbMetric> {
         let metrics = self.design.metrics();
         let measures: Vec<_> = explored().into_iter().filter(|measure| !metrics.contains(measure)).collect();
@@ -255,7 +255,7 @@ impl JudgedRounds<'_> {
             return Vec::new();
         }
         let measures: Vec<_> = classes.iter().map(|class| self.design.of_class(class)).collect();
-        // Judged together, or the number of classes would find differences by itself.
+        // Judged together, or more classes would mean more false positives.
         let mut metrics = self.family(&measures.concat()).into_iter();
         let judged = classes.iter().zip(&measures).map(|(class, measures)| {
             let metrics: Vec<_> = metrics.by_ref().take(measures.len()).collect();
@@ -264,7 +264,7 @@ impl JudgedRounds<'_> {
         judged.filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
     }
 
-    /// That the rounds are too few for a class alone to come out better or worse, where they are.
+    /// A note where the rounds are too few for a verdict on a single class.
     fn classes_unresolved(&self, classes: &[String]) -> Option<String> {
         let tests = self.design.tests_of(classes);
         let (fewest, counted) = (fewest_rounds(tests), self.counting.len() as u64);
@@ -276,8 +276,8 @@ impl JudgedRounds<'_> {
         })
     }
 
-    /// What the metrics of a family come to. Where B failed more requests than A, and by more than does not matter, good
-    /// latencies of those that are left are no proof of anything.
+    /// The overall verdict of a family. Where B failed more requests than A by more than the margin, good
+    /// latencies of the other requests prove nothing.
     fn overall(&self, metrics: &[AbMetric], fails_more: bool) -> AbOverall {
         if !self.finished {
             return AbOverall::Unfinished;
@@ -292,7 +292,7 @@ impl JudgedRounds<'_> {
     }
 }
 
-/// The metrics that are always shown.
+/// The exploratory metrics.
 fn explored() -> Vec<FigureKey> {
     let latencies = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e].into_iter().flat_map(|metric| {
         [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| FigureKey::percentile(quantile, metric))

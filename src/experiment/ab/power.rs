@@ -1,21 +1,21 @@
-//! What a number of rounds can tell: the difference that is found, and how often.
+//! The statistical power of a number of rounds.
 
 use crate::analysis::statistics::{signed_rank_place, walsh_averages};
 use crate::random::{RandomStream, normal_cdf, normal_quantile};
 
-/// The chance of even one false alarm among all metrics.
+/// The probability of any false positive among all metrics.
 pub(super) const LEVEL: f64 = 0.05;
-/// The chance with which a detectable difference is found.
+/// The probability that a detectable difference is found.
 pub(super) const POWER: f64 = 0.8;
-/// Experiments that are drawn: what comes of them is known to about 2 %.
+/// Simulated experiments: results are accurate to about 2 %.
 const DRAWN: usize = 2_000;
 /// Beyond this many rounds the normal limit is used, which is then within 5 %.
 const MOST_DRAWN: u64 = 40;
 /// More rounds than this are never suggested.
 const MOST_ROUNDS: f64 = 10_000.0;
 
-/// What so many rounds tell of so many metrics, by the first step of Holm's procedure: the smallest p-value is multiplied by
-/// their number. Later steps ask for less, so that this is the least.
+/// The power of so many rounds for so many metrics, by the first step of Holm's procedure: the smallest p-value is multiplied by
+/// their number. Later steps demand less, so this is a lower bound.
 ///
 /// Differences of rounds are taken as normal with one standard deviation, the *spread*. For every draw of them there is a
 /// smallest shift at which the exact test rejects: minus the Walsh average at the place where its interval begins. The
@@ -26,11 +26,11 @@ pub struct Power {
     rounds: u64,
     tests: u64,
     /// The smallest shift, in spreads, at which each drawn experiment rejects, ascending; empty where none can, and where
-    /// the limit tells.
+    /// the limit is used.
     shifts: Vec<f64>,
 }
 
-/// The fewest rounds at which one of `tests` metrics can come out better or worse: the smallest n with
+/// The fewest rounds that allow a verdict of better or worse on one of `tests` metrics: the smallest n with
 /// `tests`·2^(1 − n) ≤ 5 %, for 2^(1 − n) is the smallest p-value that n rounds can give.
 #[must_use]
 pub fn fewest_rounds(tests: u64) -> u64 {
@@ -44,7 +44,7 @@ pub fn fewest_rounds(tests: u64) -> u64 {
 }
 
 impl Power {
-    /// What `rounds` pairs of runs tell of `tests` metrics that are tested together.
+    /// The power of `rounds` pairs of runs for `tests` metrics that are tested together.
     #[must_use]
     pub fn new(rounds: u64, tests: u64) -> Self {
         let tests = tests.max(1);
@@ -52,7 +52,7 @@ impl Power {
         Self { rounds, tests, shifts }
     }
 
-    /// The difference, in spreads, that is found with 80 % power; `None` where the rounds are too few to find any.
+    /// The difference, in spreads, that is detected with 80 % power; `None` where the rounds are too few.
     #[must_use]
     pub fn detectable(&self) -> Option<f64> {
         if self.rounds > MOST_DRAWN {
@@ -62,7 +62,7 @@ impl Power {
         self.shifts.get((POWER * self.shifts.len() as f64) as usize).copied()
     }
 
-    /// The chance that a difference of so many spreads is found.
+    /// The probability that a difference of so many spreads is detected.
     #[must_use]
     pub fn of(&self, difference: f64) -> f64 {
         if self.rounds > MOST_DRAWN {
@@ -72,7 +72,7 @@ impl Power {
         self.shifts.partition_point(|shift| *shift < difference) as f64 / DRAWN as f64
     }
 
-    /// About how many rounds find a difference of so many spreads with 80 % power: what is detectable shrinks with the
+    /// About how many rounds detect a difference of so many spreads with 80 % power: the detectable difference shrinks with the
     /// square root of their number. `None` where no number of rounds does.
     #[must_use]
     pub fn rounds_for(&self, difference: f64) -> Option<u64> {
@@ -82,7 +82,7 @@ impl Power {
     }
 }
 
-/// The level at which the smallest of so many p-values is held.
+/// The level for the smallest of so many p-values.
 fn level(tests: u64) -> f64 {
     LEVEL / tests as f64
 }

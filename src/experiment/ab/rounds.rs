@@ -7,23 +7,23 @@ use crate::analysis::wording::percent;
 use crate::analysis::{Rule, Summary};
 use crate::record::RunEnding;
 
-/// What is done with a round one of whose runs is not valid.
+/// Whether rounds with an INVALID run count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InvalidRuns {
     /// The round is left out.
     LeftOut,
-    /// It counts as if both were valid.
+    /// The round counts as if both were valid.
     Counted,
 }
 
 /// The two runs of one round.
 #[derive(Clone, Copy, Debug)]
 pub struct AbRound<'a> {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
-    /// What A's run found.
+    /// Summary of A's run.
     pub a: &'a Summary,
-    /// What B's found.
+    /// Summary of B's run.
     pub b: &'a Summary,
 }
 
@@ -31,7 +31,7 @@ pub struct AbRound<'a> {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompletedRound {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
     /// Which side ran first.
     pub order: [AbSide; 2],
@@ -45,7 +45,7 @@ pub struct CompletedRound {
     pub b: CompletedSide,
     /// Whether its figures count.
     pub counted: bool,
-    /// Why not: a sentence for each reason; empty where they do.
+    /// Why not, a sentence each; empty where they count.
     pub left_out: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ pub struct CompletedRound {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CompletedSide {
-    /// Wall-clock time of its zero.
+    /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
     /// Whether its own figures can be trusted.
     pub valid: bool,
@@ -65,10 +65,10 @@ pub struct CompletedSide {
     pub failed: u64,
 }
 
-/// Runs that are no rounds of one experiment.
+/// Runs that do not form rounds of one experiment.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotRounds {
-    /// No round has both its runs.
+    /// No round has both runs.
     #[error("no round has run on both sides")]
     Nothing,
     /// The two runs of a round executed different plans.
@@ -77,23 +77,23 @@ pub enum NotRounds {
         /// Its number.
         round: u64,
     },
-    /// A side was not one server throughout.
+    /// A side changed its server.
     #[error(
         "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
          hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
     )]
     ServerChanged {
-        /// Whose server it was.
+        /// The side.
         side: AbSide,
-        /// What changed.
+        /// The fact that changed.
         what: String,
         /// Number of the first round.
         first: u64,
-        /// What it was then.
+        /// Its value then.
         before: String,
-        /// Number of the first round in which it was something else.
+        /// Number of the first round with another value.
         round: u64,
-        /// What it was in that.
+        /// Its value in that round.
         now: String,
     },
 }
@@ -104,8 +104,8 @@ impl AbRound<'_> {
         self.is_whole() && (invalid == InvalidRuns::Counted || (self.a.verdict.valid && self.b.verdict.valid))
     }
 
-    /// Whether its failures count: also where nothing else is wrong with its runs than that too many requests failed, for
-    /// that is what is compared.
+    /// Whether its failures count: also where its runs are INVALID only because too many requests failed, since
+    /// failures are what is compared.
     pub(super) fn counts_for_failures(&self, invalid: InvalidRuns) -> bool {
         let only_failures = |run: &Summary| {
             let about_failures = |rule| matches!(rule, Rule::ErrorRate | Rule::SomethingCompleted);
@@ -114,7 +114,7 @@ impl AbRound<'_> {
         self.counts(invalid) || (self.is_whole() && only_failures(self.a) && only_failures(self.b))
     }
 
-    /// Whether both runs went to their own end.
+    /// Whether both runs completed.
     fn is_whole(&self) -> bool {
         [self.a, self.b].into_iter().all(|run| {
             matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit))
@@ -156,14 +156,14 @@ impl CompletedSide {
     }
 }
 
-/// The share of requests that failed over all rounds of one side.
+/// One side's failure rate over all rounds.
 pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -> Option<f64> {
     let (failed, planned) =
         sides.fold((0, 0), |(failed, planned), side| (failed + side.failed, planned + side.planned));
     (planned > 0).then(|| failed as f64 / planned as f64)
 }
 
-/// That B failed more, as a person reads it.
+/// A note that B failed more requests.
 pub(super) fn fails_more(a: f64, b: f64) -> String {
     format!(
         "B failed {} of its requests and A {}: the latencies of those that are left hide what became of them",

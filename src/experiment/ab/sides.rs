@@ -1,4 +1,4 @@
-//! What the two sides are, and in what they differ.
+//! The two sides, and how they differ.
 
 use serde::Serialize;
 
@@ -10,31 +10,31 @@ use crate::record::{DeploymentFacts, EngineFacts};
 /// Stands for a fact that no side reports.
 const NOT_REPORTED: &str = "not reported";
 
-/// Who answered on either side, as the first round found it.
+/// The servers of both sides, as the first round found them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AbSides {
     /// The server of A.
     pub a: EngineFacts,
-    /// What serves there, as the person said.
+    /// The deployment there, as declared by the user.
     pub a_deployment: DeploymentFacts,
     /// The server of B.
     pub b: EngineFacts,
-    /// What serves there.
+    /// The deployment there.
     pub b_deployment: DeploymentFacts,
-    /// In what they differ beyond their address: what the verdict is about, as far as servers tell it.
+    /// How they differ beyond their address, as far as servers report it.
     pub unlike: Vec<Unlike>,
 }
 
-/// Something in which the two sides differ.
+/// A fact in which the sides differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unlike {
-    /// What it is.
+    /// The fact.
     pub what: String,
-    /// On side A.
+    /// Its value on side A.
     pub a: String,
-    /// On side B.
+    /// Its value on side B.
     pub b: String,
 }
 
@@ -50,8 +50,8 @@ impl AbSides {
     }
 }
 
-/// Looks whether each side was one server throughout, as far as servers tell: one that was updated, or given another model
-/// between two rounds, is not the one that is asked about. What is not reported on either occasion proves nothing.
+/// Checks that each side stayed one server, as far as servers report: one that was updated or given another model
+/// between two rounds is another server. A fact that is missing on either occasion proves nothing.
 pub(super) fn stayed(rounds: &[AbRound<'_>]) -> Result<(), NotRounds> {
     let Some((first, later)) = rounds.split_first() else { return Ok(()) };
     for round in later {

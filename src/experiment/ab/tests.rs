@@ -183,7 +183,7 @@ fn what_are_no_rounds_is_refused_and_what_differs_is_reported() {
     b.run.plan_hash = "other".to_owned();
     let round = [AbRound { number: 3, a: &a, b: &b }];
     let refused = AbTest::of(&design(8), &round, InvalidRuns::LeftOut).unwrap_err().to_string();
-    assert_eq!(refused, "the two runs of round 3 did not run the same plan");
+    assert_eq!(refused, "the two runs of round 3 did not execute the same plan");
 }
 
 #[test]

@@ -1,24 +1,24 @@
-//! What is said in the end: of one metric, and of all together.
+//! Verdicts on one metric, and on all together.
 
 use serde::Serialize;
 
-/// How B does by one metric.
+/// The verdict on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbVerdict {
-    /// Surely better than A.
+    /// Significantly better than A.
     Better,
-    /// Surely worse.
+    /// Significantly worse.
     Worse,
-    /// Surely within the margin: no difference that matters.
+    /// Within the margin: no difference that matters.
     Equivalent,
-    /// The rounds do not tell.
+    /// The rounds do not decide.
     Inconclusive,
 }
 
 impl AbVerdict {
-    /// The verdict as a person reads it.
+    /// The verdict in words.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -30,20 +30,20 @@ impl AbVerdict {
     }
 }
 
-/// How B does by all metrics together.
+/// The verdict on all metrics together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbOverall {
-    /// Better by some metric, worse by none, and not seen to fail more.
+    /// Better by some metric, worse by none, without more failures.
     Better,
     /// Worse by some metric, better by none.
     Worse,
-    /// Better by one, worse by another: a trade that a person must weigh.
+    /// Better by one metric, worse by another: a trade-off for the user to weigh.
     Mixed,
-    /// By every metric no difference that matters.
+    /// Equivalent by every metric.
     Equivalent,
-    /// The rounds do not tell.
+    /// The rounds do not decide.
     Inconclusive,
     /// Too few rounds have figures that can be trusted.
     Invalid,
@@ -52,7 +52,7 @@ pub enum AbOverall {
 }
 
 impl AbOverall {
-    /// What `verdicts` come to.
+    /// Combines `verdicts`.
     #[must_use]
     pub fn of(verdicts: &[AbVerdict]) -> Self {
         let any = |verdict| verdicts.contains(&verdict);
@@ -65,7 +65,7 @@ impl AbOverall {
         }
     }
 
-    /// The verdict as a person reads it.
+    /// The verdict in words.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {

@@ -1,29 +1,29 @@
-//! What instances have to carry, and how many accelerators may be taken for it.
+//! The capacity target: the rate to serve, and the accelerators available.
 
 use serde::Serialize;
 
-/// What is asked of a deployment.
+/// The capacity target of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityTarget {
     /// Requests per second of all instances together.
     pub target_per_s: f64,
-    /// Share of each instance's highest rate that stays free, 0 to 1.
+    /// Share of each instance's highest rate that stays unused, 0 to 1.
     pub headroom: f64,
-    /// Accelerators of an instance, where the sweep does not say, or says otherwise than is meant.
+    /// Accelerators of an instance, in place of what the sweep declares.
     pub gpus_per_instance: Option<u32>,
-    /// The most accelerators that may be taken.
+    /// The most accelerators available.
     pub max_gpus: Option<u64>,
 }
 
 impl CapacityTarget {
-    /// The rate that has to fit, headroom included, requests per second.
+    /// The rate with headroom, requests per second.
     #[must_use]
     pub fn with_headroom(&self) -> f64 {
         self.target_per_s / (1.0 - self.headroom)
     }
 
-    /// The fewest instances of which each carries `per_s`, headroom included: target ÷ ((1 − headroom) · rate), rounded up.
+    /// The fewest instances that each serve `per_s`, with headroom: target ÷ ((1 − headroom) · rate), rounded up.
     #[must_use]
     pub fn instances(&self, per_s: f64) -> u64 {
         // A quotient that is whole but for rounding needs no instance more.

@@ -1,4 +1,4 @@
-//! What a sweep says of one instance: its highest rate, and what its requests are.
+//! One instance as measured by a sweep: its highest rate, and the shape of its requests.
 
 use serde::Serialize;
 
@@ -42,7 +42,7 @@ impl Basis {
         }
     }
 
-    /// What it is, as a person says it.
+    /// The figure, in words.
     #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {

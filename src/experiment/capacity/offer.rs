@@ -1,4 +1,4 @@
-//! What one sweep offers: instances, accelerators and money for the rate of the contract.
+//! The offer of one sweep: instances, accelerators and cost for the target rate.
 
 use serde::Serialize;
 
@@ -9,40 +9,40 @@ use crate::analysis::wording::counted;
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
 use crate::units::three_digits;
 
-/// A sweep that may make an offer.
+/// A sweep to make an offer from.
 #[derive(Clone, Copy, Debug)]
 pub struct Candidate<'a> {
-    /// What it is called: the folder of the sweep.
+    /// Its name: the folder of the sweep.
     pub name: &'a str,
-    /// What was measured.
+    /// The figures.
     pub sweep: &'a Sweep,
     /// Price of an accelerator for an hour, in whatever currency; absent: nothing is priced.
     pub gpu_hour: Option<f64>,
 }
 
-/// What one sweep offers. What there is nothing to say about is `null`.
+/// The offer of one sweep. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Offer {
-    /// What it is called: the folder of the sweep.
+    /// Its name: the folder of the sweep.
     pub name: String,
-    /// The accelerators, as the person said who ran it.
+    /// The accelerators, as declared by the user.
     pub hardware: Option<String>,
-    /// The highest rate of one instance, and the figure that is; absent where no rate surely met the objectives.
+    /// The highest rate of one instance, and its basis; absent where no rate passed.
     pub per_instance: Option<Basis>,
-    /// Instances: as many as their queues take where those were modelled, else as division says; absent where no number of
-    /// them would do.
+    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of
+    /// them suffices.
     pub instances: Option<u64>,
-    /// Accelerators of all of them; absent where nobody said how many one has.
+    /// Accelerators of all instances; absent where their number per instance is not declared.
     pub gpus: Option<u64>,
     /// The rate of one instance at the target as a share of its highest, 0 to 1.
     pub utilisation: Option<f64>,
     /// Answer tokens per second of all instances at the target.
     pub output_tokens_per_s: Option<f64>,
     /// Share of the requests that meet their SLO at the smallest measured rate that is no lower than one instance's,
-    /// 0 to 1; absent where the workload promises nothing.
+    /// 0 to 1; absent where the workload has no SLO.
     pub slo_share: Option<f64>,
-    /// Price of an accelerator for an hour, as it was said.
+    /// Price of an accelerator for an hour.
     pub gpu_hour: Option<f64>,
     /// Price of an hour.
     pub cost_per_hour: Option<f64>,
@@ -50,18 +50,18 @@ pub struct Offer {
     pub cost_per_million_output_tokens: Option<f64>,
     /// Price of a million answer tokens of requests that meet their SLO, taken to be as long as the others.
     pub cost_per_million_within_slo: Option<f64>,
-    /// How many it takes by a model of the queues behind a router; absent where nobody asked.
+    /// The instances by the queueing model; absent if not requested.
     pub queueing: Option<Queueing>,
-    /// Why it does not keep the contract; empty where it does.
+    /// Why it does not meet the target; empty where it does.
     pub why_not: Vec<String>,
-    /// What a reader should know besides.
+    /// Notes.
     pub notes: Vec<String>,
 }
 
-/// A sweep that can make no offer.
+/// Why a sweep makes no offer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoOffer {
-    /// A price for what nobody counted.
+    /// A price without a number of accelerators.
     #[error(
         "a price is given for a GPU and nothing says how many an instance of {0} has\nhint: say --gpus-per-instance N"
     )]
@@ -75,7 +75,7 @@ pub enum NoOffer {
 }
 
 impl Offer {
-    /// What `candidate` offers for `contract`, its instances counted by division.
+    /// The offer of `candidate` for `contract`, its instances counted by rate.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl Offer {
         }
     }
 
-    /// Whether it keeps the contract.
+    /// Whether it meets the target.
     #[must_use]
     pub fn keeps(&self) -> bool {
         self.why_not.is_empty()
@@ -237,7 +237,7 @@ fn notes(
     notes
 }
 
-/// What an offer is, in a line.
+/// The offer in a line.
 impl std::fmt::Display for Offer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.instances, self.gpus) {

@@ -1,4 +1,4 @@
-//! How many instances a rate needs by a model of their queues behind a router, beside how many by division.
+//! Instances that a rate needs by a queueing model behind a router, beside the number by rate.
 
 mod model;
 
@@ -191,7 +191,7 @@ fn sentence(
 
 fn refuse_taken(sweep: &Sweep) -> Result<(), NoQueue> {
     let spec = &sweep.workload;
-    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_taken()) {
+    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
         return Err(NoQueue::Taken(spec.name.clone()));
     }
     Ok(())

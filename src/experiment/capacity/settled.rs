@@ -1,4 +1,4 @@
-//! Several offers, and the cheapest that keeps the contract.
+//! Several offers, and the cheapest that meets the target.
 
 use serde::Serialize;
 
@@ -6,25 +6,25 @@ use super::contract::CapacityTarget;
 use super::offer::Offer;
 use crate::units::three_digits;
 
-/// What was offered for a contract; `skyline capacity --json` prints this.
+/// The offers for a target, as `skyline capacity --json` prints them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CapacityPlan {
     /// Version of this format: [`CapacityPlan::SCHEMA`].
     pub schema: u32,
-    /// What was asked.
+    /// The plan.
     pub contract: CapacityTarget,
     /// The offers, as they came.
     pub offers: Vec<Offer>,
-    /// What those that keep the contract are compared by; absent where none keeps it, or nothing is known of all of them.
+    /// What the offers that meet the target are compared by; absent where none does, or nothing is known of all of them.
     pub compared_by: Option<ComparedBy>,
     /// The place, from 0, of the least by that of those that keep the contract; absent likewise.
     pub cheapest: Option<usize>,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
-/// What offers are compared by: the first of these that is known of all of them.
+/// The basis of comparison: the first of these that is known of all offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +60,7 @@ impl ComparedBy {
         read.unwrap_or(f64::INFINITY)
     }
 
-    /// What the least is, as a person says it.
+    /// The best by this basis, in words.
     #[must_use]
     pub const fn least(self) -> &'static str {
         match self {
@@ -112,7 +112,7 @@ impl CapacityPlan {
         Self { schema: Self::SCHEMA, contract, compared_by, cheapest, sentence, offers }
     }
 
-    /// Whether an offer keeps the contract.
+    /// Whether an offer meets the target.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.offers.iter().any(Offer::keeps)

@@ -17,7 +17,7 @@ pub enum AnySide {
     Foreign(String, Box<ForeignRun>),
 }
 
-/// What a report tells of a side.
+/// A side as reports show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct AnySideDescription {
     /// The file or folder, as it was named.
@@ -42,7 +42,7 @@ impl AnySide {
         }
     }
 
-    /// Why its figures do not deserve belief; empty if nothing speaks against them. Latencies of completed requests look
+    /// Why its figures cannot be trusted; empty if they can. Latencies of completed requests look
     /// the better, the more of the slow ones fail.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {

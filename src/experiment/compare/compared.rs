@@ -1,4 +1,4 @@
-//! Stored runs held against a baseline, or the reasons why they cannot be.
+//! Compares stored runs with a baseline, or says why they cannot be compared.
 
 use std::fmt::Write as _;
 
@@ -12,21 +12,21 @@ use super::side::{ComparedSide, SideDescription, SideUnit};
 use super::trend::RunTrend;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
 
-/// Runs held against the first of them; `compare --json` prints this.
+/// Runs compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Compared {
     /// Version of this format: [`Compared::SCHEMA`].
     pub schema: u32,
-    /// What stands on every side.
+    /// Whether the sides are runs or repeats.
     pub unit: SideUnit,
     /// The sides, the baseline first.
     pub sides: Vec<SideDescription>,
-    /// What they were run under that is not the same.
+    /// Conditions that differ.
     pub differences: Vec<Difference>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstBaseline>,
-    /// All of them over time; absent with fewer than three.
+    /// The trend over all sides; absent with fewer than three.
     pub trend: Option<RunTrend>,
 }
 
@@ -36,20 +36,20 @@ pub struct Compared {
 pub struct AgainstBaseline {
     /// Its name.
     pub side: String,
-    /// How its runs and the baseline's belong together.
+    /// How its runs pair with the baseline's.
     pub pairing: Pairing,
     /// The figures.
     pub rows: Vec<ComparedRow>,
-    /// What was demanded of them.
+    /// The gates, judged.
     pub gates: Vec<GateJudgement>,
-    /// That the run whose prefixes were warm is no faster than the cold one; absent where it is, or not just one was warm.
+    /// A symptom where the run with warm prefixes is no faster than the cold one; absent otherwise.
     pub warm_like_cold: Option<Symptom>,
 }
 
-/// Why runs cannot be held against each other.
+/// Why runs cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparable {
-    /// There is nothing to hold the baseline against.
+    /// There is only one side.
     #[error("a comparison needs two folders or more\nhint: skyline compare BASELINE OTHER")]
     Alone,
     /// Some are single runs, some repeats.
@@ -63,12 +63,12 @@ pub enum NotComparable {
         /// One that holds several.
         repeats: String,
     },
-    /// What must be equal is not.
+    /// Conditions that must match differ.
     #[error("{}", in_words(.names, .differences))]
     Unequal {
         /// Names of the sides, the baseline first.
         names: Vec<String>,
-        /// What differs and must not.
+        /// The conditions that differ.
         differences: Vec<Difference>,
     },
 }
@@ -116,11 +116,11 @@ impl Compared {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
     /// # Errors
     ///
-    /// When they cannot be held against each other.
+    /// When they cannot be compared.
     pub fn of(sides: &[ComparedSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
@@ -157,14 +157,14 @@ impl Compared {
         })
     }
 
-    /// Whether every demand was met on every side.
+    /// Whether every gate passed on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
     }
 }
 
-/// What a cold run and one whose prefixes were sent ahead say of the prefix cache, by the first run of each.
+/// The effect of the prefix cache, from the first cold run and the first run with warm prefixes.
 fn cold_and_warm(one: &ComparedSide, other: &ComparedSide) -> Option<Symptom> {
     let warmed = |side: &ComparedSide| side.header.cache.is_some_and(|cache| cache.warmed_prefixes > 0);
     let (cold, warm) = match (warmed(one), warmed(other)) {

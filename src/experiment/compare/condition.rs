@@ -1,11 +1,11 @@
-//! What must be equal, or is worth knowing, of runs that are held against each other.
+//! Test conditions: what must match between compared runs, or is worth reporting.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
 
-/// Something about a run that its figures depend on.
+/// A condition that a run's figures depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -20,7 +20,7 @@ pub enum Condition {
     Gpus,
     /// The format of the weights.
     Precision,
-    /// What was asked: classes, lengths, prompts, promises, tenants, checks.
+    /// The workload: classes, lengths, prompts, SLOs, tenants, checks.
     Workload,
     /// When requests came: the process, its rate, the users of a closed loop.
     Rate,
@@ -34,11 +34,11 @@ pub enum Condition {
     Endpoint,
     /// Whether answers were streamed.
     Streaming,
-    /// What every request asked for alike: sampling, priorities sent, what was merged into its body.
+    /// Parameters of every request: sampling, priorities, fields merged into its body.
     Parameters,
     /// What counted the tokens of prompts.
     Prompts,
-    /// What was done to the prefix cache before.
+    /// The state of the prefix cache before the run.
     Cache,
     /// What the client enforced: its cap and time limits.
     Limits,
@@ -48,7 +48,7 @@ pub enum Condition {
     Engine,
     /// What the server calls itself, and the longest context it takes; of a simulated one, its settings.
     Server,
-    /// Whatever else was said of the deployment.
+    /// Other declared facts of the deployment.
     Labels,
     /// The machine that sent, and where its stamps come from.
     Client,
@@ -56,17 +56,17 @@ pub enum Condition {
     Skyline,
 }
 
-/// What it means where a condition differs.
+/// The effect of a condition that differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The runs cannot be held against each other.
+    /// The runs cannot be compared.
     Forbids,
     /// It is reported: often the very thing that is compared.
     #[serde(rename = "told")]
     Reported,
-    /// It was said to differ on purpose.
+    /// It varies on purpose.
     Varied,
 }
 
@@ -126,7 +126,7 @@ impl Condition {
         }
     }
 
-    /// What it means where it differs and nobody said that it would.
+    /// The effect where it differs and was not declared to vary.
     #[must_use]
     pub const fn role(self) -> Role {
         match self {

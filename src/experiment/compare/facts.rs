@@ -1,4 +1,4 @@
-//! What runs were run under, fact by fact, and where two of them differ.
+//! The test conditions of runs, fact by fact, and where they differ.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub struct Difference {
     pub fact: String,
     /// What it means here.
     pub role: Role,
-    /// The value on each side, in their order; absent where nothing was said.
+    /// The value on each side, in order; absent where it is not reported.
     pub values: Vec<Option<String>>,
 }
 
@@ -121,7 +121,7 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
         let (condition, fact) = name;
         let role = match condition.role() {
             _ if varied.contains(condition) => Role::Varied,
-            // What one side did not say may be the same.
+            // A value that one side does not report may be the same.
             Role::Forbids if may_be_unsaid(*condition) && values.iter().any(Option::is_none) => {
                 let mut known = values.iter().flatten();
                 let first = known.next();

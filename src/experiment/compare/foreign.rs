@@ -1,4 +1,4 @@
-//! Runs of other tools held against a baseline: by what both sides have under one meaning.
+//! Compares runs of several tools by the figures that have the same meaning in both.
 
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ const METRICS: [Metric; 6] = [
     Metric::E2eFromSend,
 ];
 
-/// What is held of each.
+/// Statistics of each.
 const STATISTICS: [Statistic; 4] = [
     Statistic::Mean,
     Statistic::Percentile(Quantile::P50),
@@ -30,16 +30,16 @@ const STATISTICS: [Statistic; 4] = [
     Statistic::Percentile(Quantile::P99),
 ];
 
-/// Runs of several tools held against the first of them; `compare --json` prints this.
+/// Runs of several tools compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ComparedForeign {
     /// Version of this format: [`ComparedForeign::SCHEMA`].
     pub schema: u32,
     /// The sides, the baseline first.
     pub sides: Vec<AnySideDescription>,
-    /// What they were run under that is not the same.
+    /// Conditions that differ.
     pub differences: Vec<Difference>,
-    /// What could not be checked, because not all sides tell it.
+    /// Conditions that not all sides report.
     pub unchecked: Vec<Unchecked>,
     /// Every other side against the baseline.
     pub against: Vec<AgainstForeign>,
@@ -56,7 +56,7 @@ pub struct AgainstForeign {
     pub only_baseline: Vec<String>,
     /// Those that only this side has.
     pub only_here: Vec<String>,
-    /// What was demanded of them.
+    /// The gates, judged.
     pub gates: Vec<GateJudgement>,
 }
 
@@ -68,7 +68,7 @@ pub struct NoEqual {
     why: String,
 }
 
-/// Why runs of several tools cannot be held against each other.
+/// Why runs of several tools cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
     /// Repeats stand beside a single run.
@@ -88,11 +88,11 @@ impl ComparedForeign {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
     /// # Errors
     ///
-    /// When they cannot be held against each other, or a demand asks for what other tools do not have.
+    /// When they cannot be compared, or a gate names a figure that other tools do not have.
     pub fn of(sides: &[AnySide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparableForeign> {
         gates.iter().try_for_each(has_an_equal)?;
         let (Some((baseline, others)), true) = (sides.split_first(), sides.len() > 1) else {
@@ -119,7 +119,7 @@ impl ComparedForeign {
         })
     }
 
-    /// Whether every demand was met on every side.
+    /// Whether every gate passed on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)

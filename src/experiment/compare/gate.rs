@@ -1,4 +1,4 @@
-//! Demands on a comparison: how much worse a figure may be, how much better it must be.
+//! Gates of a comparison: how much worse a figure may be, or how much better it must be.
 
 use std::str::FromStr;
 
@@ -14,7 +14,7 @@ use crate::units::three_digits;
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Margin {
-    /// As it was typed.
+    /// The text as typed.
     pub text: String,
     /// The figure.
     pub figure: FigureKey,
@@ -40,7 +40,7 @@ impl FromStr for Margin {
     }
 }
 
-/// A demand on the other side of a comparison.
+/// A gate for a compared side.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Gate {
     /// The figure must not be worse than the baseline's by more.
@@ -49,25 +49,25 @@ pub enum Gate {
     RequiredImprovement(Margin),
 }
 
-/// What became of a demand.
+/// The result of a gate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct GateJudgement {
     /// The demand in words.
     pub gate: String,
-    /// Met or missed. What the runs cannot tell counts as missed.
+    /// Met or missed; undecided counts as missed.
     pub status: Status,
     /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where it
     /// is better.
     pub worse_by: Option<Interval>,
     /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
     pub close: bool,
-    /// The judgement as a person reads it.
+    /// The judgement in words.
     pub line: String,
 }
 
 impl GateJudgement {
-    /// Whether the demand counts as met.
+    /// Whether the gate passed.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Status::Met
@@ -251,7 +251,7 @@ fn shown(subject: &FigureKey, share: f64) -> String {
     }
 }
 
-/// How much worse a figure became, or why nobody can tell.
+/// How much worse a figure became, or why that is unknown.
 fn worsening(
     subject: &FigureKey,
     before: &[Option<Figure>],
@@ -287,7 +287,7 @@ fn worsening(
     Ok(Worsening { least: value, most: value, chance: Chance::Within(low, high) })
 }
 
-/// Said of an improvement that nothing tells from chance.
+/// Said of an improvement that may be chance.
 const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: run both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";

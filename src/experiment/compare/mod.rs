@@ -1,4 +1,4 @@
-//! Stored runs held against a baseline: what must be equal, what differs, by how much, and whether that is chance.
+//! Compares stored runs with a baseline: conditions that must match, and changes with their significance.
 
 mod any_side;
 mod compared;

@@ -101,8 +101,7 @@ fn kind_of(side: &ComparedSide) -> String {
         LoadForm::PartlyOpen => return "partly_open".to_owned(),
         LoadForm::Open => {}
     }
-    let value = serde_json::to_value(arrival).unwrap_or_default();
-    value["kind"].as_str().unwrap_or("unknown").to_owned()
+    arrival.kind().to_owned()
 }
 
 /// The requests per second that were asked for: `None` where conversations were, or where the rate changes over the run.

@@ -1,4 +1,4 @@
-//! One figure on two sides: how far apart, and whether that is more than chance.
+//! One figure on two sides: the change and its significance.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile
 use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// What is held against the baseline.
+/// The compared figures.
 pub(super) static SUBJECTS: [FigureKey; 13] = {
     const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
         FigureKey::percentile(quantile, metric)
@@ -31,10 +31,10 @@ pub(super) static SUBJECTS: [FigureKey; 13] = {
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
-/// The power at which a difference counts as one that these runs would have shown.
+/// The power for the detectable change.
 const POWER: f64 = 0.8;
 
-/// How the runs of two sides belong together.
+/// How the runs of two sides pair up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -65,12 +65,12 @@ impl Pairing {
 pub struct ComparedRow {
     /// Its name, as objectives have it.
     pub figure: String,
-    /// What it is.
+    /// The fact.
     #[serde(skip)]
     pub subject: FigureKey,
-    /// What it is on the baseline's side.
+    /// The baseline's figure.
     pub baseline: ComparedFigure,
-    /// What it is on the other.
+    /// The other side's figure.
     pub other: ComparedFigure,
     /// The other minus the baseline; with an interval where there are several runs a side.
     pub difference: Option<Interval>,
@@ -84,7 +84,7 @@ pub struct ComparedRow {
     /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread show
     /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
     pub detectable: Option<f64>,
-    /// What is to be thought of it.
+    /// The verdict on the change.
     pub standing: ChangeStanding,
 }
 
@@ -100,11 +100,11 @@ pub struct ComparedFigure {
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// A reservation about it.
+    /// A warning about it.
     pub mark: Option<SampleWarning>,
 }
 
-/// A value, and its 95 % interval where there is one.
+/// A value with its 95 % interval, if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
@@ -116,7 +116,7 @@ pub struct Interval {
     pub high: Option<f64>,
 }
 
-/// What is to be thought of a difference.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -125,13 +125,13 @@ pub enum ChangeStanding {
     Better,
     /// Worse, by more than chance.
     Worse,
-    /// Not shown to differ; which does not show that it is equal.
+    /// No significant change, which does not prove equality.
     NotShown,
     /// One run a side, whose own intervals overlap.
     Overlap,
     /// One run a side, whose own intervals lie apart: another run may undo it.
     Apart,
-    /// The figure is not known on a side, or nothing says how sure it is.
+    /// The figure is unknown on a side, or has no interval.
     Unknown,
 }
 

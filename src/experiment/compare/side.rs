@@ -6,7 +6,7 @@ use crate::analysis::{Figure, FigureKey, Objective, Summary};
 use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
-/// A run, or runs that repeat one another, with the name under which a person knows them.
+/// A run, or repeats of one, with the name of its folder.
 #[derive(Clone, Debug)]
 pub struct ComparedSide {
     pub(super) name: String,
@@ -14,11 +14,11 @@ pub struct ComparedSide {
     pub(super) header: RunHeader,
     /// The runs that count, in their order.
     pub(super) runs: Vec<Summary>,
-    /// Why the figures do not deserve belief; empty if they do.
+    /// Why the figures cannot be trusted; empty if they can.
     pub(super) reasons: Vec<String>,
 }
 
-/// What stands on every side.
+/// Whether the sides are runs or repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -29,7 +29,7 @@ pub enum SideUnit {
     Repeats,
 }
 
-/// What a report tells of a side.
+/// A side as reports show it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SideDescription {
@@ -45,9 +45,9 @@ pub struct SideDescription {
     pub model: String,
     /// The dialect spoken.
     pub engine: String,
-    /// What the server calls itself, where it tells.
+    /// The version that the server reports.
     pub server_version: Option<String>,
-    /// What serves, as the person said who ran it.
+    /// The deployment, as declared by the user.
     pub deployment: DeploymentFacts,
     /// Version of Skyline that ran it.
     pub skyline_version: String,
@@ -71,7 +71,7 @@ impl ComparedSide {
     ///
     /// # Errors
     ///
-    /// When they do not.
+    /// When they are not repeats of one another.
     pub fn of_repeats(
         name: String,
         mut runs: Vec<(RunHeader, Summary)>,
@@ -96,7 +96,7 @@ impl ComparedSide {
         &self.name
     }
 
-    /// Why its figures do not deserve belief; empty if they do.
+    /// Why its figures cannot be trusted; empty if they can.
     #[must_use]
     pub fn reasons(&self) -> &[String] {
         &self.reasons

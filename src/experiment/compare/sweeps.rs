@@ -1,4 +1,4 @@
-//! Sweeps held against a baseline: their answers, and their figures where they measured the same loads.
+//! Compares sweeps with a baseline: their answers, and their figures at loads that both measured.
 
 use serde::Serialize;
 
@@ -15,18 +15,18 @@ use crate::experiment::sweep::{
 };
 use crate::record::RunHeader;
 
-/// A stored sweep, with the name under which a person knows it and the header of its first run.
+/// A stored sweep with the name of its folder and the header of its first run.
 #[derive(Clone, Debug)]
 pub struct SweepSide {
     /// Its name.
     pub name: String,
     /// What its first run was run under.
     pub header: RunHeader,
-    /// What it found.
+    /// Its summary.
     pub sweep: Sweep,
 }
 
-/// Sweeps held against the first of them; `compare --json` prints this.
+/// Sweeps compared with the first of them, as `compare --json` prints it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedSweeps {
@@ -34,7 +34,7 @@ pub struct ComparedSweeps {
     pub schema: u32,
     /// Their answers, the baseline's first.
     pub answers: Vec<AnswerOfSide>,
-    /// What they were run under that is not the same.
+    /// Conditions that differ.
     pub differences: Vec<Difference>,
     /// Every other sweep against the baseline.
     pub against: Vec<SweepAgainst>,
@@ -48,9 +48,9 @@ pub struct AnswerOfSide {
     pub side: String,
     /// Wall-clock time of its first run's zero.
     pub started_at: jiff::Timestamp,
-    /// What its highest load had to meet.
+    /// The objectives.
     pub objectives: Vec<String>,
-    /// The highest load that meets it; absent where nothing was demanded.
+    /// The highest load that meets them; absent without objectives.
     pub answer: Option<HighestLoad>,
     /// Whether its figures can be trusted.
     pub valid: bool,
@@ -69,11 +69,11 @@ pub struct AnswerOfSide {
 pub struct SweepAgainst {
     /// Its name.
     pub side: String,
-    /// How its highest load stands to the baseline's.
+    /// Its highest load compared with the baseline's.
     pub sentence: String,
     /// The loads that both measured.
     pub loads: Vec<AtLoad>,
-    /// What was demanded, at every load that both measured.
+    /// The gates, judged at every load that both measured.
     pub gates: Vec<GateJudgement>,
 }
 
@@ -93,11 +93,11 @@ impl ComparedSweeps {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Holds `sides` against the first of them; `varied` says what differs on purpose.
+    /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///
     /// # Errors
     ///
-    /// When they cannot be held against each other.
+    /// When they cannot be compared.
     pub fn of(sides: &[SweepSide], varied: &[Condition], gates: &[Gate]) -> Result<Self, NotComparable> {
         let (Some(baseline), true) = (sides.first(), sides.len() > 1) else {
             return Err(NotComparable::Alone);
@@ -136,7 +136,7 @@ impl ComparedSweeps {
         ))
     }
 
-    /// Whether every demand was met on every side.
+    /// Whether every gate passed on every side.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
@@ -144,7 +144,7 @@ impl ComparedSweeps {
 }
 
 impl SweepSide {
-    /// What must be equal of sweeps: all that must of runs but how high and how long the load was, which a sweep varies.
+    /// Conditions that must match between sweeps: those of runs, apart from rate and length, which a sweep varies.
     fn facts(&self) -> Facts {
         let header = RunHeader { workload: self.sweep.workload.clone(), ..self.header.clone() };
         let mut facts = facts_of(&header);
@@ -234,7 +234,7 @@ impl AtLoad {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
         let row = |(subject, read): &(FigureKey, Read)| {
-            // Beyond saturation a latency depends on how long the run was, and tells nothing of the server.
+            // Beyond saturation a latency depends on the length of the run and says nothing about the server.
             if saturated && subject.kind() == FigureKind::Latency {
                 return None;
             }
@@ -313,7 +313,7 @@ fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis
     known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
 }
 
-/// How one answer stands to another: by their intervals, else by their brackets.
+/// Compares two answers by their intervals, otherwise by their brackets.
 fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {
     let (Some(before), Some(after)) = (before, after) else {
         return "one of them demanded nothing, so there is no highest load to compare".to_owned();

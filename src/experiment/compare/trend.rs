@@ -1,4 +1,4 @@
-//! Figures of many runs in the order in which they ran.
+//! Trends of figures over several runs, in the order in which they ran.
 
 use serde::Serialize;
 
@@ -28,10 +28,10 @@ pub struct RunTrend {
 pub struct TrendLine {
     /// Its name, as objectives have it.
     pub figure: String,
-    /// What it is.
+    /// The fact.
     #[serde(skip)]
     pub subject: FigureKey,
-    /// What it was, in the order of time.
+    /// Its values in the order of time.
     pub levels: Vec<ComparedFigure>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,

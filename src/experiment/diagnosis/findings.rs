@@ -11,20 +11,20 @@ use crate::analysis::Summary;
 use crate::analysis::wording::counted;
 use crate::record::RunLog;
 
-/// From this share of promises kept on, nothing that is seen needs a cure.
+/// From this share of SLOs met on, no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;
 
 /// What the rules say of a run, or of the points of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// Why to take all of it with care: the run is INVALID. Absent for a valid one.
+    /// Why the findings are tentative: the run is INVALID. Absent for a valid one.
     pub reservation: Option<String>,
-    /// Share of requests that kept their promise, between 0 and 1; absent where nothing was promised.
+    /// Share of requests that met their SLO, between 0 and 1; absent without SLOs.
     pub slo_attainment: Option<f64>,
-    /// What the rules saw, the gravest first.
+    /// The symptoms, the gravest first.
     pub symptoms: Vec<Symptom>,
-    /// Rules that could not tell, and what they lacked.
+    /// Rules without enough data, and what they lack.
     pub could_not_tell: Vec<CouldNotTell>,
 }
 
@@ -82,7 +82,7 @@ impl Diagnosis {
         self.symptoms.is_empty()
     }
 
-    /// Whether nearly all promises were kept, so that no symptom needs a cure.
+    /// Whether nearly all SLOs were met, so that no symptom needs a cure.
     #[must_use]
     pub fn promises_kept(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)

@@ -14,8 +14,8 @@ pub struct RepeatsDiagnosis {
     pub runs: u64,
     /// Why to take it with care: some run is INVALID. Absent where none is.
     pub reservation: Option<String>,
-    /// Share of requests that kept their promise, between 0 and 1, in the run in which it is least; absent where nothing was
-    /// promised.
+    /// Share of requests that met their SLO, between 0 and 1, in the run in which it is least; absent without
+    /// SLOs.
     pub slo_attainment: Option<f64>,
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
     pub symptoms: Vec<RepeatsSymptom>,

@@ -49,7 +49,7 @@ impl Physics {
         let ranks = modelled_ranks.or(facts.gpus.map(u64::from)).unwrap_or(1);
         let tensor_parallel = u32::try_from(ranks)
             .ok()
-            .filter(|&ranks| (1..=8).contains(&ranks) && model.shares_out_over(ranks))
+            .filter(|&ranks| (1..=8).contains(&ranks) && model.divides_over(ranks))
             .ok_or_else(|| {
                 format!(
                     "nobody said how {} is laid out over {ranks} GPUs: no one server has so many",

@@ -1,4 +1,4 @@
-//! How well a fitted engine tells again what was measured.
+//! How well a fitted engine reproduces what was measured.
 
 use serde::Serialize;
 
@@ -69,7 +69,7 @@ fn in_words<T: std::fmt::Display, S: serde::Serializer>(value: &T, serializer: S
     serializer.collect_str(value)
 }
 
-/// How well it tells the medians of TTFT and TPOT again.
+/// How well it reproduces the medians of TTFT and TPOT.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -78,7 +78,7 @@ pub enum Grade {
     Good,
     /// Within 25 %: good for a guess.
     Rough,
-    /// Not: nothing that it predicts can be believed.
+    /// Not: its predictions cannot be trusted.
     Poor,
 }
 

@@ -15,14 +15,14 @@ pub enum CostModel {
     /// Physics of a known deployment: which share of its arithmetic and bandwidth it reaches, and what a step costs
     /// besides.
     Roofline(Box<Deployment>),
-    /// A sum of costs of which nobody knows where they come from.
+    /// A sum of costs without a physical model.
     Linear,
 }
 
 /// Costs that explain what was measured.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StepCosts {
-    /// By place in `CostModel::kinds`; `None` where the runs do not tell.
+    /// By index in `CostModel::kinds`; `None` where the runs do not determine it.
     pub(super) values: Vec<Option<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! Fits an engine to runs, and says how sure each cost is.
+//! Fits an engine to runs, with an interval for each cost.
 
 use std::time::Duration;
 
@@ -11,9 +11,9 @@ use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
 
-/// Sections of the equations, each of which is left out once to say how sure a cost is.
+/// Sections of the equations, each left out once for the intervals.
 const SECTIONS: usize = 10;
-/// Fewer equations say nothing of a step.
+/// Fewer equations cannot be fitted.
 const LEAST: usize = 40;
 
 /// An engine fitted to runs.
@@ -30,7 +30,7 @@ pub struct EngineFit {
     pub costs: Vec<FittedCost>,
     /// Median of the relative errors of the times of answers, from first token to last, between 0 and 1.
     pub answer_error: Option<f64>,
-    /// The same of times to first token of requests that met nobody waiting; a step that is under way makes half of one
+    /// The same for times to first token of requests that met an empty queue; a step under way makes half of one
     /// uncertain.
     pub first_token_error: Option<f64>,
     /// Every run, sent again at the same moments to the engine that was fitted to all of them.
@@ -44,13 +44,13 @@ pub struct EngineFit {
     engine: FittedEngine,
 }
 
-/// A cost and how sure it is.
+/// A cost with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FittedCost {
     /// Of what.
     pub kind: CostKind,
-    /// A share between 0 and 1, or seconds; absent where the runs do not tell.
+    /// A share between 0 and 1, or seconds; absent where the runs do not determine it.
     pub value: Option<f64>,
     /// Lower end of its 95 % interval: ten sections of the equations, each left out once (the jackknife).
     pub low: Option<f64>,
@@ -67,7 +67,7 @@ struct FittedEngine {
 /// Runs that no engine can be fitted to.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CannotFit {
-    /// Nothing tells what a step costs.
+    /// There are too few stretches of answers to fit.
     #[error(
         "the runs have {0} stretches of answers and first tokens to fit step times to, and {LEAST} are needed\nhint: give \
          runs of streamed answers of eight tokens or more, or longer ones"
@@ -86,7 +86,7 @@ impl EngineFit {
     ///
     /// # Errors
     ///
-    /// When the runs tell too little.
+    /// When the runs have too few stretches to fit.
     pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
         let rows: Vec<Vec<Stretch>> =
             runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
@@ -182,7 +182,7 @@ impl FittedEngine {
         Fleet { front_end: self.front_end, ..fleet }
     }
 
-    /// What it says of the time of a row.
+    /// The predicted time of a stretch.
     fn seconds(&self, row: &Stretch) -> f64 {
         let steps =
             row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work).as_secs_f64());

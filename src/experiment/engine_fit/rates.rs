@@ -1,4 +1,4 @@
-//! What a fitted engine predicts of several rates, beside what was measured at them.
+//! Predictions of a fitted engine at several rates, beside what was measured there.
 
 use serde::Serialize;
 
@@ -23,12 +23,12 @@ pub struct PredictedRates {
     pub engine_fit: EngineFit,
     /// The rates, in the order in which they were asked.
     pub rates: Vec<PredictedRate>,
-    /// What of it lies outside the runs, in sentences.
+    /// What of it is extrapolated, in sentences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What is predicted of a rate.
+/// The prediction for a rate.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PredictedRate {
     /// Requests per second.
@@ -45,7 +45,7 @@ pub struct PredictedRate {
     pub tpot_p99: Option<Latency>,
     /// Answer tokens per second.
     pub output_tokens_per_s: Option<f64>,
-    /// Share of the requests that were promised something and get it, between 0 and 1.
+    /// Share of the requests with an SLO that meet it, between 0 and 1.
     pub slo_attainment: Option<f64>,
     /// The run that was measured at this rate, of the same requests by the same arrivals; absent where none was.
     pub measured: Option<RunCheck>,

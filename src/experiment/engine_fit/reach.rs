@@ -1,4 +1,4 @@
-//! How far the runs reach that an engine was fitted to: their workload, their rates, the lengths of what they sent.
+//! The range of the runs that an engine was fitted to: workload, rates, lengths.
 
 use crate::record::RunLog;
 use crate::workload::{Overrides, Slo, WorkloadSpec};
@@ -26,7 +26,7 @@ impl FitRange {
     }
 
     /// Whether both sent the same kinds of request, of the same lengths, by the same arrivals at the same rate. What was
-    /// promised of them changes no latency.
+    /// set as their SLO changes no latency.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let [own, others] = [self, other].map(|reach| reach.workload.arrival.mean_rate_per_s());
         let same_rate = own > 0.0 && (others / own - 1.0).abs() <= SAME;

@@ -15,7 +15,7 @@ use crate::simulator::{
 ///
 /// # Errors
 ///
-/// When the fleet cannot be.
+/// When the fleet is impossible.
 pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let mut asked: Vec<&RequestRecord> = log
         .records

@@ -1,6 +1,6 @@
 //! Robust least squares without negative costs.
 
-/// Turns of the reweighting: it settles in a few.
+/// Iterations of the reweighting, which converges in a few.
 const TURNS: usize = 8;
 /// Huber's constant: residuals beyond so many standard deviations count by their size, not by its square.
 const HUBER: f64 = 1.345;

@@ -1,4 +1,4 @@
-//! The process by which requests came.
+//! Fits the arrival process.
 
 use super::report::FittedArrivals;
 use crate::analysis::fit::{GapFit, GapLaw, Stretch, fit_gaps, rate_course};

@@ -62,10 +62,10 @@ fn refuse(log: &RunLog, path: &str) -> Result<(), FitError> {
     log.header.workload.arrival.users().map_or(Ok(()), |users| Err(FitError::ClosedLoop { path, users }))
 }
 
-/// What a workload fitted to the run cannot say of it.
+/// Notes on what a workload fitted to the run cannot express.
 fn given_up(log: &RunLog) -> Vec<String> {
     let WorkloadSpec { arrival, classes, .. } = &log.header.workload;
-    let mut notes: Vec<String> = RequestTrace::unkept_blocks(log).into_iter().collect();
+    let mut notes: Vec<String> = RequestTrace::unstored_blocks(log).into_iter().collect();
     if matches!(arrival, ArrivalPattern::ByClass { .. }) {
         notes.push(
             "each class of the run had arrivals of its own; those of the fit are one process for all, of which classes \
@@ -83,7 +83,7 @@ fn given_up(log: &RunLog) -> Vec<String> {
     notes
 }
 
-/// The end of the time in which requests were let go: that of the plan, but of a run that was broken off or stopped, which
+/// The end of the time in which requests were dispatched: that of the plan, or of a run that was stopped early, which
 /// `notes` then say.
 fn end(log: &RunLog, notes: &mut Vec<String>) -> Timestamp {
     let planned = log.header.plan.window_end;

@@ -1,14 +1,14 @@
-//! What was fitted to what, and how well it does.
+//! The report of a fit: how well the workload describes its source.
 
 use serde::Serialize;
 
 use crate::analysis::fit::{GapFit, LengthFit};
 use crate::workload::ArrivalPattern;
 
-/// How well a workload describes what it was fitted to.
+/// How well a workload describes its source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FitReport {
-    /// What it was fitted to: a run or a trace.
+    /// The source: a run or a trace.
     pub source: String,
     /// Requests of that.
     pub requests: u64,
@@ -18,7 +18,7 @@ pub struct FitReport {
     pub arrivals: FittedArrivals,
     /// Class by class.
     pub classes: Vec<ClassFit>,
-    /// What else a reader should know: what the workload cannot say, and what was left out.
+    /// Notes: what the workload cannot express, and what was left out.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What came of a row under a variant.
+//! The result of a row under a variant.
 
 use std::collections::BTreeMap;
 
@@ -13,12 +13,12 @@ use crate::experiment::driver::{FailedBy, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::sweep::{OF_SERVERS, Trial};
 
-/// Whose figures are believed.
+/// Whose figures are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Those of valid runs.
     ValidOnly,
-    /// All, as a person wishes who knows why they are INVALID.
+    /// Those of all runs (`--allow-invalid`).
     All,
 }
 
@@ -27,16 +27,16 @@ pub enum Trust {
 pub struct RowRun {
     /// Its folder inside that of the table.
     pub folder: String,
-    /// What it found.
+    /// Its summary.
     pub summary: Summary,
 }
 
 impl RowRun {
-    /// The run in `folder`, which found this.
+    /// The run in `folder` with this summary.
     ///
     /// # Errors
     ///
-    /// When its server was gone, so that it tells nothing of what the server can do.
+    /// When its server was gone, so that it says nothing about the server's capacity.
     pub fn of(folder: String, summary: Summary) -> Result<Self, RunFailure> {
         match Trial::server_gone(&summary) {
             Some(why) => Err(RunFailure { why, by: FailedBy::Server }),
@@ -56,7 +56,7 @@ pub struct CellRuns {
     pub failed: Option<RunFailure>,
 }
 
-/// What came of a row under a variant.
+/// The result of a row under a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MatrixCell {
@@ -64,39 +64,39 @@ pub struct MatrixCell {
     pub row: String,
     /// Name of the variant.
     pub variant: String,
-    /// What it asks.
+    /// The question.
     pub question: Option<String>,
-    /// What was expected, in words.
+    /// The hypothesis, in words.
     pub hypothesis: Option<String>,
     /// The variables of the experiment, with their values here.
     pub variables: BTreeMap<&'static str, String>,
-    /// Those that have other values than in the first row.
+    /// Variables that differ from the first row.
     pub changed: Vec<MatrixVariable>,
-    /// Runs that were asked for.
+    /// Planned runs.
     pub planned_runs: u64,
     /// Those that completed.
     pub runs: Vec<CellRun>,
-    /// Whether the figures can be believed; absent where there are none.
+    /// Whether the figures can be trusted; absent where there are none.
     pub valid: Option<bool>,
-    /// Whether nothing is held against them but that the server did not keep up, or failed what it was asked: that is its own
-    /// doing, and tells against it.
+    /// Whether the only reason is that the server did not keep up or failed requests: that is the server's own
+    /// fault, and counts against it.
     pub saturated: bool,
     /// Why not.
     pub reasons: Vec<String>,
     /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
-    /// Who failed, where it could not.
+    /// Whose fault it is, where it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_by: Option<FailedBy>,
-    /// What was measured.
+    /// The figures.
     pub figures: RowFigures,
-    /// What a million output tokens cost, in the currency of the price that was given.
+    /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
-    /// What became of the hypothesis; absent where it claims nothing.
+    /// Result of the hypothesis; absent where it claims nothing.
     pub standing: Option<ClaimStanding>,
-    /// What became of each of its claims.
+    /// Result of each claim.
     pub tests: Vec<Tested>,
-    /// What became of the contract here; absent where the row does not count, did not complete, or cannot be trusted.
+    /// Result of the contract; absent where the row does not count, did not complete, or cannot be trusted.
     pub contract: Option<ContractResult>,
 }
 
@@ -110,20 +110,20 @@ pub struct CellRun {
     pub seed: u64,
     /// SHA-256 of its plan.
     pub plan_hash: String,
-    /// Wall-clock time of its zero.
+    /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
-    /// Whether its own figures can be believed.
+    /// Whether its own figures can be trusted.
     pub valid: bool,
 }
 
-/// Whether the figures of a cell can be believed.
+/// Whether the figures of a cell can be trusted.
 struct CellVerdict {
     valid: bool,
     saturated: bool,
     reasons: Vec<String>,
 }
 
-/// What is known of a cell before it is held against others.
+/// A cell before it is compared with others.
 pub(super) struct CellContext<'a> {
     pub(super) row: &'a MatrixRow,
     pub(super) variant: &'a Variant,
@@ -135,7 +135,7 @@ impl<'a> CellContext<'a> {
         self.cell.runs.iter().map(|run| &run.summary).collect()
     }
 
-    /// Whether the figures can be believed; `None` where there are none.
+    /// Whether the figures can be trusted; `None` where there are none.
     fn verdict(&self) -> Option<CellVerdict> {
         let (valid, reasons): (bool, Vec<(Rule, String)>) = match self.cell.runs.as_slice() {
             [] => return None,
@@ -165,7 +165,7 @@ impl<'a> CellContext<'a> {
         })
     }
 
-    /// Its runs, if they can be believed.
+    /// Its runs, if they can be trusted.
     pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
         let name = &self.row.name;
         let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
@@ -174,7 +174,7 @@ impl<'a> CellContext<'a> {
                 Some(_) => format!("row {name} could not be run"),
                 None => format!("row {name} did not run"),
             }),
-            // What a person stops when he wishes confirms what he wishes.
+            // Stopping at will would bias the result.
             Some(_) if completed < of => {
                 Believed::No(format!("of row {name} {completed} of {of} runs completed"))
             }
@@ -188,7 +188,7 @@ impl<'a> CellContext<'a> {
         }
     }
 
-    /// The whole of what is to be said of it.
+    /// The complete result.
     pub(super) fn judged(
         &self,
         first: &MatrixRow,

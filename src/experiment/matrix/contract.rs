@@ -1,4 +1,4 @@
-//! Holds a row against the contract.
+//! Judges a row by the contract.
 
 use serde::Serialize;
 
@@ -8,13 +8,13 @@ use crate::analysis::{FigureKey, Metric, Objective, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
-/// What became of the contract in a row.
+/// The result of the contract in a row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContractResult {
-    /// Whether all of it was met.
+    /// Whether all demands were met.
     pub met: bool,
-    /// Each demand, with what was found; and that the server did not keep up, where that is so.
+    /// Each demand with its result, and that the server did not keep up, where it did not.
     pub judgements: Vec<ContractDemand>,
 }
 
@@ -22,9 +22,9 @@ pub struct ContractResult {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ContractDemand {
-    /// Whether it was met, by the whole of the figure's interval where it has one: nothing unknown is.
+    /// Whether it was met by the whole interval of the figure; unknown figures do not meet it.
     pub met: bool,
-    /// The demand with what was found, as a person reads it.
+    /// The demand and its result, in words.
     pub line: String,
 }
 
@@ -77,12 +77,12 @@ impl ContractDemand {
     }
 }
 
-/// What a million output tokens cost, by the whole interval of their number.
+/// Cost of a million output tokens, with its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cost {
     pub(super) value: f64,
     low: f64,
-    /// Infinite where there may be no tokens at all.
+    /// Infinite where the rate may be 0.
     high: f64,
 }
 

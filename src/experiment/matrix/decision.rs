@@ -1,4 +1,4 @@
-//! The decision: which variants keep the contract, and which do not.
+//! The decision: which variants meet the contract.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,34 +6,34 @@ use super::cell::MatrixCell;
 use super::table::{Accept, Experiments, Variant};
 use crate::experiment::driver::FailedBy;
 
-/// What was decided.
+/// The decision by the contract.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Decision {
     /// The contract.
     pub contract: Accept,
-    /// Every variant, in the order of the file; none is left out for having failed.
+    /// Every variant, in the order of the file, failed ones included.
     pub variants: Vec<VariantDecision>,
 }
 
-/// What was decided of a variant.
+/// The decision on a variant.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantDecision {
     /// Its name.
     pub variant: String,
-    /// What became of it.
+    /// Its standing.
     pub standing: VariantStanding,
-    /// Why it was rejected, or why nothing could be decided: by row.
+    /// Why it was rejected or is undecided, by row.
     pub reasons: Vec<String>,
 }
 
-/// What became of a variant.
+/// The standing of a variant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum VariantStanding {
-    /// Every row that counts kept the contract.
+    /// Every row that counts met the contract.
     Accepted,
     /// One did not, or the server failed.
     Rejected,
@@ -59,7 +59,7 @@ pub enum MatrixStopped {
         /// Their names.
         rows: Vec<String>,
     },
-    /// A person stopped it.
+    /// The user stopped it.
     Interrupted,
 }
 
@@ -91,7 +91,7 @@ fn decided(
         let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
         match cell {
             Some(MatrixCell { failed: Some(why), failed_by, .. }) => {
-                // What this side failed in says nothing of the variant.
+                // A failure of the client says nothing about the variant.
                 let list = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
                 list.push(format!("row {name} could not be run: {why}"));
             }

@@ -8,7 +8,7 @@ use super::result::Unstopped;
 use super::table::{Experiments, MatrixSlot};
 use crate::experiment::driver::{FailedBy, RunFailure};
 
-/// How a table ended, as `matrix.json` tells.
+/// How a table ended, from `matrix.json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ended {
     /// Version of the file's format.
@@ -16,7 +16,7 @@ pub struct Ended {
     cells: Vec<EndedCell>,
     /// Why no more runs were started.
     pub stopped: MatrixStopped,
-    /// Servers that could not be ended after their rows.
+    /// Servers that could not be stopped after their rows.
     #[serde(default)]
     pub unstopped: Vec<Unstopped>,
 }
@@ -32,7 +32,7 @@ struct EndedCell {
 }
 
 impl Ended {
-    /// Adds to `runs`, those of the row in `slot` that are there, why there are no more; `None` where it was not come to.
+    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more; `None` where the row never began.
     #[must_use]
     pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
         let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);

@@ -1,23 +1,23 @@
-//! A figure of a row: of its one run with the run's own interval, or over its runs.
+//! A figure of a row: of its only run with the run's interval, or over its runs.
 
 use serde::Serialize;
 
 use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Statistic, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// One figure, in its own unit: milliseconds, per second, or a share between 0 and 1. What is not known is absent.
+/// One figure: milliseconds, per second, or a share between 0 and 1. Unknown values are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RowFigure {
-    /// The figure: of several runs their mean.
+    /// The value; for several runs their mean.
     pub value: Option<f64>,
-    /// The least that it can be, where requests that were cut off leave it open.
+    /// Its lower bound, where requests were cut off.
     pub at_least: Option<f64>,
     /// Lower end of its 95 % interval: over the runs by Student's t, of one run by its own sections, where it has one.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// A reservation about the figure of some run.
+    /// A warning about the figure of some run.
     pub mark: Option<SampleWarning>,
     /// The figure of each run.
     pub runs: Vec<Option<f64>>,
@@ -61,7 +61,7 @@ const QUANTILES: [(Quantile, &str); 3] =
 const OTHERS: [Metric; 5] =
     [Metric::RequestRate, Metric::OutputTokens, Metric::Goodput, Metric::SloAttainment, Metric::ErrorRate];
 
-/// The figures that a table of experiments follows, by name.
+/// The figures of a row, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFigures(Vec<(String, FigureKey, RowFigure)>);
 

@@ -7,7 +7,7 @@ use super::decision::{Decision, MatrixStopped};
 use super::table::{Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
 
-/// A table of experiments with what was found; `matrix.json` is this. What there is nothing to say about is `null`.
+/// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Matrix {
@@ -27,18 +27,18 @@ pub struct Matrix {
     pub decision: Option<Decision>,
     /// Why no more runs were started.
     pub stopped: MatrixStopped,
-    /// Servers that could not be ended after their rows.
+    /// Servers that could not be stopped after their rows.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unstopped: Vec<Unstopped>,
 }
 
-/// A server that may serve on.
+/// A server that could not be stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Unstopped {
     /// Name of the variant.
     pub variant: String,
-    /// Why it could not be ended.
+    /// Why it could not be stopped.
     pub why: String,
 }
 
@@ -68,7 +68,7 @@ impl Matrix {
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
                 };
-                // Nothing is claimed of a row beside itself, nor beside one that does not run.
+                // A claim compares a row neither with itself nor with one that does not run.
                 let is_made = |claim: &&Claim| {
                     let other = claim.other().map(|other| experiments.meant(cell.slot, other));
                     other.is_none_or(|other| {
@@ -94,7 +94,7 @@ impl Matrix {
         }
     }
 
-    /// Whether there is a row whose figures cannot be believed for other reasons than the server's own doing.
+    /// Whether a row is INVALID for other reasons than the server's own fault.
     #[must_use]
     pub fn has_unbelievable_rows(&self) -> bool {
         self.cells.iter().any(|cell| cell.valid == Some(false) && !cell.saturated)
@@ -106,7 +106,7 @@ impl Matrix {
         self.cells.iter().any(|cell| cell.failed.is_some())
     }
 
-    /// Whether every hypothesis was confirmed, and some variant accepted where there is a contract.
+    /// Whether every hypothesis was confirmed, and some variant accepted if there is a contract.
     #[must_use]
     pub fn is_as_hoped(&self) -> bool {
         let confirmed = self
@@ -118,7 +118,7 @@ impl Matrix {
     }
 }
 
-/// What is known of it.
+/// The trusted runs of the cell in `slot`.
 fn believed_at<'a>(
     experiments: &'a Experiments,
     cells_run: &'a [CellRuns],
@@ -131,7 +131,7 @@ fn believed_at<'a>(
     cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(trust))
 }
 
-/// The variables in which two rows under their variants differ.
+/// The variables in which two cells differ.
 fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> Vec<MatrixVariable> {
     let settings = |slot: MatrixSlot| &experiments.rows[slot.row].settings;
     let mut variables = settings(one).differences(settings(other));

@@ -1,4 +1,4 @@
-//! Holds rows against what was claimed of them.
+//! Tests the claims about rows.
 //!
 //! A ratio of two rows with several runs each is that of their geometric means: the runs of one number have the
 //! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
@@ -15,21 +15,21 @@ use crate::analysis::{FigureKey, Objective, SampleWarning, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
-/// What became of a claim.
+/// The result of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimStanding {
-    /// The whole interval is as claimed.
+    /// The whole interval agrees with the claim.
     Confirmed,
-    /// The runs cannot tell: some of the interval is as claimed, or there is none.
+    /// Part of the interval agrees, or there is no interval.
     CannotTell,
-    /// None of the interval is.
+    /// No part of the interval agrees.
     Refuted,
 }
 
 impl ClaimStanding {
-    /// The standing as a person reads it.
+    /// The standing in words.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -39,13 +39,13 @@ impl ClaimStanding {
         }
     }
 
-    /// That of a hypothesis of which these are the claims; `None` where it claims nothing.
+    /// The standing of a hypothesis with these claims; `None` without claims.
     #[must_use]
     pub fn of_all(claims: impl IntoIterator<Item = Self>) -> Option<Self> {
         claims.into_iter().max()
     }
 
-    /// By whether each end of an interval is as claimed.
+    /// From whether each end of an interval agrees.
     const fn of_ends(low: bool, high: bool) -> Self {
         match (low, high) {
             (true, true) => Self::Confirmed,
@@ -58,15 +58,15 @@ impl ClaimStanding {
 /// Said of percentiles below their floor of samples.
 const FEW: &str = "; too few samples for this percentile";
 
-/// A claim that was held against figures.
+/// A tested claim.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Tested {
-    /// As it was typed.
+    /// The text as typed.
     pub claim: String,
-    /// What became of it.
+    /// Its standing.
     pub standing: ClaimStanding,
-    /// The ratio to the other row, where the claim is about one and it is known.
+    /// The ratio to the other row, where the claim names one and it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Lower end of its interval.
@@ -75,24 +75,24 @@ pub struct Tested {
     /// Upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio_high: Option<f64>,
-    /// What the two rows differ in, where the claim is about another: one variable, if the figures are to tell what did it.
+    /// Variables in which the two rows differ; with more than one the cause is confounded.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub differing: Vec<MatrixVariable>,
-    /// The standing with its reason, as a person reads it.
+    /// The standing with its reason, in words.
     pub line: String,
 }
 
-/// The runs of a row under a variant, as far as they can be believed.
+/// The trusted runs of a row under a variant.
 #[derive(Clone, Debug)]
 pub(super) enum Believed<'r> {
     /// These.
     Runs(Vec<&'r Summary>),
-    /// There are none, for this reason.
+    /// None, for this reason.
     No(String),
 }
 
 impl Claim {
-    /// Holds `row` against this claim, which is about `other` too if it names one.
+    /// Tests this claim about `row`, and about `other` if it names one.
     pub(super) fn test(&self, row: &Believed<'_>, other: Option<&Believed<'_>>) -> Tested {
         let known = match (row, other) {
             (Believed::No(reason), _) | (_, Some(Believed::No(reason))) => Err(reason.clone()),
@@ -126,7 +126,7 @@ impl Claim {
         }
     }
 
-    /// Nothing can be said.
+    /// There is no result.
     fn open(&self, reason: &str) -> Tested {
         self.tested(ClaimStanding::CannotTell, None, reason)
     }
@@ -143,7 +143,7 @@ impl Claim {
         }
     }
 
-    /// Like an objective of a run, but that a bound inside the interval leaves the question open.
+    /// Like an objective of a run, but a bound inside the interval leaves the claim open.
     fn of_bound(&self, objective: &Objective, runs: &[&Summary]) -> Tested {
         let (status, inside, line) = match runs {
             [run] => {
@@ -219,7 +219,7 @@ impl Claim {
     }
 }
 
-/// How many times another figure one is.
+/// The ratio of two figures.
 #[derive(Clone, Copy, Debug)]
 struct Ratio {
     value: f64,
@@ -227,7 +227,7 @@ struct Ratio {
 }
 
 impl Ratio {
-    /// `None` where one of the two is nothing.
+    /// `None` where one of the two is 0.
     fn of(one: &RowFigure, two: &RowFigure) -> Option<Self> {
         let (here, there) = one.value.zip(two.value).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
         let pairs: Vec<(f64, f64)> =

@@ -282,12 +282,12 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     assert_eq!(
         decided(&matrix),
         [
-            (VariantStanding::Undecided, "row A: 2 of 3 runs were run".to_owned()),
+            (VariantStanding::Undecided, "row A: 2 of 3 runs completed".to_owned()),
             (VariantStanding::Rejected, "row A could not be run: out of memory".to_owned()),
         ]
     );
     assert!(matrix.has_failed_rows());
-    // What this side failed in says nothing of the variant.
+    // A failure of the client says nothing about the variant.
     let mut refused = cell(0, 1, &[]);
     refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
     let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, Trust::All);

@@ -1,4 +1,4 @@
-//! One figure over several runs: its mean, its spread, and how sure the mean is.
+//! One figure over several runs: its mean with an interval, and its spread.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +11,7 @@ pub const TARGET_PRECISION: f64 = 0.1;
 /// More repeats than this are not worth suggesting.
 const MOST_REPEATS: u64 = 10_000;
 
-/// One figure over several runs, in the figure's own unit. What the runs cannot tell is absent.
+/// One figure over several runs, in the figure's own unit. Unknown values are absent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -20,7 +20,7 @@ pub struct RepeatsExperiment {
 /// One of several runs that differ in their seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RepeatRun {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
     /// How many there are.
     pub of: u64,

@@ -20,7 +20,7 @@ pub struct AcrossJudgement {
     /// Where the bound lies inside the interval: about how many more repeats would tell, if the mean stays where it is
     /// and runs go on to differ as these do.
     pub more_repeats: Option<u64>,
-    /// The judgement as a person reads it.
+    /// The judgement in words.
     pub line: String,
 }
 

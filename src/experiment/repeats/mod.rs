@@ -1,4 +1,4 @@
-//! Several runs of one workload with independent seeds, and what they say together.
+//! Repeats: several runs of one workload with independent seeds, summarised together.
 //!
 //! Requests inside one run depend on one another, because a queue remembers; whole runs with seeds of their own do not.
 //! So one run gives one figure, and the spread of the runs' figures says how sure their mean is: the method of

@@ -1,4 +1,4 @@
-//! What several runs say together: the summary that is kept beside them.
+//! The joint summary of repeats, as stored beside them.
 
 use serde::Serialize;
 
@@ -11,7 +11,7 @@ use crate::analysis::{
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
 
-/// What several runs of one workload say together; `repeats.json` is this. What there is nothing to say about is `null`.
+/// The joint summary of several runs of one workload, as stored in `repeats.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Repeats {
@@ -21,11 +21,11 @@ pub struct Repeats {
     pub verdict: RepeatsVerdict,
     /// Name of the workload.
     pub workload: String,
-    /// Who answered, as the first run found it.
+    /// The server, as the first run found it.
     pub engine: EngineFacts,
-    /// Runs that were asked for.
+    /// Planned runs.
     pub planned_runs: u64,
-    /// Runs whose figures count: those that were not broken off.
+    /// Runs whose figures count: those that completed.
     pub counted_runs: u64,
     /// Seed of the first run, from which the others' were drawn.
     pub first_seed: u64,
@@ -37,9 +37,9 @@ pub struct Repeats {
     pub runs: Vec<RepeatedRun>,
     /// The figures over the counted runs.
     pub figures: Figures,
-    /// What was demanded, and whether the whole interval meets it.
+    /// The objectives, and whether the whole interval meets each.
     pub objectives: Vec<AcrossJudgement>,
-    /// The regimes in which the counted runs found the server; absent where nobody looked.
+    /// The regimes of the server in the counted runs; absent without a diagnosis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnosis: Option<RepeatsDiagnosis>,
 }
@@ -48,11 +48,11 @@ pub struct Repeats {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatsVerdict {
-    /// Whether every counted run is valid, there is one, and all of them together stood every test.
+    /// Whether there are counted runs, each is valid, and all together pass every check.
     pub valid: bool,
-    /// Why not: what single runs have against them, the same of several once, and what all together have.
+    /// Why not: the reasons of single runs, equal ones once, and those of all runs together.
     pub reasons: Vec<RepeatsReason>,
-    /// The tests that only several runs can be put to.
+    /// The checks that need several runs.
     pub checks: Vec<Check>,
 }
 
@@ -64,14 +64,14 @@ pub struct RepeatsReason {
     pub rule: Rule,
     /// The runs that broke it, by their numbers; none where all of them together did.
     pub runs: Vec<u64>,
-    /// What was found, with the figures of the first of them, and what the bar is.
+    /// The reason with the figures of the first of them, and the limit.
     pub sentence: String,
     /// What to do about it.
     pub cure: String,
 }
 
 impl RepeatsReason {
-    /// Who broke the rule, and how, as a person reads it.
+    /// The runs that broke the rule, and how, in words.
     #[must_use]
     pub fn in_words(&self) -> String {
         let sentence = &self.sentence;
@@ -90,17 +90,17 @@ impl RepeatsReason {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatedRun {
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
     /// Seed of its schedule.
     pub seed: u64,
     /// SHA-256 of its plan.
     pub plan_hash: String,
-    /// Wall-clock time of its zero.
+    /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
     /// Whether its own figures can be trusted.
     pub valid: bool,
-    /// Whether they count here: false for a run that was broken off.
+    /// Whether they count here: false for a run that was stopped early.
     pub counted: bool,
     /// Requests planned in its window.
     pub planned: u64,
@@ -126,7 +126,7 @@ pub enum NotRepeats {
         /// Its seed.
         seed: u64,
     },
-    /// Two come from different beginnings.
+    /// Two belong to different sets of repeats.
     #[error(
         "{one} with first seed {first_seed} and {other} with first seed {other_seed} are no repeats of one another"
     )]
@@ -140,7 +140,7 @@ pub enum NotRepeats {
         /// Its first seed.
         other_seed: u64,
     },
-    /// One is there more than once.
+    /// A run appears more than once.
     #[error("run {number} is there more than once")]
     Twice {
         /// Its number.
@@ -152,7 +152,7 @@ impl Repeats {
     /// The format that this program writes.
     pub const SCHEMA: u32 = 1;
 
-    /// Joins `runs`, in any order, and holds them against `objectives`.
+    /// Joins `runs`, in any order, and judges them by `objectives`.
     ///
     /// # Errors
     ///
@@ -189,7 +189,7 @@ impl Repeats {
         })
     }
 
-    /// The same with what the rules say of its `runs`, in whatever order, each with its diagnosis at the same place.
+    /// Adds the diagnoses of `runs`, which are in the same order.
     #[must_use]
     pub fn diagnosed(self, runs: &[Summary], diagnoses: &[Diagnosis]) -> Self {
         let mut found: Vec<_> = runs
@@ -226,7 +226,7 @@ fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
     Ok(())
 }
 
-/// Whether a run went to its own end: one that was broken off has measured another stretch than the others.
+/// Whether a run completed: one that was stopped early measured another window than the others.
 fn counts(run: &Summary) -> bool {
     matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !run.window.cut_short
 }
@@ -254,7 +254,7 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
     RepeatsVerdict { valid: reasons.is_empty(), reasons, checks }
 }
 
-/// What single runs have against them. What has the same cure by the same rule is said once, for all runs that have it.
+/// The reasons of single runs. Reasons with the same rule and cure are merged.
 fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) -> Vec<RepeatsReason> {
     let mut reasons: Vec<RepeatsReason> = Vec::new();
     for (number, reason) in

@@ -12,49 +12,49 @@ use crate::analysis::wording::seconds;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct HighestLoad {
-    /// The largest load that passed below the smallest that failed; absent where none did.
+    /// The largest load that passed below the smallest that failed; absent if none did.
     pub passed: Option<Load>,
-    /// The smallest that failed or saturated the server; absent where none did, so that the answer is open above.
+    /// The smallest load that failed or saturated the server; absent if none did, so that the answer is open above.
     pub failed: Option<Load>,
     /// Where the figure of the tightest objective crosses its bound: requests per second, or users. By monotone regression
     /// over the loads and, where enough runs lie near that crossing, by a line through those (of the log odds of a share,
-    /// the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood, the run its unit). Absent where it
-    /// lies beyond all that was measured, as where an objective is missed from the lowest load on.
+    /// the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the run as unit). Absent where it
+    /// lies outside the measured loads, such as where the lowest load already misses an objective.
     pub estimate: Option<f64>,
     /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few or loads too far
-    /// apart for a line, or runs do not even tell that the figure rises. No bootstrap over whole runs: of an M/M/1 queue whose answer is known its
-    /// intervals held the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98, for a few runs with a long queue
-    /// hold most of what is over the bound, and resampling does not know of those that did not happen.
+    /// apart for a line, or the figure does not rise. Not a bootstrap over whole runs: for an M/M/1 queue with a known answer its
+    /// intervals covered the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98. A few runs with a long queue
+    /// have most of the requests over the bound, and resampling cannot add the runs that did not happen.
     pub interval_low: Option<f64>,
-    /// Its upper end; absent likewise.
+    /// Its upper end; absent in the same cases.
     pub interval_high: Option<f64>,
     /// The objective that decides, as typed.
     pub tightest: Option<String>,
     /// Whether no load passed above one that failed.
     pub monotone: bool,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
-/// The found load, held for longer.
+/// The highest load that passed, held for longer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Sustained {
     /// The load.
     pub load: Load,
-    /// For how long, seconds of window.
+    /// Length of the window, seconds.
     pub seconds: f64,
     /// Name of the run's folder in the sweep's.
     pub run: String,
-    /// Whether every objective was met and the server kept up; no where that is not known.
+    /// Whether every objective was met and the server kept up; false if unknown.
     pub held: bool,
     /// Why it is not known whether it held: it did not run, or cannot be trusted; absent where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
-    /// How it stands to each objective.
+    /// How it meets each objective.
     pub judged: Vec<JudgedObjective>,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
@@ -65,30 +65,30 @@ pub struct Sustained {
 pub enum StopReason {
     /// Every load of the list or ladder was measured.
     AllMeasured,
-    /// So many loads one after another saturated the server that higher ones would say nothing new.
+    /// Enough loads in a row saturated the server.
     Saturated,
     /// The bracket is as narrow as asked.
     Narrow,
-    /// The search has had its most runs.
+    /// The search used all its runs.
     TrialsSpent,
     /// Even the lowest load misses the objectives.
     NothingPasses,
-    /// Nothing fails, up to so many requests a second that higher rates tell nothing.
+    /// No load fails, up to the highest rate worth measuring.
     Endless,
     /// No run has a figure for one of the objectives.
     NoFigure,
     /// No run of a load can be trusted, however often it was repeated.
     Untrusted,
-    /// The server took no more connections, or answered nothing more: what it can do is not known.
+    /// The server refused connections or stopped answering.
     ServerGone,
-    /// The machine that sends cannot be trusted with more: what the server would do there is not known.
+    /// The measuring machine cannot be trusted with a higher load.
     Generator,
-    /// A person stopped it.
+    /// The user stopped it.
     Interrupted,
 }
 
 impl Sustained {
-    /// What the run that held a load, a trial of it, says.
+    /// The result of `trial`, the run that held the load.
     #[must_use]
     pub fn of(trial: &Trial) -> Self {
         let missed: Vec<_> = trial.judged.iter().filter(|judged| judged.status != Status::Met).collect();
@@ -118,7 +118,7 @@ impl Sustained {
         }
     }
 
-    /// That `reason` keeps it unknown whether `load` holds for so many seconds in the run called `run`.
+    /// A result that is unknown for `reason`: `load` for so many seconds in the run called `run`.
     #[must_use]
     pub fn unknown(load: Load, length_s: f64, run: &str, reason: &str) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The loads that no other beats.
+//! The Pareto frontiers of a sweep.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use super::point::{LoadClass, SweepPoint};
 use super::readings::PointFigures;
 use crate::experiment::repeats::AcrossRuns;
 
-/// The points that no other beats in one figure without being worse in another (Pareto).
+/// A Pareto frontier: the points that no other point dominates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Frontier {
-    /// What more of is better, as a key of the figures, such as `output_tokens_per_s`.
+    /// The figure to maximise, such as `output_tokens_per_s`.
     pub gain: String,
-    /// What it is paid with, such as `ttft_p99_ms`.
+    /// The figure that it is traded against, such as `ttft_p99_ms`.
     pub price: String,
-    /// Whether less of the price is better, as of a latency; else more of it.
+    /// Whether less of the price is better, as for a latency.
     pub cheaper_is_less: bool,
-    /// Its points, by ascending load.
+    /// The points, by ascending load.
     pub points: Vec<FrontierPoint>,
 }
 
@@ -37,8 +37,8 @@ pub struct FrontierPoint {
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-/// Output tokens per second against the p99 of each latency, and what a user gets against what an accelerator gives.
-/// Points beyond saturation are on none: their latencies depend on how long the run was.
+/// Output tokens per second against the p99 of each latency, and tokens per second per GPU against those per user.
+/// Saturated points are left out: their latencies depend on the length of the run.
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
     let tokens: (&str, Read) = ("output_tokens_per_s", |f| f.output_tokens_per_s.as_ref());
     let per_gpu: (&str, Read) = ("output_tokens_per_s_per_gpu", |f| f.output_tokens_per_s_per_gpu.as_ref());
@@ -53,7 +53,7 @@ pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
     against_latency.into_iter().chain([for_users]).filter(|frontier| !frontier.points.is_empty()).collect()
 }
 
-/// What is better of a price.
+/// Whether the least or the most of a price is best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Price {
     Least,

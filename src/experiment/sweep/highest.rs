@@ -1,4 +1,4 @@
-//! Finds the highest load that meets the objectives in what was measured.
+//! Finds the highest load that meets the objectives, from the trials.
 
 use super::answer::HighestLoad;
 use super::plan::{Load, LoadAxis};
@@ -7,7 +7,7 @@ use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tig
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
 
-/// The tallies of a search with their classes, and the answer where something was demanded.
+/// The loads of a search with their classes, and the answer where there are objectives.
 pub(super) struct FoundLoads<'a> {
     pub(super) loads: Vec<(LoadTally<'a>, LoadClass)>,
     pub(super) answer: Option<HighestLoad>,
@@ -31,7 +31,7 @@ impl<'a> FoundLoads<'a> {
             .collect();
         let answer = (demanded > 0 && !loads.is_empty()).then(|| {
             let failed = loads.iter().position(|(_, class)| class.fails());
-            // Where a demand is missed from the lowest load on, what passes above that is chance.
+            // If the lowest load already misses a demand, loads that pass above it do so by chance.
             let end = if matches!(decides, Tightest::Missed(_)) { 0 } else { failed.unwrap_or(loads.len()) };
             let (below, above) = loads.split_at(end);
             let passed = below.iter().rev().find(|(_, class)| *class == LoadClass::Passed);
@@ -65,7 +65,7 @@ impl LoadClass {
     }
 }
 
-/// What `tally` misses, or is closest to missing.
+/// The demand that `tally` misses, or comes closest to missing.
 pub(super) fn closest(tally: &LoadTally<'_>, demands: &[SearchDemand]) -> Option<String> {
     let known =
         demands.iter().zip(&tally.ratios).map(|(demand, ratio)| (demand, ratio.unwrap_or(f64::INFINITY)));
@@ -132,7 +132,7 @@ fn sentence(
 }
 
 impl Unsure {
-    /// Why it is not known how sure `estimate` is, a load like `like`, and what would tell.
+    /// Why `estimate`, a load like `like`, has no interval, and what would give it one.
     fn in_words(self, runs: &str, like: Load, estimate: f64, axis: &LoadAxis) -> String {
         match (self, axis) {
             (Self::FewRuns, _) => format!("{runs} are too few to say how sure that is"),

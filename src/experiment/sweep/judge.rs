@@ -1,4 +1,4 @@
-//! Decides whether the figures of a sweep can be trusted, and says what to know besides.
+//! Decides whether a sweep is valid, and collects notes on it.
 
 use super::answer::{HighestLoad, StopReason};
 use super::point::LoadClass;
@@ -14,7 +14,7 @@ pub(super) struct SweepValidity {
     pub(super) notes: Vec<String>,
 }
 
-/// A sweep is invalid where most of its runs are: single runs that cannot be trusted are left out, and said.
+/// A sweep is INVALID if most of its runs are. Single INVALID runs are left out and noted.
 pub(super) fn judge(
     search: &Search,
     loads: &[(LoadTally<'_>, LoadClass)],
@@ -68,7 +68,7 @@ pub(super) fn judge(
 }
 
 impl StopReason {
-    /// The same for a person, with the figures of the search.
+    /// The reason in words, with the figures of the search.
     pub(super) fn sentence(self, search: &Search) -> String {
         let plan = search.plan();
         let runs = counted(search.trials().len() as u64, "run");

@@ -13,7 +13,7 @@ use crate::units::three_digits;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Knee {
-    /// The load at it: one that was measured.
+    /// The measured load at the knee.
     pub load: Load,
     /// The latency there, milliseconds.
     pub latency_ms: f64,
@@ -21,19 +21,19 @@ pub struct Knee {
     pub latency: String,
     /// How far the normalised curve hangs below its chord there, 0 to 1.
     pub prominence: f64,
-    /// The same for a person.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
-/// Fewer points show no bend.
+/// Fewer points show no knee.
 const FEWEST: usize = 5;
-/// How far the normalised curve has to hang below its chord: a straight line that is noisy hangs about so far.
+/// Least distance of the normalised curve below its chord: noise alone makes a straight line hang about so far.
 const LEAST: f64 = 0.1;
 
 /// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin and
 /// Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of the
-/// points below saturation, for beyond it a latency depends on how long the run was. A curve of another range of loads
-/// may have another knee: it is a matter of the picture, not of the server alone. `None` where the curve has none.
+/// points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
+/// may have another knee: it is a property of the plot, not of the server alone. `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled =
         || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
@@ -62,7 +62,7 @@ fn bend(points: &[(f64, f64)]) -> Option<(usize, f64)> {
     if last <= first || top <= bottom {
         return None;
     }
-    // Of a convex curve that rises, what hangs below the chord is x − y.
+    // For a convex rising curve the distance below the chord is x − y.
     let hangs: Vec<f64> = points
         .iter()
         .zip(&fitted)
@@ -71,7 +71,7 @@ fn bend(points: &[(f64, f64)]) -> Option<(usize, f64)> {
     let steps: Vec<f64> = points.windows(2).map(|pair| (pair[1].0 - pair[0].0) / (last - first)).collect();
     let step = mean(&steps)?;
     let peak = |place: usize| hangs[place] >= hangs[place - 1] && hangs[place] > hangs[place + 1];
-    // A peak counts when the curve comes a mean step nearer to its chord before the next one.
+    // A peak counts if the curve comes a mean step nearer to its chord before the next peak.
     let knees = (1..hangs.len() - 1).filter(|&place| peak(place)).filter(|&place| {
         let next = (place + 1..hangs.len() - 1).find(|&other| peak(other)).unwrap_or(hangs.len());
         hangs[place + 1..next].iter().any(|hang| *hang < hangs[place] - step)

@@ -14,38 +14,38 @@ use crate::workload::WorkloadSpec;
 pub struct SweepPlan {
     /// Which loads are measured.
     pub axis: LoadAxis,
-    /// What the highest load has to meet, as typed; without any there is a curve and no answer.
+    /// The objectives as typed; without any there is a curve and no answer.
     pub objectives: Vec<String>,
-    /// Runs of each load: of a list or a ladder all of them; in the search those after which a load is decided for the
+    /// Runs of each load of a list or ladder; in the search, the runs after which a load is decided for the
     /// first time.
     pub repeats: u64,
-    /// Requests that the window of each run is to hold; from them its length follows.
+    /// Requests in the window of each run, from which its length follows.
     pub samples: u64,
-    /// Requests of an arrival, on average: the turns of conversations, whose rates are of those; absent: one.
+    /// Mean requests of an arrival, more than 1 for conversations, whose rates count conversations; absent: 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_per_arrival: Option<f64>,
-    /// The shortest window of a run, seconds, also where it holds more; absent: as short as the samples let it.
+    /// The shortest window of a run, seconds; absent: as short as the samples allow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shortest_s: Option<f64>,
-    /// The longest window of a run, seconds, also where it holds fewer.
+    /// The longest window of a run, seconds.
     pub longest_s: f64,
-    /// Requests per second of the fewest users, who say by how fast they are answered how long their first run is to be;
-    /// absent: that is as long as any.
+    /// Requests per second of the smallest number of users, which determine the length of their first run;
+    /// absent: as long as the longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fewest_users_per_s: Option<f64>,
-    /// How sure the answer is to become: its 95 % interval is to be this share wide.
+    /// Target width of the answer's 95 % interval, as a share.
     pub precision: f64,
-    /// Runs after which the search ends, whatever it has found.
+    /// The most runs of the search.
     pub most_trials: u64,
-    /// Saturated loads, one after another, after which no higher one is measured.
+    /// Saturated loads in a row after which no higher load is measured.
     pub saturated_in_a_row: u64,
-    /// Seed of the first run, from which those of the others are drawn.
+    /// Seed of the first run, from which the other seeds are drawn.
     pub first_seed: u64,
 }
 
 impl SweepPlan {
-    /// Requests of an arrival of `spec`, on average, where `axis` is of rates and that is not one. To a thousandth, so that
-    /// it is read again as it was written.
+    /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so that
+    /// it survives writing and reading.
     #[must_use]
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;
@@ -58,12 +58,12 @@ impl SweepPlan {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum LoadAxis {
-    /// These, requests per second, ascending.
+    /// A list of rates.
     List {
         /// At least one.
         rates_per_s: Vec<f64>,
     },
-    /// From one to another, each so many times the one before; the last is the end itself.
+    /// A geometric ladder of rates, whose last is the end itself.
     Geometric {
         /// The first, requests per second.
         from_per_s: f64,
@@ -72,12 +72,12 @@ pub enum LoadAxis {
         /// Over 1.
         ratio: f64,
     },
-    /// Where the search for the highest load that meets the objectives leads: doubled until a load fails, then refined.
+    /// A search for the highest rate that meets the objectives: doubled until one fails, then refined.
     Automatic {
-        /// The first, requests per second: one at which the server is surely idle most of the time.
+        /// The first rate, requests per second, at which the server is mostly idle.
         from_per_s: f64,
     },
-    /// So many users in a closed loop, ascending.
+    /// Numbers of users in closed loops.
     Users {
         /// At least one.
         users: Vec<u64>,
@@ -85,7 +85,7 @@ pub enum LoadAxis {
 }
 
 impl LoadAxis {
-    /// The loads that are known beforehand, low ones first; of a search there are none.
+    /// The loads known beforehand, ascending; empty for a search.
     #[must_use]
     pub fn loads(&self) -> Vec<Load> {
         match self {
@@ -101,15 +101,15 @@ impl LoadAxis {
     }
 }
 
-/// How much is asked of a server.
+/// A load on a server.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", content = "value")]
 pub enum Load {
-    /// Requests per second, on average, whatever the server does.
+    /// Requests per second on average, open loop.
     #[serde(rename = "rate_per_s")]
     Rate(f64),
-    /// Users who each wait for an answer before they ask again.
+    /// Users in a closed loop.
     #[serde(rename = "users")]
     Users(u64),
 }
@@ -124,7 +124,7 @@ impl Load {
         }
     }
 
-    /// A load of the same kind of so much: of users the nearest whole number.
+    /// A load of the same kind; users are rounded to whole numbers.
     #[must_use]
     pub fn of_amount(self, amount: f64) -> Self {
         match self {
@@ -134,7 +134,7 @@ impl Load {
     }
 }
 
-/// As a person reads it: `12.5/s`, `8 users`.
+/// In words: `12.5/s`, `8 users`.
 impl fmt::Display for Load {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

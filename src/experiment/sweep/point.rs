@@ -1,4 +1,4 @@
-//! One load of a sweep: its runs, and what they say together.
+//! One load of a sweep: its runs and their joint figures.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +16,7 @@ pub struct SweepPoint {
     pub load: Load,
     /// Whether it meets the objectives.
     pub class: LoadClass,
-    /// The objective that it misses, or comes closest to missing, as typed; absent without objectives.
+    /// The objective that it misses or comes closest to missing, as typed; absent without objectives.
     pub tightest: Option<String>,
     /// Its runs, in their order.
     pub trials: Vec<Trial>,
@@ -30,26 +30,26 @@ pub struct SweepPoint {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LoadClass {
-    /// It surely does: a lower bound of the highest load.
+    /// It does: a lower bound of the highest load.
     Passed,
-    /// It surely does not: an upper bound.
+    /// It does not: an upper bound.
     Failed,
-    /// The server does not keep up: an upper bound whatever the figures are, which depend on how long the run was.
+    /// The server does not keep up: an upper bound whatever the latencies, which depend on the length of the run.
     Saturated,
-    /// Its runs differ too much to tell.
+    /// Its runs disagree.
     Undecided,
     /// Nothing is known: no run can be trusted, or none has the figure.
     Unknown,
-    /// Nothing was demanded, and the server kept up.
+    /// There are no objectives, and the server kept up.
     Measured,
 }
 
-/// What so many users hide.
+/// A closed loop beside the open run at the same throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PairedLoad {
-    /// How many they are.
+    /// Number of users.
     pub users: u64,
     /// Name of the closed run's folder in the sweep's.
     pub run: String,

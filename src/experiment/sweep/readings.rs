@@ -1,11 +1,11 @@
-//! The figures that a sweep follows from load to load.
+//! The figures of one run of a sweep, and of a load over its runs.
 
 use serde::{Deserialize, Serialize};
 
 use crate::analysis::{Figure, FigureKey, Metric, Quantile, SampleWarning, Summary};
 use crate::experiment::repeats::AcrossRuns;
 
-/// A figure of one run, with its reservation.
+/// A figure of one run with its sample warning.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct MarkedFigure {
     figure: Figure,
@@ -44,7 +44,7 @@ pub(super) struct RunFigures {
     in_flight: Option<MarkedFigure>,
 }
 
-/// The figures of a load over its runs, each with its interval; absent where no run has it.
+/// The figures of a load over its runs, with intervals; absent where no run has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -69,7 +69,7 @@ pub struct PointFigures {
     pub e2e_p99_ms: Option<AcrossRuns>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<AcrossRuns>,
-    /// Their share of those that were promised something, 0 to 1.
+    /// Their share of the requests with an SLO, 0 to 1.
     pub slo_attainment: Option<AcrossRuns>,
     /// Share of the requests that failed, 0 to 1.
     pub error_rate: Option<AcrossRuns>,
@@ -77,9 +77,9 @@ pub struct PointFigures {
     pub completed_requests_per_s: Option<AcrossRuns>,
     /// Prompt tokens per second.
     pub input_tokens_per_s: Option<AcrossRuns>,
-    /// Answer tokens per second, of all accelerators together.
+    /// Output tokens per second of all GPUs together.
     pub output_tokens_per_s: Option<AcrossRuns>,
-    /// The same of each accelerator; absent where nobody said how many there are.
+    /// The same per GPU; absent where their number is not declared.
     pub output_tokens_per_s_per_gpu: Option<AcrossRuns>,
     /// Answer tokens per second that one user sees: 1000 ÷ median TPOT in milliseconds.
     pub tokens_per_s_per_user: Option<AcrossRuns>,
@@ -101,7 +101,7 @@ impl RunFigures {
             e2e_p50: percentile(Metric::E2e, Quantile::P50),
             e2e_p95: percentile(Metric::E2e, Quantile::P95),
             e2e_p99: percentile(Metric::E2e, Quantile::P99),
-            // Where nothing was promised it would be the completed requests once more.
+            // Without SLOs it would equal the completed requests.
             goodput: figure(Metric::Goodput).filter(|_| run.slo.declared),
             attainment: figure(Metric::SloAttainment),
             errors: figure(Metric::ErrorRate),
@@ -126,7 +126,7 @@ impl RunFigures {
 }
 
 impl PointFigures {
-    /// Of these runs, of which there is one at least.
+    /// The joint figures of `runs`, at least one.
     pub(super) fn of(runs: &[&RunFigures]) -> Self {
         let across = |read: fn(&RunFigures) -> Option<MarkedFigure>, most: f64| {
             let read: Vec<_> = runs.iter().map(|run| read(run)).collect();

@@ -22,11 +22,11 @@ use crate::analysis::Objective;
 use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
 
-/// The shortest window, seconds: under it a server hardly settles.
+/// The shortest window, seconds, in which a server settles.
 const SHORTEST_S: f64 = 10.0;
 /// The search ends before it needs a run of more requests than this.
 pub(super) const MOST_REQUESTS: f64 = 1e6;
-/// More users are worth measuring while they raise the rate by this share.
+/// More users are measured while they raise the rate by this share.
 const GAIN: f64 = 0.02;
 
 /// What the search wants.
@@ -38,24 +38,24 @@ pub enum SearchStep {
     Done(StopReason),
 }
 
-/// A search: pure, without clock or files, so that it goes through stored runs as through new ones.
+/// A search without clock or files, so that stored runs lead it as new ones do.
 ///
-/// A list or a ladder is measured from low to high until so many loads in a row saturate the server. The automatic search
-/// doubles the load, a run each, until one fails; halves the bracket, a run each, until its ends are 30 % apart; and
-/// then refines in rounds: five loads around the estimate of all runs so far get a run each. What these first runs said
-/// decides only where is measured next: what the answer is, all runs decide together. It looks whether to stop only after
-/// whole rounds, for who looks after every run stops when chance has made the figures agree.
+/// A list or ladder is measured from low to high until enough loads in a row saturate the server. The automatic search
+/// doubles the load until one fails, with one run each; bisects the bracket, with one run each, until its ends are 30 % apart;
+/// and then refines in rounds: five loads around the estimate of all runs so far get a run each. The first runs
+/// decide only where to measure next; all runs together decide the answer. It checks whether to stop only after
+/// whole rounds: checking after every run would stop it where chance makes the figures agree.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,
     demands: Vec<SearchDemand>,
     trials: Vec<Trial>,
-    /// Runs that there were when the refinement began.
+    /// Number of trials when the refinement began.
     refined_from: Option<usize>,
 }
 
 impl Search {
-    /// A search that has seen nothing yet; `objectives` are those of the plan, read.
+    /// A search without trials; `objectives` are the parsed ones of the plan.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Search {
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
 
-    /// What was asked.
+    /// The plan.
     #[must_use]
     pub fn plan(&self) -> &SweepPlan {
         &self.plan
@@ -78,7 +78,7 @@ impl Search {
         &self.trials
     }
 
-    /// The objectives, and at last that the server keeps up.
+    /// The objectives, and last that the server keeps up.
     pub(super) fn demands(&self) -> &[SearchDemand] {
         &self.demands
     }
@@ -101,7 +101,7 @@ impl Search {
     }
 
     fn next_of_search(&self) -> SearchStep {
-        // A load whose runs cannot be trusted says nothing of the server: it is repeated, and nothing is built on it.
+        // A load without a trusted run says nothing about the server: it is repeated.
         let lost = self.tallies().into_iter().find(|tally| tally.trusted == 0);
         match lost {
             Some(tally) if tally.trials.len() as u64 > RETRIES => {
@@ -126,12 +126,12 @@ impl Search {
             Next::Measure(rate) if self.is_beyond_all(rate) => SearchStep::Done(StopReason::Endless),
             Next::Measure(rate) => self.measure(Load::Rate(rate)),
             Next::Done(reason) => SearchStep::Done(reason),
-            // Once a bracket is rough enough, the refinement has begun.
+            // The refinement begins when the bracket is narrow enough.
             Next::Refine => SearchStep::Done(StopReason::Narrow),
         }
     }
 
-    /// What the first part of an automatic search would do.
+    /// The next step of the bracketing phase.
     fn bracketing(&self) -> Next {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s } => {
@@ -142,7 +142,7 @@ impl Search {
         }
     }
 
-    /// The first demand of which no run has a figure though the server kept up: no load can tell whether it is met.
+    /// The first demand for which no run has a figure although the server kept up.
     pub(super) fn without_figure(&self) -> Option<&SearchDemand> {
         let kept_up: Vec<_> =
             self.trials.iter().filter(|trial| trial.is_valid() && trial.saturated.is_none()).collect();
@@ -178,7 +178,7 @@ impl Search {
             let per_s = tally.completed_per_s().unwrap_or(0.0);
             let saturated = match load {
                 Load::Rate(_) => tally.saturated,
-                // Users who wait for their answers never overload a server: more of them only wait longer.
+                // Closed-loop users never overload a server: more of them only wait longer.
                 Load::Users(_) => best_per_s > 0.0 && per_s < (1.0 + GAIN) * best_per_s,
             };
             in_a_row = if saturated { in_a_row + 1 } else { 0 };
@@ -187,12 +187,12 @@ impl Search {
         SearchStep::Done(StopReason::AllMeasured)
     }
 
-    /// Requests per second of so many arrivals.
+    /// Requests per second at this rate of arrivals.
     fn requests_per_s(&self, rate_per_s: f64) -> f64 {
         rate_per_s * self.plan.requests_per_arrival.unwrap_or(1.0)
     }
 
-    /// Whether even the shortest run at this rate has so many requests that no higher one is worth a search.
+    /// Whether even the shortest run at this rate has too many requests.
     fn is_beyond_all(&self, rate_per_s: f64) -> bool {
         !self.trials.is_empty() && self.requests_per_s(rate_per_s) * SHORTEST_S > MOST_REQUESTS
     }
@@ -223,13 +223,13 @@ impl Search {
         })
     }
 
-    /// As long as it takes for the samples that are wanted to come, and three standard deviations of their number more.
+    /// Long enough for the wanted samples plus three standard deviations of their number.
     fn window_s(&self, load: Load) -> f64 {
         let samples = self.plan.samples as f64;
         let samples = samples + 3.0 * libm::sqrt(samples);
         let per_s = match load {
             Load::Rate(per_s) => Some(self.requests_per_s(per_s)),
-            // At least as many as the fewer users before sent.
+            // At least as many as the last, smaller number of users sent.
             Load::Users(_) => match self.trials.last() {
                 Some(trial) => trial.achieved_per_s,
                 None => self.plan.fewest_users_per_s,

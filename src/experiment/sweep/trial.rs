@@ -1,4 +1,4 @@
-//! One run of a sweep: which was wanted, and what it says of its load.
+//! One run of a sweep: the request for it, and what it found.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,42 +10,42 @@ use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
-/// Requests of the window, as a share, by which completions may stay behind arrivals in a system that grows.
+/// Share of the requests by which completions may lag behind arrivals while the number in flight grows.
 const BEHIND: f64 = 0.05;
-/// A server that refuses the connections of more than this share of a run's requests is gone: one that is overloaded lets
+/// A server that refuses more than this share of a run's connections is gone: an overloaded one lets
 /// them wait.
 const GONE: f64 = 0.01;
-/// What an overloaded server does to a run: it is no reason to distrust what the run says of the server.
+/// Rules that an overloaded server breaks. They are no reason to distrust the run.
 pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
     [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
-/// A run that the search wants next.
+/// The run that a search asks for next.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialRequest {
-    /// Its place among all runs of the sweep, from 1: runs of different numbers say different texts.
+    /// Its number among all runs of the sweep, from 1: runs of different numbers send different texts.
     pub number: u64,
     /// The load.
     pub load: Load,
-    /// Its place among the runs of this load, from 1.
+    /// Its number among the runs of this load, from 1.
     pub repeat: u64,
     /// Seed of its schedule.
     pub seed: u64,
     /// Length of its window, seconds.
     pub window_s: f64,
-    /// Name of its folder in the sweep's.
+    /// Name of its folder inside the sweep's.
     pub run: String,
 }
 
-/// What one run of a sweep says.
+/// The result of one run of a sweep.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Trial {
-    /// Its place among all runs of the sweep, from 1.
+    /// Its number among all runs of the sweep, from 1.
     pub number: u64,
     /// The load.
     pub load: Load,
-    /// Name of its folder in the sweep's.
+    /// Name of its folder inside the sweep's.
     pub run: String,
     /// Seed of its schedule.
     pub seed: u64,
@@ -53,26 +53,26 @@ pub struct Trial {
     pub plan_hash: String,
     /// Length of its window, seconds.
     pub window_s: f64,
-    /// Requests whose moment came in the window.
+    /// Requests scheduled in the window.
     pub requests: u64,
-    /// Requests per second that the plan has in the window; absent in a closed loop.
+    /// Requests per second that the plan schedules in the window; absent in a closed loop.
     pub offered_per_s: Option<f64>,
-    /// Requests per second that were let go in it.
+    /// Requests per second that were dispatched in it.
     pub achieved_per_s: Option<f64>,
     /// Requests per second that completed in it.
     pub completed_per_s: Option<f64>,
-    /// What its verdict has against its figures, overload apart; empty where they can be trusted.
+    /// Why its figures cannot be trusted, overload apart; empty where they can.
     pub invalid: Vec<String>,
-    /// Why its server counts as saturated; absent where it kept up.
+    /// Why the server counts as saturated; absent where it kept up.
     pub saturated: Option<String>,
-    /// How it stands to each objective, in their order.
+    /// How it meets each objective, in order.
     pub judged: Vec<JudgedObjective>,
-    /// Its figures, until they are joined with those of the load's other runs.
+    /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
     pub(super) readings: RunFigures,
 }
 
-/// How a run stands to an objective.
+/// How a run meets an objective.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -81,14 +81,14 @@ pub struct JudgedObjective {
     pub objective: String,
     /// Whether it was met.
     pub status: Status,
-    /// The figure judged: milliseconds, per second or a share between 0 and 1; absent when it is not known.
+    /// The judged figure: milliseconds, per second or a share between 0 and 1; absent when unknown.
     pub value: Option<f64>,
-    /// The least that it can be, where only bounds are known.
+    /// Its lower bound, where only bounds are known.
     pub at_least: Option<f64>,
-    /// Of a percentile: the share of the requests whose latency does not keep the bound, between 0 and 1, where it is
+    /// For a percentile: the share of the requests over the bound, between 0 and 1, where it is
     /// known. `p99 ttft < 500ms` is met while it is under 1 %.
     pub over_share: Option<f64>,
-    /// A reservation about the figure: too few samples.
+    /// A warning about the figure: too few samples.
     pub mark: Option<SampleWarning>,
 }
 
@@ -97,7 +97,7 @@ impl TrialRequest {
     ///
     /// # Errors
     ///
-    /// When `spec` cannot be had under such a load, such as a trace, whose rate is its own.
+    /// When `spec` cannot take such a load, such as a trace with a rate of its own.
     pub fn workload(&self, spec: &WorkloadSpec) -> Result<WorkloadSpec, SpecError> {
         let (rate_per_s, users) = match self.load {
             Load::Rate(per_s) => (Some(per_s), None),
@@ -117,7 +117,7 @@ impl TrialRequest {
 }
 
 impl Trial {
-    /// What `run`, summarised with the objectives of the sweep, says as the run that was wanted.
+    /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
     #[must_use]
     pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
         let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
@@ -140,8 +140,8 @@ impl Trial {
         }
     }
 
-    /// Why the server of `run` counts as gone: nothing completed, or it took no more connections. That is no overload, and
-    /// says nothing of what it can do; a model in virtual time is never gone.
+    /// Why the server of `run` counts as gone: nothing completed, or it refused connections. That is not overload, and
+    /// says nothing about its capacity. A simulated server is never gone.
     #[must_use]
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
@@ -156,7 +156,7 @@ impl Trial {
         nothing.map(|reason| reason.sentence.clone())
     }
 
-    /// A run whose server kept up, of which nothing else is known.
+    /// A trial whose server kept up, without figures.
     #[cfg(test)]
     pub(super) fn kept_up(wanted: &TrialRequest) -> Self {
         Self {
@@ -177,7 +177,7 @@ impl Trial {
         }
     }
 
-    /// Whether its figures can be trusted, for what they are in a server that may be overloaded.
+    /// Whether its figures can be trusted, overload apart.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()

@@ -1,4 +1,4 @@
-//! A whole sweep as it is stored, read again and shown.
+//! A whole sweep as it is stored and read.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use super::trial::Trial;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
 
-/// A sweep; `sweep.json` in its folder is this.
+/// A sweep, as stored in `sweep.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -28,39 +28,38 @@ pub struct Sweep {
     pub skyline_version: String,
     /// Wall-clock time of the first run's zero.
     pub started_at: jiff::Timestamp,
-    /// What was asked.
+    /// The plan.
     pub plan: SweepPlan,
     /// The workload, apart from the load, length and seed of each run.
     #[cfg_attr(test, schemars(with = "serde_json::Map<String, serde_json::Value>"))]
     pub workload: WorkloadSpec,
-    /// Who answered, as the first run found it.
+    /// The server, as the first run found it.
     pub engine: EngineFacts,
-    /// What serves, as the person said.
+    /// The deployment, as declared by the user.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,
     /// The loads, ascending.
     pub points: Vec<SweepPoint>,
-    /// Where the curve bends; absent where it does not.
+    /// The knee of the curve; absent where there is none.
     pub knee: Option<Knee>,
-    /// What no other load beats.
+    /// Pareto frontiers.
     pub frontiers: Vec<Frontier>,
-    /// The highest load that meets the objectives; absent where there are none.
+    /// The highest load that meets the objectives; absent without objectives.
     pub answer: Option<HighestLoad>,
-    /// That load held for longer; absent where nobody asked.
+    /// That load held for longer; absent if not requested.
     pub sustained: Option<Sustained>,
-    /// Closed loops beside open runs at the throughput that they reached, by ascending users; left out where none were
-    /// run.
+    /// Closed loops beside open runs at the same throughput, by ascending users; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedLoad>,
     /// What ended it.
     pub stopped: StopReason,
-    /// The same for a person, with its figures.
+    /// The reason in a sentence.
     pub stopped_sentence: String,
-    /// Whether the figures can be trusted, overload apart: runs beyond what a server can do are what a sweep looks for.
+    /// Whether the figures can be trusted, overload apart: a sweep overloads the server on purpose.
     pub valid: bool,
     /// Why not, with the runs concerned.
     pub reasons: Vec<String>,
-    /// What a reader should know besides, such as that runs were too short for a percentile.
+    /// Notes, such as that runs are too short for a percentile.
     pub notes: Vec<String>,
 }
 
@@ -71,21 +70,21 @@ impl Sweep {
     pub const FILE_NAME: &str = "sweep.json";
 }
 
-/// Who was measured, and when.
+/// What a sweep measures, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swept {
     /// Wall-clock time of the first run's zero.
     pub started_at: jiff::Timestamp,
     /// The workload, apart from the load, length and seed of each run.
     pub workload: WorkloadSpec,
-    /// Who answered.
+    /// The server.
     pub engine: EngineFacts,
-    /// What serves, as the person said.
+    /// The deployment, as declared by the user.
     pub deployment: DeploymentFacts,
 }
 
 impl Sweep {
-    /// What `search` has found of `swept` when `stopped` ended it.
+    /// The sweep of `swept` that `search` made until `stopped` ended it.
     #[must_use]
     pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
@@ -124,7 +123,7 @@ impl Sweep {
 }
 
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
-    // Of a load whose runs cannot be trusted, what they say is shown all the same.
+    // The runs of a load without a trusted run are shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
     let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();
     let demanded = search.demands().len() > 1;
@@ -140,7 +139,7 @@ fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint
 /// A sweep that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableSweep {
-    /// There is no such file, or it may not be read.
+    /// The file is missing or unreadable.
     #[error("cannot read {}: {error}\nhint: name the folder of a sweep, or its sweep.json", path.display())]
     NoFile {
         /// The file.
@@ -156,7 +155,7 @@ pub enum UnreadableSweep {
         /// Its version of the format.
         schema: u32,
     },
-    /// It is no sweep.
+    /// The file holds no sweep.
     #[error("{} holds no sweep: {error}", path.display())]
     NoSweep {
         /// The file.
@@ -172,7 +171,7 @@ struct Versioned {
 }
 
 impl Sweep {
-    /// The sweep whose folder or file this is.
+    /// Reads the sweep in this folder or file.
     ///
     /// # Errors
     ///
@@ -190,7 +189,7 @@ impl Sweep {
         }
     }
 
-    /// Whether a sweep is kept here: in this folder, or in this file by its name.
+    /// Whether a sweep is stored in this folder, or is this file.
     #[must_use]
     pub fn is_kept_in(path: &Path) -> bool {
         path.join(Self::FILE_NAME).is_file() || (path.is_file() && path.ends_with(Self::FILE_NAME))

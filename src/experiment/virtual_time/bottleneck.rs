@@ -12,7 +12,7 @@ use crate::units::{count, three_digits};
 pub struct Bottleneck {
     /// What there is too little of.
     pub limit: Limit,
-    /// The same for a person, with its figures.
+    /// The reason in a sentence.
     pub sentence: String,
     /// What would help.
     pub cure: String,
@@ -50,15 +50,15 @@ pub enum Limit {
 
 /// From this share of TTFT on, queueing is what a request waits for.
 const QUEUEING: f64 = 0.5;
-/// What helps who is short of KV blocks with steps that are bound by compute.
+/// The cure for a shortage of KV blocks in compute-bound steps.
 const COMPUTING_ALREADY: &str = "steps are compute-bound already, so that more memory alone would move the queue and not \
                                  the rate: add replicas, or take an accelerator with more FLOP/s";
 
 impl Bottleneck {
-    /// What held the run's server back during the window.
+    /// Finds the bottleneck of the run's server during the window.
     pub(super) fn of(executed: &SimulatedRun, plan: &PlanFacts) -> Self {
         let evidence = EngineEvidence::of(executed, plan);
-        // When nobody got a token, all who came are still waiting.
+        // Without any token, all requests are still waiting.
         let queueing = evidence.queue_share_of_ttft.unwrap_or(1.0) >= QUEUEING;
         let answers_wait = evidence.decode_waiting_share.is_some_and(|share| share >= MOSTLY);
         let steps = || if answers_wait { Limit::DecodePool } else { evidence.largest_part() };
@@ -81,7 +81,7 @@ impl Bottleneck {
 }
 
 impl Limit {
-    /// What it is, and what helps.
+    /// The bottleneck and its cure, in words.
     const fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::KvCache => (
@@ -155,13 +155,13 @@ pub struct EngineEvidence {
     pub overhead_share: Option<f64>,
     /// Share of the KV blocks held, averaged over the passes' time.
     pub kv_usage: Option<f64>,
-    /// Share of the passes' time in which somebody waited for KV blocks.
+    /// Share of the passes' time in which a request waited for KV blocks.
     pub short_of_blocks_share: Option<f64>,
-    /// For a seat in the batch.
+    /// The same for a slot in the batch.
     pub short_of_seats_share: Option<f64>,
-    /// For room in the step.
+    /// The same for room in the step.
     pub short_of_tokens_share: Option<f64>,
-    /// Share of the decode pool's passes' time in which somebody waited there; absent without pools.
+    /// Share of the decode pool's passes' time in which a request waited there; absent without pools.
     pub decode_waiting_share: Option<f64>,
     /// Share of the time to first token that was spent in the server's queue, summed over the window's requests that
     /// got one.
@@ -184,9 +184,9 @@ impl EngineEvidence {
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
         let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
-        let WorkTotals { short_of_blocks_s, short_of_seats_s, short_of_tokens_s, .. } =
+        let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
             executed.decode_effort;
-        let waiting = short_of_blocks_s + short_of_seats_s + short_of_tokens_s;
+        let waiting = short_of_blocks_s + short_of_slots_s + short_of_tokens_s;
         let gauges = &executed.gauges;
         Self {
             steps: effort.steps,
@@ -200,7 +200,7 @@ impl EngineEvidence {
             overhead_share: of_parts(overhead.max(0.0)),
             kv_usage: of_busy(effort.kv_held_s),
             short_of_blocks_share: of_busy(effort.short_of_blocks_s),
-            short_of_seats_share: of_busy(effort.short_of_seats_s),
+            short_of_seats_share: of_busy(effort.short_of_slots_s),
             short_of_tokens_share: of_busy(effort.short_of_tokens_s),
             decode_waiting_share: ratio(waiting, executed.decode_effort.busy_s),
             queue_share_of_ttft: ratio(executed.queued_s, executed.to_first_token_s),
@@ -209,7 +209,7 @@ impl EngineEvidence {
         }
     }
 
-    /// The largest of what somebody waited for; none when all that they waited for was the end of a step.
+    /// The resource that requests waited for most; `None` when they only waited for the end of a step.
     fn shortage(&self) -> Option<Limit> {
         let shares = [
             (self.short_of_blocks_share, Limit::KvCache),
@@ -220,7 +220,7 @@ impl EngineEvidence {
         felt.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, limit)| limit)
     }
 
-    /// What the largest part of a step's time goes into.
+    /// The largest part of a step's time.
     fn largest_part(&self) -> Limit {
         let parts = [
             (self.compute_share, Limit::Compute),
@@ -232,7 +232,7 @@ impl EngineEvidence {
         known.max_by(|a, b| a.0.total_cmp(&b.0)).map_or(Limit::Nothing, |(_, limit)| limit)
     }
 
-    /// The figures behind a limit, those that speak for it first.
+    /// The figures behind a limit, the strongest evidence first.
     fn sentence(&self, limit: Limit) -> String {
         let mut parts = Vec::new();
         let mut say = |share: Option<f64>, what: &str| {

@@ -1,4 +1,4 @@
-//! Two layouts of the same hardware, side by side.
+//! Compares two layouts of the same hardware.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summar
 /// The same traffic on two layouts of the same hardware.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayoutComparison {
-    /// The layout that was asked for.
+    /// The requested layout.
     pub asked: String,
-    /// The layout it is held against.
+    /// The layout to compare with.
     pub baseline: String,
     /// All requests, then each class where there are several, then each priority.
     pub rows: Vec<LayoutRow>,
@@ -20,13 +20,13 @@ pub struct LayoutComparison {
 pub struct LayoutRow {
     /// `all`, or the name of a class or priority.
     pub group: String,
-    /// Under the layout that was asked for.
+    /// Figures under the requested layout.
     pub asked: LayoutFigures,
-    /// Under the other.
+    /// Figures under the baseline.
     pub baseline: LayoutFigures,
 }
 
-/// What one layout did for one group.
+/// The figures of one group under one layout.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayoutFigures {
     /// Median TTFT.
@@ -39,19 +39,19 @@ pub struct LayoutFigures {
     pub tpot_p95: Option<Latency>,
     /// Requests that met their SLO, per second.
     pub goodput_per_s: Option<f64>,
-    /// Their share of those that were promised something, 0 to 1.
+    /// Their share of the requests with an SLO, 0 to 1.
     pub slo_attainment: Option<f64>,
 }
 
-/// A latency, or bounds on it: requests that were still running decide where between them it lies.
+/// A latency, or its bounds where requests were still running.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Latency {
-    /// Milliseconds, where it is known.
+    /// The value, milliseconds.
     pub value_ms: Option<f64>,
-    /// Otherwise the least it can be, milliseconds.
+    /// Lower bound where the value is unknown, milliseconds.
     pub at_least_ms: Option<f64>,
-    /// Otherwise the most it can be, milliseconds, where there is a most.
+    /// Upper bound where the value is unknown, milliseconds.
     pub at_most_ms: Option<f64>,
 }
 
@@ -67,7 +67,7 @@ impl From<Figure> for Latency {
 }
 
 impl LayoutComparison {
-    /// Holds two summaries of the same plan against each other.
+    /// Compares two summaries of the same plan.
     pub(super) fn new(asked: String, one: &Summary, baseline: String, other: &Summary) -> Self {
         let mut rows = vec![LayoutRow {
             group: "all".to_owned(),

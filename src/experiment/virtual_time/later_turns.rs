@@ -6,12 +6,12 @@ use crate::clock::Timestamp;
 use crate::generator::{ConversationBreak, PlannedRequest, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts, Turn};
 
-/// Those that are known and have not been sent.
+/// The turns that are known and not yet sent.
 #[derive(Debug)]
 pub(super) struct LaterTurns {
-    /// What draws them; absent where every request stands by itself.
+    /// Draws the turns; absent where there are no sessions.
     sessions: Option<SessionPlanner>,
-    /// By moment, and of several at one moment by index.
+    /// By moment, then by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,
     counts: SessionCounts,
 }
@@ -50,11 +50,11 @@ impl LaterTurns {
 
     /// The place of a request in a conversation of several turns, where it has one.
     pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
-        let goes_on = self.sessions.as_ref()?.goes_on(request);
+        let goes_on = self.sessions.as_ref()?.has_next_turn(request);
         request.turn.filter(|turn| goes_on || turn.place() > 0)
     }
 
-    /// What became of the sessions; absent where there were none.
+    /// Counts of the sessions; absent where there are none.
     pub(super) fn counts(&self) -> Option<SessionCounts> {
         self.sessions.as_ref().map(|_| self.counts)
     }

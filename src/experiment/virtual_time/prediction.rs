@@ -1,4 +1,4 @@
-//! What a deployment is predicted to do under a workload.
+//! Predicts how a deployment does under a workload.
 
 use std::time::Duration;
 
@@ -15,25 +15,25 @@ use crate::generator::Schedule;
 use crate::record::{Phase, RunHeader, RunLog};
 use crate::simulator::{BadFleet, BandwidthMath, EngineModel, Fleet, StepTime};
 
-/// A prediction; `skyline simulate --json` prints this. What there is nothing to say about is `null`.
+/// A prediction, as `skyline simulate --json` prints it. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Prediction {
     /// Version of this format: [`Prediction::SCHEMA`].
     pub schema: u32,
-    /// What one engine can do at best; absent where step times or delays were given and not worked out.
+    /// Upper bounds for one engine; absent where step times or delays are given.
     pub bandwidth_math: Option<BandwidthMath>,
-    /// The run's summary: what `skyline bench --json` prints of a real one, but for the diagnosis.
+    /// The run's summary, as `skyline bench --json` prints it for a real one.
     pub summary: Summary,
-    /// The regime in which the deployment seems to be, from what a client sees of it.
+    /// The likely regime of the deployment, as seen by a client.
     pub diagnosis: Diagnosis,
-    /// What holds the deployment back.
+    /// The bottleneck of the deployment.
     pub bottleneck: Bottleneck,
     /// The same traffic on the same hardware without pools and behind round robin; absent for one server, and where
     /// that is what was asked for.
     pub baseline: Option<LayoutComparison>,
-    /// Of a closed loop: the same work coming in whatever the server does; absent for others.
+    /// For a closed loop: the same work in open arrivals; absent otherwise.
     pub paired_open: Option<PairedOpen>,
-    /// How the engine was fitted to runs; absent where it was not.
+    /// The fit of the engine to runs; absent where there is none.
     pub engine_fit: Option<EngineFit>,
 }
 
@@ -47,7 +47,7 @@ impl Prediction {
 ///
 /// # Errors
 ///
-/// When the fleet cannot be.
+/// When the fleet is impossible.
 pub fn predict(
     header: RunHeader,
     schedule: Schedule,
@@ -88,7 +88,7 @@ pub fn predict(
 ///
 /// # Errors
 ///
-/// When the fleet cannot be.
+/// When the fleet is impossible.
 pub fn run_virtually(header: RunHeader, schedule: Schedule, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let executed = run_of(&header, schedule).execute(&mut *fleet.server()?);
     Ok(RunLog::of_requests(header, executed.records, executed.footer))
@@ -105,7 +105,7 @@ impl Prediction {
     ///
     /// # Errors
     ///
-    /// When the fleet cannot be.
+    /// When the fleet is impossible.
     pub fn pair(
         &mut self,
         closed: &RunLog,

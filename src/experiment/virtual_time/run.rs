@@ -17,24 +17,24 @@ use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 /// in the server then are censored. `drain` after the window's end the run stops waiting, and what is left is censored.
 #[derive(Clone, Debug)]
 pub struct VirtualRun {
-    /// What is run.
+    /// The schedule.
     pub schedule: Schedule,
-    /// Its facts.
+    /// The facts of the plan.
     pub plan: PlanFacts,
     /// How long after the window's end to wait for answers.
     pub drain: Duration,
 }
 
-/// What a run in virtual time leaves behind.
+/// The result of a run in virtual time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulatedRun {
     /// One record a request, in the order in which they ended.
     pub records: Vec<RequestRecord>,
-    /// How the run was left.
+    /// The end of the run.
     pub footer: RunFooter,
     /// What the server did during the window.
     pub effort: WorkTotals,
-    /// Of it, what its decode pool did.
+    /// The part of the decode pool.
     pub decode_effort: WorkTotals,
     /// The server's counters when the run ended.
     pub gauges: ServerGauges,
@@ -75,7 +75,7 @@ impl VirtualRun {
                 at_end.get_or_insert_with(|| effort(&driver));
             }
             let mut ended = Vec::new();
-            // All that arrive at a moment are in before anything starts at it.
+            // All requests of a moment arrive before anything starts at it.
             while let Some((request, blocks)) = arrivals
                 .next_if(|(request, _)| request.scheduled <= clock)
                 .or_else(|| turns.next_by(clock).map(|request| (request, Blocks::default())))

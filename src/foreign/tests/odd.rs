@@ -1,4 +1,4 @@
-//! Results that are odd: zeros that stand for nothing, words for numbers, times that cannot be.
+//! Odd results: zeros that stand for nothing, words instead of numbers, impossible times.
 
 use serde_json::{Value, json};
 
@@ -52,10 +52,10 @@ fn answers_of_sglang_that_were_not_streamed_have_their_whole_latency_only() {
     for i in succeeded(&file) {
         file["itls"][i] = json!([]);
     }
-    let mut told = without_requests("sglang.jsonl");
-    told["mean_ttft_ms"] = told["mean_e2e_latency_ms"].clone();
-    told["mean_itl_ms"] = json!(0.0);
-    for file in [file, told] {
+    let mut reported = without_requests("sglang.jsonl");
+    reported["mean_ttft_ms"] = reported["mean_e2e_latency_ms"].clone();
+    reported["mean_itl_ms"] = json!(0.0);
+    for file in [file, reported] {
         let run = changed_run(&file);
         assert_eq!(
             run.latency.iter().map(|latency| latency.metric).collect::<Vec<_>>(),
@@ -104,8 +104,13 @@ fn a_rate_is_above_0_or_a_word_that_is_known() {
 #[test]
 fn arrivals_and_caps_are_what_was_asked_for() {
     let conditions = |changes: &[(&str, Value)]| changed_run(&with("vllm.json", changes)).conditions;
-    let told = |told: &ForeignConditions| {
-        (told.arrival.clone().unwrap_or_default(), told.rate_per_s, told.burstiness, told.max_concurrency)
+    let reported = |reported: &ForeignConditions| {
+        (
+            reported.arrival.clone().unwrap_or_default(),
+            reported.rate_per_s,
+            reported.burstiness,
+            reported.max_concurrency,
+        )
     };
     let uncapped = Some(ConcurrencyCap::Uncapped);
     for (changes, wanted) in [
@@ -126,7 +131,7 @@ fn arrivals_and_caps_are_what_was_asked_for() {
         ),
     ] {
         let (arrival, rate, burstiness, cap) = wanted;
-        assert_eq!(told(&conditions(&changes)), (arrival.to_owned(), rate, burstiness, cap));
+        assert_eq!(reported(&conditions(&changes)), (arrival.to_owned(), rate, burstiness, cap));
     }
     let mut silent = raw("vllm.json");
     silent.as_object_mut().unwrap().remove("max_concurrency");

@@ -1,17 +1,17 @@
-//! `aiperf profile`: a summary, and beside it a line a request.
+//! `aiperf profile`: a summary, and a file with one line per request.
 //!
-//! What its fields mean stands in `aiperf/metrics/types/*.py`, each with its formula, and in
+//! The meaning of its fields: `aiperf/metrics/types/*.py`, each with its formula, and
 //! `aiperf/common/models/record_models.py` (`MetricRecordInfo`); read at 0.13.0.
 
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies, tpot_ms};
 use crate::foreign::fields::{FieldProblem, ResultFields};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 /// Request start to the first chunk with content, reasoning included.
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token");
@@ -42,15 +42,15 @@ const REFUSED: [(&str, &str); 14] = [
     ),
 ];
 
-/// Statistics under its keys: those of [`ReportedFigures::read`], of which it has no p99.9.
+/// Its statistics, in the order of [`ReportedFigures::read`]; it has no p99.9.
 const STATISTICS: [&str; 8] = ["avg", "min", "p50", "p90", "p95", "p99", "p99_9", "max"];
 
-/// The summary, with the requests where they are there.
+/// Reads the summary, with its requests if they are available.
 pub(crate) fn read(
     fields: &ResultFields<'_>,
     records: Option<&[ResultFields<'_>]>,
 ) -> Result<ForeignRun, FieldProblem> {
-    // AIPerf leaves a count out that is 0.
+    // AIPerf omits counts of 0.
     let (completed, failed) = match (total(fields, "request_count")?, total(fields, "error_request_count")?) {
         (None, Some(failed)) => (0, failed.round() as u64),
         (completed, failed) => {
@@ -76,7 +76,7 @@ pub(crate) fn read(
         Some(answers) => {
             if let Some((own, usage)) = recounted.filter(|_| !per_chunk_usage) {
                 reservations.push(format!(
-                    "tpot divides by the tokens that the server told ({usage} in all); AIPerf's own {ITL} by those of its tokenizer \
+                    "tpot divides by the tokens that the server reported ({usage} in all); AIPerf's own {ITL} by those of its tokenizer \
                      ({own})"
                 ));
             }
@@ -91,15 +91,15 @@ pub(crate) fn read(
                  nothing says how sure they are"
                     .to_owned(),
             );
-            let told = told(fields, tpot)?;
+            let reported = reported(fields, tpot)?;
             if recounted.is_some() {
                 refused.push(UnmatchedFigure {
                     name: ITL,
-                    reason: "divides by the tokens of AIPerf's own tokenizer, and the server told another number",
+                    reason: "divides by the tokens of AIPerf's own tokenizer, and the server reported another number",
                 });
             }
             let keeps = |latency: &ForeignLatency| recounted.is_none() || latency.theirs != ITL;
-            told.into_iter().filter(keeps).collect()
+            reported.into_iter().filter(keeps).collect()
         }
     };
     if let Some(duration) = fields.object("benchmark_duration")? {
@@ -123,12 +123,12 @@ pub(crate) fn read(
     })
 }
 
-/// A figure that is one number, which stands as an average.
+/// A figure with one value, stored as its average.
 fn total(fields: &ResultFields<'_>, name: &'static str) -> Result<Option<f64>, FieldProblem> {
     fields.object(name)?.map(|figure| figure.number("avg")).transpose().map(Option::flatten)
 }
 
-/// A request that succeeded, as a line tells it.
+/// A successful request, from its line.
 struct StoredRequest {
     ttft_ms: Option<f64>,
     e2e_ms: Option<f64>,
@@ -145,7 +145,7 @@ impl StoredRequest {
     }
 }
 
-/// The requests of the measured phase that succeeded, in order of sending.
+/// The successful requests of the measured phase, in order of sending.
 fn answers(records: &[ResultFields<'_>]) -> Result<Vec<StoredRequest>, FieldProblem> {
     let mut answers = Vec::new();
     for (record, line) in records.iter().zip(1..) {
@@ -200,15 +200,15 @@ fn is_in(figure: &ResultFields<'_>, name: &str, unit: &str) -> Result<(), FieldP
     }
 }
 
-/// The figures that AIPerf computed itself, with numpy's default percentiles.
-fn told(fields: &ResultFields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, FieldProblem> {
+/// The figures that AIPerf computed, with numpy's default percentiles.
+fn reported(fields: &ResultFields<'_>, tpot: Metric) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for (metric, theirs) in [TTFT, (tpot, ITL), ICL, LATENCY] {
         let Some(figure) = fields.object(theirs)? else { continue };
         is_in(&figure, theirs, "ms")?;
         let n = figure.count("count")?;
-        if let Some(told) = ReportedFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
-            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(told) });
+        if let Some(reported) = ReportedFigures::read(&figure, STATISTICS, str::to_owned, 1.0, n)? {
+            all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(reported) });
         }
     }
     Ok(all)
@@ -236,7 +236,7 @@ fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProbl
     let phases = config.objects("phases")?.unwrap_or_default();
     let measured: Vec<_> =
         phases.iter().filter(|phase| phase.any("kind").is_none_or(|kind| kind == "profiling")).collect();
-    // Of several phases none is that of the figures.
+    // With several phases it is unknown which one the figures describe.
     if let [phase] = measured.as_slice() {
         let cap = phase.count("concurrency")?;
         conditions.rate_per_s = phase.rate("rate")?;

@@ -1,17 +1,17 @@
 //! `guidellm run`: several benchmarks in one file, each a run.
 //!
-//! What its fields mean stands in `guidellm/schemas/base/request_stats.py` (of one request) and
-//! `guidellm/benchmark/schemas/metrics.py` (`GenerativeMetrics.compile`, of all); read at 0.8.1.
+//! The meaning of its fields: `guidellm/schemas/base/request_stats.py` (one request) and
+//! `guidellm/benchmark/schemas/metrics.py` (`GenerativeMetrics.compile`, all of them); read at 0.8.1.
 
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields};
 use crate::foreign::figures::{ForeignFigures, ForeignLatency, ReportedFigures};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 const TTFT: (Metric, &str) = (Metric::TtftFromSend, "time_to_first_token_ms");
 const LATENCY: (Metric, &str) = (Metric::E2eFromSend, "request_latency");
@@ -21,7 +21,7 @@ const ITL: (Metric, &str) = (Metric::Tpot, "inter_token_latency_ms");
 const REFUSED: [(&str, &str); 15] = [
     (
         "time_per_output_token_ms",
-        "e2e ÷ N, with the wait for the first token in it; our runs tell it among their `aliases`, and our tpot is another",
+        "e2e ÷ N, with the wait for the first token in it; our runs report it among their `aliases`, and our tpot is another",
     ),
     (
         "request_scheduled_latency",
@@ -45,7 +45,7 @@ const REFUSED: [(&str, &str); 15] = [
     ("request_streaming_iterations_count", "events of the stream, those without a token among them"),
 ];
 
-/// Statistics under its keys: those of [`ReportedFigures::read`].
+/// Its statistics, in the order of [`ReportedFigures::read`].
 const STATISTICS: [&str; 8] = ["mean", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// All benchmarks of a file.
@@ -75,8 +75,8 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
     let requests =
         ForeignRequests { completed, failed: totals.count("errored")?, cut_off: totals.count("incomplete")? };
     let sum = |name| -> Result<Option<u64>, FieldProblem> {
-        let told = successful(&metrics, name)?;
-        let sum = told.map(|told| told.number("total_sum")).transpose()?.flatten();
+        let reported = successful(&metrics, name)?;
+        let sum = reported.map(|reported| reported.number("total_sum")).transpose()?.flatten();
         Ok(sum.map(|sum| sum.round() as u64))
     };
     let tokens = ForeignTokens {
@@ -96,7 +96,7 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
             "no request completed, and the zeros that GuideLLM writes then are no measurements".to_owned(),
         );
     } else if latency.is_empty() {
-        latency = told(&metrics)?;
+        latency = reported(&metrics)?;
         refused.push(UnmatchedFigure {
             name: ITL.1,
             reason: "GuideLLM's own figure counts each request as often as it has tokens; one a request needs its requests",
@@ -132,7 +132,7 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
     })
 }
 
-/// What it warns of itself.
+/// Its own warnings.
 fn warnings(fields: &ResultFields<'_>) -> Result<Vec<String>, FieldProblem> {
     let mut all = Vec::new();
     for warning in fields.objects("warnings").ok().flatten().unwrap_or_default() {
@@ -141,7 +141,7 @@ fn warnings(fields: &ResultFields<'_>) -> Result<Vec<String>, FieldProblem> {
     Ok(all)
 }
 
-/// A figure's distribution over the requests that succeeded.
+/// A figure's distribution over successful requests.
 fn successful<'a>(
     metrics: &ResultFields<'a>,
     name: &'a str,
@@ -149,8 +149,8 @@ fn successful<'a>(
     metrics.object(name)?.map(|found| found.object("successful")).transpose().map(Option::flatten)
 }
 
-/// The requests that succeeded and lie in the measured stretch, also in part, as GuideLLM counts them, in order of
-/// sending; `None` where they are not in the file.
+/// The successful requests that overlap the measured window, as GuideLLM counts them, in order of sending; `None`
+/// where the file does not have them.
 fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
     let Some(requests) = fields.object("requests")? else { return Ok(None) };
     let Some(requests) = requests.objects("successful")? else { return Ok(None) };
@@ -174,7 +174,7 @@ fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswe
         None => None,
     };
     let last = timings.map(|timings| timings.number("last_token_iteration")).transpose()?.flatten();
-    // Of answers that were not streamed, nothing but the end is known.
+    // Only the end is known of answers that were not streamed.
     let e2e_s = match (last.zip(begun), request.number(LATENCY.1)?) {
         (Some((last, begun)), _) if last >= begun => Some(last - begun),
         (_, whole) => whole,
@@ -187,8 +187,8 @@ fn answer(request: &ResultFields<'_>, begun: Option<f64>) -> Result<ForeignAnswe
     })
 }
 
-/// The figures that GuideLLM computed itself and that mean the same here.
-fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
+/// The figures that GuideLLM computed and that mean the same here.
+fn reported(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem> {
     let mut all = Vec::new();
     for ((metric, theirs), factor) in [(TTFT, 1.0), (LATENCY, 1e3)] {
         let Some(found) = successful(metrics, theirs)? else { continue };
@@ -209,7 +209,7 @@ fn told(metrics: &ResultFields<'_>) -> Result<Vec<ForeignLatency>, FieldProblem>
             n,
             ..ranks
         };
-        all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Told(ends) });
+        all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(ends) });
     }
     Ok(all)
 }

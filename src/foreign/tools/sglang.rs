@@ -1,17 +1,17 @@
-//! `python -m sglang.bench_serving --output-file [--output-details]`: one line a run.
+//! `python -m sglang.bench_serving --output-file [--output-details]`: one line per run.
 //!
-//! What its fields mean stands in `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
+//! The meaning of its fields: `sglang/benchmark/serving.py` (`calculate_metrics`, `benchmark`, the functions
 //! `async_request_…`); read at 0.5.23.
 
-use super::serving::{StoredRequests, errors, told};
+use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 const REFUSED: [(&str, &str); 11] = [
     ("request_throughput", TOTAL),
@@ -19,7 +19,7 @@ const REFUSED: [(&str, &str); 11] = [
     ("output_throughput", TOTAL),
     ("total_throughput", BLENDED),
     ("goodput*", OTHER_GOODPUT),
-    ("total_output_tokens_retokenized", "counts the text again; the server's own count goes before"),
+    ("total_output_tokens_retokenized", "counts the text again; the server's own count takes precedence"),
     ("concurrency", "the sum of latencies ÷ duration, of completed requests only"),
     ("max_output_tokens_per_s", "counts chunks for tokens"),
     ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
@@ -27,7 +27,7 @@ const REFUSED: [(&str, &str); 11] = [
     ("cache_report", "the server's own counts over the run"),
 ];
 
-/// Latencies that only answers have that were streamed.
+/// Latencies that only streamed answers have.
 const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 
 /// What a sample of its ITL is.
@@ -35,14 +35,14 @@ const STREAMED_ONLY: [&str; 3] = ["ttft", "tpot", "itl"];
 enum GapMeaning {
     /// A gap between chunks with text: our `chunk_gap`.
     Chunks,
-    /// A gap ÷ the tokens that came with it, as many times: our `itl`.
+    /// A gap ÷ its tokens, once per token: our `itl`.
     Tokens,
-    /// Nobody knows.
+    /// Unknown.
     Unknown,
 }
 
 impl GapMeaning {
-    /// Those of the requests that a backend keeps: its own endpoint tells the tokens so far with each chunk.
+    /// For stored requests: its native endpoint reports the tokens so far with each chunk.
     fn kept(backend: &str) -> Self {
         match backend {
             "sglang" | "sglang-native" => Self::Tokens,
@@ -53,9 +53,9 @@ impl GapMeaning {
         }
     }
 
-    /// Those of its own figures: with speculative decoding it shares the gaps of OpenAI's endpoints out among the tokens
-    /// of each chunk's text.
-    fn told(backend: &str, drafts: bool) -> Self {
+    /// For reported figures: with speculative decoding it divides the gaps of OpenAI endpoints among the tokens of
+    /// each chunk.
+    fn reported(backend: &str, drafts: bool) -> Self {
         match Self::kept(backend) {
             Self::Chunks if drafts && backend.starts_with("sglang-oai") => Self::Tokens,
             gaps => gaps,
@@ -97,7 +97,10 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         None if completed == 0 => (Vec::new(), None),
         None => {
             let streamed = was_whole(fields)?.then_some(false);
-            (told(fields, completed, &GapMeaning::told(backend, drafts).names(), &mut refused)?, streamed)
+            (
+                reported(fields, completed, &GapMeaning::reported(backend, drafts).names(), &mut refused)?,
+                streamed,
+            )
         }
     };
     if streamed == Some(false) {
@@ -155,10 +158,10 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     })
 }
 
-/// The requests that succeeded, in the order in which they were sent, and whether they were streamed, as far as that shows.
+/// The successful requests in order of sending, and whether they were streamed, if that shows.
 ///
-/// SGLang keeps no end of theirs: the last chunk with text came TTFT and all gaps after the sending. An answer without text
-/// has a TTFT of 0. One that was not streamed has its whole latency for TTFT, and no gap.
+/// SGLang does not store their ends: the last chunk with text came TTFT plus all gaps after sending. An answer
+/// without text has a TTFT of 0. An unstreamed one has its whole latency as TTFT, and no gap.
 fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
     let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
     let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
@@ -179,7 +182,7 @@ fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
     (kept.succeeded().map(answer).collect(), streamed)
 }
 
-/// Whether its own figures show that nothing was streamed: no gap, and a first token that came with the last.
+/// Whether its own figures show that nothing was streamed: no gap, and the first token came with the last.
 fn was_whole(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
     let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
     let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
@@ -195,7 +198,7 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditi
     let pace = fields.pace("request_rate")?;
     let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
     let arrival = pace.map(|pace| match pace {
-        // SGLang draws gaps from the exponential.
+        // SGLang draws exponential gaps.
         StatedRate::Finite(_) => "poisson",
         StatedRate::Trace => "trace",
         StatedRate::Infinite if matches!(max_concurrency, Some(ConcurrencyCap::At(_))) => "closed",

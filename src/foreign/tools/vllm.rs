@@ -1,17 +1,17 @@
 //! `vllm bench serve --save-result [--save-detailed]`, of the Python and of the Rust client.
 //!
-//! What its fields mean stands in `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and in
+//! The meaning of its fields: `vllm/benchmarks/serve.py` (`calculate_metrics`, `benchmark`, `main_async`) and
 //! `vllm/benchmarks/lib/endpoint_request_func.py`; read at 0.32.0.
 
-use super::serving::{StoredRequests, errors, told};
+use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
 use crate::foreign::answer::{ForeignAnswer, latencies};
 use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
-use crate::foreign::refused::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 use crate::foreign::run::{
     ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
 };
 use crate::foreign::tool::ForeignTool;
+use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 /// Our names for its latencies, which all count from sending:
 /// - TTFT ends with the first event that has `choices`, the role chunk of a chat;
@@ -63,7 +63,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     let latency = match &kept {
         Some(answers) => latencies(answers, &NAMES),
         None if completed == 0 => Vec::new(),
-        None => told(fields, completed, &NAMES, &mut refused)?,
+        None => reported(fields, completed, &NAMES, &mut refused)?,
     };
     if completed == 0 {
         reservations
@@ -79,7 +79,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         reservations.push("vLLM does not say how many requests failed (--save-detailed does)".to_owned());
     }
     if ours {
-        reservations.push("skyline wrote it for vLLM's readers: the run's own folder tells more".to_owned());
+        reservations.push("skyline wrote it for vLLM's readers: the run's own folder holds more".to_owned());
     } else if !latency.is_empty() && conditions.endpoint.as_deref() == Some("chat") {
         reservations.push(
             "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send before its \
@@ -101,14 +101,14 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     })
 }
 
-/// The requests that succeeded, in the order in which they were sent; `None` where they are not in the file.
+/// The successful requests in order of sending; `None` where the file does not have them.
 fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
     let Some(kept) = StoredRequests::read(fields)? else { return Ok(None) };
     let ends = fields.times("latencies")?;
     ends.as_ref().map_or(Ok(()), |ends| kept.fits(ends.len()))?;
     let answer = |i: usize| {
         let ttft = kept.ttfts[i];
-        // Files of before have no `latencies`, which are this sum.
+        // Older files have no `latencies`, which equal this sum.
         let end = ends.as_ref().map_or_else(|| ttft + kept.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
         if end < ttft {
             return Err(FieldProblem(format!(

@@ -1,4 +1,4 @@
-//! Which row each request of a class says.
+//! Which row each request of a class sends.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::index::Index;
 use crate::random::RandomStream;
 use crate::workload::RowOrder;
 
-/// Rows in the order in which they are sent, without end: after the last comes the first again, or another shuffle.
+/// An endless sequence of rows in sending order: after the last the first again, or another shuffle.
 #[derive(Clone, Debug)]
 pub(crate) struct RowDraws {
     index: Arc<Index>,
@@ -14,7 +14,7 @@ pub(crate) struct RowDraws {
     shuffle: Option<Box<Shuffle>>,
 }
 
-/// The rows in the order of the moment, and the random numbers for the next.
+/// The current order of the rows, and the random numbers for the next.
 #[derive(Clone, Debug)]
 struct Shuffle {
     rows: Vec<u32>,
@@ -22,7 +22,7 @@ struct Shuffle {
 }
 
 impl Shuffle {
-    /// Puts `count` rows into a new order (Fisher and Yates).
+    /// Shuffles `count` rows (Fisher and Yates).
     fn again(&mut self, count: u64) {
         self.rows = (0..count as u32).collect();
         for last in (1..self.rows.len()).rev() {
@@ -31,7 +31,7 @@ impl Shuffle {
     }
 }
 
-/// A row that was drawn, and its lengths.
+/// A drawn row and its lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DrawnRow {
     /// Its number among the rows that are sent, from 0.
@@ -51,8 +51,7 @@ impl RowDraws {
         Self { index, next: 0, shuffle }
     }
 
-    /// The row at a place of the order, whichever was drawn before: after the last comes the first again, in the same
-    /// order.
+    /// The row at a position of the order, independent of earlier draws; it wraps around in the same order.
     pub(crate) fn at(&self, place: u64) -> DrawnRow {
         let count = self.index.len().max(1);
         let place = place % count;
@@ -63,7 +62,7 @@ impl RowDraws {
         DrawnRow { row, input_tokens, output_tokens }
     }
 
-    /// The same in the order that the first round of the rows has.
+    /// The same with the first shuffle fixed.
     pub(crate) fn in_order(mut self) -> Self {
         if let Some(shuffle) = &mut self.shuffle {
             shuffle.again(self.index.len().max(1));

@@ -1,12 +1,12 @@
-//! Why a file or a folder cannot be what prompts are taken from, down to the row.
+//! Why prompts cannot be taken from a file or a folder, down to the row.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why a file or a folder cannot be what prompts are taken from: what happened, where, and the cure.
+/// Why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("cannot read the dataset {}: {cause}", path.display())]
     Unreadable {
         /// The file.
@@ -14,7 +14,7 @@ pub enum DatasetError {
         /// What the system answered.
         cause: std::io::Error,
     },
-    /// It is not of its format from the beginning, or from somewhere on: nothing after that can be read.
+    /// The file breaks its format, and nothing after that point can be read.
     #[error("{}, line {line}: {cause}\nhint: {cure}", path.display())]
     Malformed {
         /// The file.
@@ -26,9 +26,9 @@ pub enum DatasetError {
         /// What to do.
         cure: &'static str,
     },
-    /// A row cannot be used.
+    /// A row is unusable.
     #[error(
-        "{}, {row}\nhint: mend the row, or pass over such rows with skip_bad = true in the workload file or --skip-bad",
+        "{}, {row}\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad",
         path.display()
     )]
     BadRow {
@@ -47,7 +47,7 @@ pub enum DatasetError {
     Empty {
         /// The file.
         path: PathBuf,
-        /// How it was read.
+        /// The format it was read as.
         format: &'static str,
         /// Rows that the filter left out.
         filtered: u64,
@@ -56,7 +56,7 @@ pub enum DatasetError {
         /// The first of these.
         first: Option<BadRow>,
     },
-    /// Nothing says which token ids there are.
+    /// The number of token ids is unknown.
     #[error(
         "the prompts of class `{class}` are random token ids, and nothing says how many ids the model has\n\
          hint: add `vocabulary` to its prompt in the workload file, or give --tokenizer"
@@ -73,33 +73,33 @@ pub enum DatasetError {
         /// What the system answered.
         cause: std::io::Error,
     },
-    /// A file among the images is none.
+    /// A file in the folder is not an image.
     #[error("{} is not a PNG, JPEG, GIF or WebP image, by its first bytes\nhint: take it out of the folder", path.display())]
     NotAnImage {
         /// The file.
         path: PathBuf,
     },
-    /// There are none.
+    /// The folder has no images.
     #[error("the folder {} holds no image\nhint: put PNG, JPEG, GIF or WebP files there", path.display())]
     NoImages {
         /// The folder.
         path: PathBuf,
     },
-    /// They are too large.
+    /// The images are too large.
     #[error(
         "the images up to {} take {found} MiB, and at most {most} MiB are possible, since they are kept in memory\n\
          hint: use fewer or smaller ones",
         path.display()
     )]
     LargeImages {
-        /// The file with which they became too large.
+        /// The file that exceeded the limit.
         path: PathBuf,
-        /// What they take with it, MiB.
+        /// Size including it, MiB.
         found: u64,
-        /// What is possible, MiB.
+        /// The limit, MiB.
         most: u64,
     },
-    /// Requests with them are too large.
+    /// Requests with images are too large.
     #[error(
         "{requests} requests with images of {}, as many as lie ready ahead of their moments, take {found} MiB, and at most \
          {most} MiB are possible\nhint: use smaller images, or fewer in a request (`per_request`)",
@@ -108,36 +108,36 @@ pub enum DatasetError {
     LargeRequests {
         /// The folder.
         path: PathBuf,
-        /// How many requests.
+        /// Number of requests.
         requests: u64,
-        /// What they take, MiB.
+        /// Their size, MiB.
         found: u64,
-        /// What is possible, MiB.
+        /// The limit, MiB.
         most: u64,
     },
 }
 
-/// A row that cannot be used.
+/// An unusable row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// Its number in the file, from 1; lines without a row are not counted.
+    /// Its number in the file, from 1; lines without a row do not count.
     pub row: u64,
     /// Line of the file, from 1.
     pub line: u64,
     /// Where in the line.
     pub column: RowPosition,
-    /// What is wrong, and where that is not plain, the cure.
+    /// What is wrong, with a cure where it is not obvious.
     pub cause: String,
 }
 
-/// A place inside a line.
+/// A position inside a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RowPosition {
     /// The byte of the line, from 1.
     Byte(u64),
     /// The column of a CSV file, by its name.
     Named(String),
-    /// The line as a whole.
+    /// The whole line.
     Whole,
 }
 

@@ -1,4 +1,4 @@
-//! A folder of pictures, made ready to be sent.
+//! A folder of images, ready to be sent.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,26 +14,26 @@ use crate::random::RandomStream;
 use crate::units::hexadecimal;
 use crate::workload::{ImageFindings, Images};
 
-/// Most bytes of all pictures of a folder.
+/// Most bytes of all images of a folder.
 const MOST_BYTES: u64 = 256 << 20;
-/// Most bytes of the bodies that lie ready at once.
+/// Most bytes of request bodies prepared at once.
 const MOST_READY: f64 = (4_u64 << 30) as f64;
-/// Requests that a run has ready ahead of their moments.
+/// Requests that a run prepares ahead.
 const READY: f64 = 512.0;
 
-/// The pictures of a class, as data URLs.
+/// The images of a class, as data URLs.
 #[derive(Debug)]
 pub(crate) struct ImageFolder {
     urls: Vec<String>,
 }
 
 impl ImageFolder {
-    /// Reads every picture in the folder, in the order of their names. Hidden files and folders are passed over.
+    /// Reads every image in the folder, in the order of names. Hidden files and subfolders are ignored.
     pub(super) fn open(images: &Images) -> Result<(Self, ImageFindings), DatasetError> {
         let folder = Path::new(&images.folder);
         let (mut urls, mut bytes, mut hash) = (Vec::new(), 0, Sha256::new());
         for path in files(folder)? {
-            // What is too large is not read first.
+            // Checks the size before reading.
             bytes += fs::metadata(&path).map_err(unreadable(&path))?.len();
             if bytes > MOST_BYTES {
                 let found = mebibytes(bytes as f64);
@@ -62,7 +62,7 @@ impl ImageFolder {
         Ok((Self { urls }, findings))
     }
 
-    /// The prompt with `count` pictures behind it, each drawn by itself.
+    /// The prompt followed by `count` images, each drawn independently.
     pub(crate) fn beside(&self, prompt: Prompt, count: u16, stream: &mut RandomStream) -> Prompt {
         let Prompt::Text(text) = &prompt else { return prompt };
         let drawn: Vec<usize> = (0..count).map(|_| stream.below(self.urls.len() as u64) as usize).collect();
@@ -87,13 +87,13 @@ fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> DatasetError {
     move |cause| DatasetError::UnreadableImages { path: path.to_owned(), cause }
 }
 
-/// Whole MiB, one that was begun included.
+/// Whole MiB, rounded up.
 fn mebibytes(bytes: f64) -> u64 {
     (bytes / f64::from(1 << 20)).ceil() as u64
 }
 
-/// What an image is, by its first bytes: the signatures of PNG (RFC 2083), JPEG (SOI and the next marker), GIF and WebP
-/// (RFC 9649).
+/// The media type of an image by its first bytes: the signatures of PNG (RFC 2083), JPEG (SOI and the next marker),
+/// GIF and WebP (RFC 9649).
 fn media_type(image: &[u8]) -> Option<&'static str> {
     match image {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),

@@ -1,4 +1,4 @@
-//! Where the rows of a dataset lie, and how long each is.
+//! Position and lengths of every row of a dataset.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -8,14 +8,14 @@ use super::json_list::ItemPosition;
 use super::parse::{DatasetRow, RowParser};
 use crate::generator::request::Prompt;
 
-/// One row: where it lies and its lengths.
+/// Position and lengths of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RowEntry {
     pub(super) offset: u64,
     pub(super) bytes: u32,
-    /// Tokens of its prompt, as far as they could be counted.
+    /// Tokens of its prompt, as counted.
     pub(super) input_tokens: u32,
-    /// Tokens of the answer that it asks for; 0 where it does not say.
+    /// Requested answer tokens; 0 where the row does not say.
     pub(super) output_tokens: u32,
 }
 
@@ -25,12 +25,11 @@ pub(crate) struct Index {
     pub(super) path: String,
     pub(super) entries: Vec<RowEntry>,
     pub(super) parser: RowParser,
-    /// Seeked and read under the lock: by one thread in a run.
+    /// Seeked and read under the lock, by one thread of a run.
     pub(super) file: Mutex<File>,
 }
 
 impl Index {
-    /// How many rows there are.
     pub(super) fn len(&self) -> u64 {
         self.entries.len() as u64
     }
@@ -43,8 +42,8 @@ impl Index {
         })
     }
 
-    /// What row number `row` says. The file stays open, so that one put in its place does no harm; should it be written
-    /// over, the prompt is empty, and a warning says so.
+    /// The prompt of row number `row`. The file stays open, so replacing it is harmless; if it is overwritten, the
+    /// prompt is empty and a warning says so.
     pub(crate) fn prompt(&self, row: u64) -> Prompt {
         match self.read(row) {
             Ok(row) => row.prompt,

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-/// Longest item, bytes: what is longer was not meant as a row.
+/// Longest item, bytes: a longer one was not meant as a row.
 pub(super) const LONGEST_ROW: usize = 64 << 20;
 
 /// Where an item begins.
@@ -23,7 +23,7 @@ impl ItemPosition {
     pub(super) const FIRST: Self = Self { offset: 0, line: 1, column: 1, row: 1 };
 }
 
-/// What makes a text not a list of items.
+/// Why a text is not a list of items.
 #[derive(Debug)]
 pub(super) enum ListError {
     Read(io::Error),
@@ -49,12 +49,12 @@ enum State {
     Inside,
     /// `,` or `]`
     Comma,
-    /// Nothing but white space.
+    /// Only white space.
     End,
 }
 
-/// The items of the list that a reader holds. Items are found by their brackets and quotes alone: whether one is good
-/// JSON shows when it is parsed.
+/// The items of the list in a reader. Items are found by their brackets and quotes alone; parsing them shows whether
+/// they are valid JSON.
 pub(super) struct JsonList<R> {
     reader: R,
     scan: Scan,
@@ -74,7 +74,7 @@ impl<R: BufRead> JsonList<R> {
         Self { reader, scan }
     }
 
-    /// The next item and where it begins; none after the last.
+    /// The next item and its position; `None` after the last.
     pub(super) fn next(&mut self) -> Result<Option<(ItemPosition, &[u8])>, ListError> {
         self.scan.item.clear();
         loop {
@@ -100,29 +100,29 @@ impl<R: BufRead> JsonList<R> {
     }
 }
 
-/// Whether the scan is inside a text, where brackets mean nothing.
+/// Whether the scan is inside a string, where brackets mean nothing.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Text {
     Outside,
     Inside,
-    /// Behind a backslash.
+    /// After a backslash.
     Escaped,
 }
 
-/// How far the scan has come.
+/// State of the scan.
 struct Scan {
     at: ItemPosition,
     /// Where the item begins.
     begin: ItemPosition,
     state: State,
-    /// Brackets of the item that are open.
+    /// Open brackets of the item.
     depth: u32,
     text: Text,
     item: Vec<u8>,
 }
 
 impl Scan {
-    /// Whether the item is whole without this byte: brackets and quotes are closed, and no number goes on.
+    /// Whether the item ends before this byte: brackets and quotes are closed, and no number continues.
     fn ends_before(&mut self, byte: u8) -> bool {
         let ends = self.state == State::Inside
             && self.depth == 0
@@ -136,7 +136,7 @@ impl Scan {
     }
 
     fn take(&mut self, byte: u8) -> Result<(), ListError> {
-        // A byte-order mark may stand before everything.
+        // A byte-order mark may come first.
         let mark = self.state == State::List && matches!(byte, 0xef | 0xbb | 0xbf);
         match self.state {
             State::Inside => self.inside(byte)?,
@@ -146,7 +146,7 @@ impl Scan {
             State::FirstItem | State::Comma if byte == b']' => self.state = State::End,
             State::Comma if byte == b',' => self.state = State::Item,
             State::Comma => return Err(self.shape("a `,` or `]` is expected after an item")),
-            State::End => return Err(self.shape("something stands behind the end of the list")),
+            State::End => return Err(self.shape("there is more after the end of the list")),
             State::FirstItem | State::Item if matches!(byte, b',' | b']') => {
                 return Err(self.shape("an item is missing at a `,`"));
             }
@@ -247,7 +247,7 @@ mod tests {
             ("[1,\n2", "2: the file ends inside the item that begins here"),
             ("[1,\n{\"a\": [1, 2]\n", "2: the file ends inside the item that begins here"),
             ("[{}\n", "2: the file ends before the list does: there is no `]`"),
-            ("[1] x", "1: something stands behind the end of the list"),
+            ("[1] x", "1: there is more after the end of the list"),
         ] {
             assert_eq!(items(text, 4).unwrap_err(), said, "{text:?}");
         }
@@ -272,7 +272,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
-        /// Held against `serde_json`, which reads the list as a whole.
+        /// Checked against `serde_json`, which reads the list as a whole.
         #[test]
         fn every_list_falls_into_its_items(list in prop::collection::vec(json(), 0..5), buffer in 1_usize..64) {
             for text in [serde_json::to_string(&list).unwrap(), serde_json::to_string_pretty(&list).unwrap()] {

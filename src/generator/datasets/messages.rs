@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::generator::objects::Object;
 use crate::generator::request::Prompt;
 
-/// What every message has.
 #[derive(Deserialize)]
 struct Message {
     #[allow(dead_code, reason = "a message without a role is refused")]
@@ -15,11 +14,11 @@ struct Message {
     content: Value,
 }
 
-/// The texts of a list of messages, in order; images and the like are passed over.
+/// The texts of a list of messages, in order; images and other parts are ignored.
 ///
 /// # Errors
 ///
-/// When it is no list of messages.
+/// When it is not a list of messages.
 pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
     let messages: Vec<Object<Message>> = serde_json::from_str(messages)?;
     let mut texts = Vec::new();
@@ -29,7 +28,7 @@ pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
             Value::Array(parts) => {
                 texts.extend(parts.iter().filter_map(|part| part.get("text")?.as_str()).map(str::to_owned));
             }
-            // A message that only calls tools.
+            // A message with tool calls only.
             Value::Null => {}
             other => {
                 return Err(serde::de::Error::custom(format!(
@@ -41,7 +40,7 @@ pub(super) fn texts(messages: &str) -> Result<Vec<String>, serde_json::Error> {
     Ok(texts)
 }
 
-/// The prompt with `lead` and an empty line put before its first text.
+/// The prompt with `lead` and an empty line before its first text.
 pub(in crate::generator) fn led_by(lead: &str, prompt: Prompt) -> Prompt {
     let lead = format!("{lead}\n\n");
     match prompt {
@@ -77,7 +76,7 @@ fn first_text(content: &mut Value) -> Option<&mut Value> {
     }
 }
 
-/// One message of the user: a text, and the images behind these data URLs.
+/// One user message: a text followed by the images of these data URLs.
 pub(super) fn with_images<'u>(text: &str, urls: impl Iterator<Item = &'u str>) -> String {
     let image = |url: &str| json!({ "type": "image_url", "image_url": { "url": url } });
     let parts: Vec<Value> =

@@ -1,7 +1,7 @@
-//! Prompts that come from files, and token ids: found, indexed and checked before a plan is drawn from them.
+//! Prompts from files, and token ids: found, indexed and checked before a plan is drawn.
 //!
-//! A file is read once from its beginning to its end, row by row, and what is kept of a row is where it lies and how
-//! long it is: 24 bytes, whatever its text. The text of a row is read again when its request is made.
+//! A file is read once from beginning to end, row by row; for each row 24 bytes are kept: its position and lengths.
+//! Its text is read again when its request is built.
 
 pub(super) mod draws;
 pub(super) mod error;

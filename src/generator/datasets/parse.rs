@@ -19,25 +19,25 @@ pub(super) struct DatasetRow {
     pub(super) answer: AnswerLength,
 }
 
-/// What a row says of the length of its answer.
+/// What a row says about the length of its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum AnswerLength {
     /// Nothing.
-    Untold,
+    Unknown,
     /// So many tokens.
     Tokens(u32),
-    /// As long as this one.
+    /// As long as this text.
     Of(String),
 }
 
-/// What the rows of a file are read by.
+/// How the rows of a file are parsed.
 #[derive(Clone, Debug)]
 pub(super) struct RowParser {
     pub(super) format: DatasetFormat,
     pub(super) columns: CsvColumns,
 }
 
-/// Where a CSV file has what is wanted.
+/// The columns of a CSV file that are read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CsvColumns {
     pub(super) prompt: usize,
@@ -46,7 +46,7 @@ pub(super) struct CsvColumns {
     pub(super) answer_name: String,
 }
 
-/// A conversation of `ShareGPT`; whatever else stands there is passed over.
+/// A conversation of `ShareGPT`; other fields are ignored.
 #[derive(Deserialize)]
 struct SharegptRow {
     #[serde(default, alias = "conversation")]
@@ -58,7 +58,7 @@ struct SharegptTurn {
     value: String,
 }
 
-/// A line of JSONL; whatever else stands there is passed over.
+/// A line of JSONL; other fields are ignored.
 #[derive(Deserialize)]
 struct JsonlRow<'a> {
     #[serde(default)]
@@ -70,7 +70,7 @@ struct JsonlRow<'a> {
 }
 
 impl RowParser {
-    /// The row whose bytes, which begin at `place`, are these.
+    /// Parses a row from its bytes, which begin at `place`.
     pub(super) fn parse(&self, bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         match self.format {
             DatasetFormat::Sharegpt => conversation(bytes, place),
@@ -85,7 +85,7 @@ impl RowParser {
         }
     }
 
-    /// The row of a CSV record.
+    /// Reads the row of a CSV record.
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
         let CsvColumns { prompt, prompt_name, answer, answer_name } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
@@ -99,12 +99,12 @@ impl RowParser {
                 .map_err(|error| named(name, format!("it is not UTF-8: {error}")))
         };
         let prompt = field(*prompt, prompt_name)?;
-        let told = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
-        let answer = if told.is_empty() {
-            AnswerLength::Untold
+        let cell = answer.map(|at| field(at, answer_name)).transpose()?.unwrap_or_default().trim();
+        let answer = if cell.is_empty() {
+            AnswerLength::Unknown
         } else {
             let tokens =
-                told.parse().map_err(|_| named(answer_name, length_mistake(&format!("{told:?}"))))?;
+                cell.parse().map_err(|_| named(answer_name, length_mistake(&format!("{cell:?}"))))?;
             length(tokens).map_err(|cause| named(answer_name, cause))?
         };
         Ok(DatasetRow { prompt: Prompt::Text(prompt.to_owned()), answer })
@@ -116,7 +116,7 @@ fn conversation(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow>
         serde_json::from_slice(bytes).map_err(|error| at(place, &error))?;
     let mut turns = read.conversations.into_iter().map(|Object(turn)| turn.value);
     let prompt = turns.next().unwrap_or_default();
-    let answer = turns.next().map_or(AnswerLength::Untold, AnswerLength::Of);
+    let answer = turns.next().map_or(AnswerLength::Unknown, AnswerLength::Of);
     Ok(DatasetRow { prompt: Prompt::Text(prompt), answer })
 }
 
@@ -127,7 +127,7 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         (Some(prompt), None) => Prompt::Text(prompt),
         (None, Some(list)) => {
             let list = list.get();
-            // Where the list begins inside the line.
+            // Offset of the list inside the line.
             let before = (list.as_ptr() as usize).saturating_sub(bytes.as_ptr() as usize) as u64;
             let inner = ItemPosition { column: place.column + before, ..place };
             messages::texts(list).map_err(|error| {
@@ -147,7 +147,7 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
         }
     };
     let answer = match read.output_tokens {
-        None => AnswerLength::Untold,
+        None => AnswerLength::Unknown,
         Some(tokens) => length(tokens).map_err(|cause| whole(place, format!("`output_tokens` {cause}")))?,
     };
     Ok(DatasetRow { prompt, answer })
@@ -165,11 +165,11 @@ fn length_mistake(found: &str) -> String {
     format!("is {found}; it must be a whole number from 1 to {}", count(TOKEN_LIMIT.into()))
 }
 
-/// A mistake that the JSON reader found in a row that begins at `place`.
+/// A JSON error in a row that begins at `place`.
 fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     let (line, column) = (error.line() as u64, error.column() as u64);
     let column = if line <= 1 { place.column + column.saturating_sub(1) } else { column };
-    // The reader's own place is inside the row; what it says before that is the cause.
+    // The parser's position is inside the row; the text before it is the cause.
     let said = error.to_string();
     let cause = said.rsplit_once(" at line ").map_or(said.as_str(), |(cause, _)| cause).to_owned();
     BadRow {
@@ -180,7 +180,7 @@ fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     }
 }
 
-/// A mistake of the row as a whole: the place is where it begins.
+/// A mistake of the whole row, at its beginning.
 pub(super) fn whole(place: ItemPosition, cause: String) -> BadRow {
     // Rows that are lines begin in the first column, which says nothing.
     let column = if place.column > 1 { RowPosition::Byte(place.column) } else { RowPosition::Whole };

@@ -1,4 +1,4 @@
-//! One pass over a file of prompts, from its beginning to its end.
+//! One pass over a file of prompts, from beginning to end.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -16,7 +16,7 @@ use crate::workload::{Dataset, DatasetFormat};
 /// Bytes read at once.
 const BUFFER: usize = 256 << 10;
 
-/// A row that a pass came to.
+/// A row found by the pass.
 pub(super) struct FoundRow {
     pub(super) place: ItemPosition,
     /// Bytes from there to the end of the row.
@@ -24,7 +24,7 @@ pub(super) struct FoundRow {
     pub(super) row: Result<DatasetRow, BadRow>,
 }
 
-/// What a pass leaves behind.
+/// Result of a pass.
 pub(super) struct FileDigest {
     pub(super) parser: RowParser,
     pub(super) bytes: u64,
@@ -32,7 +32,7 @@ pub(super) struct FileDigest {
     pub(super) sha256: [u8; 32],
 }
 
-/// Shows every row to `visit` until it breaks off. The file is read to its end all the same: its hash is of all of it.
+/// Passes every row to `visit` until it breaks off. The file is still read to its end, for its hash.
 pub(super) fn over(
     dataset: &Dataset,
     mut visit: impl FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>,
@@ -143,7 +143,7 @@ fn records(
     }
     let (prompt_name, answer_name) = (prompt_name.to_owned(), answer_name.to_owned());
     parser.columns = CsvColumns { prompt, prompt_name, answer, answer_name };
-    // Where lines end in two bytes, the reader leaves the second to the next record, and is a line behind.
+    // With two-byte line ends the reader counts one line less.
     let behind = u64::from(reader.position().line() == 1);
     let mut record = ByteRecord::new();
     for row in 1.. {
@@ -177,7 +177,7 @@ fn records(
     Ok(())
 }
 
-/// A file that is hashed while it is read.
+/// Hashes a file while it is read.
 struct Hashed {
     file: File,
     hash: Sha256,

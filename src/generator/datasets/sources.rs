@@ -1,4 +1,4 @@
-//! What the classes of a workload take their prompts from, opened.
+//! Opens the sources of a workload's prompts.
 
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::generator::prompts::counter::TokenCounter;
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 
-/// What the classes of a workload take their prompts from, opened; by default nothing, for workloads whose prompts are
-/// all written.
+/// The opened sources of a workload's prompts; empty by default, for workloads whose prompts are all written.
 #[derive(Clone, Debug, Default)]
 pub struct Datasets {
     classes: Vec<ClassSource>,
@@ -32,7 +31,7 @@ pub(crate) enum PromptOrigin {
     /// They are written for the run.
     #[default]
     Written,
-    /// Rows of a file, led by words of their own where it says so.
+    /// Rows of a file; `salted` ones get unique leading words.
     Rows { index: Arc<Index>, salted: bool },
     /// Token ids.
     TokenIds(TokenIds),
@@ -41,22 +40,22 @@ pub(crate) enum PromptOrigin {
 /// Which endpoints can carry the prompts of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequiredEndpoint {
-    /// All.
+    /// Any endpoint.
     Any,
-    /// Chat alone, for messages of the dataset.
+    /// Only chat, for messages of a dataset.
     ChatForMessages,
-    /// Chat alone, for images.
+    /// Only chat, for images.
     ChatForImages,
-    /// Completions alone, for token ids.
+    /// Only completions, for token ids.
     Completions,
 }
 
 impl Datasets {
-    /// Opens what `workload` names and reads it through; the workload comes back with what was found.
+    /// Opens and reads every source that `workload` names, and returns the workload with the findings.
     ///
     /// # Errors
     ///
-    /// What is wrong with a file, with its place and the cure.
+    /// What is wrong with a file, with its position and the cure.
     pub fn open(
         mut workload: WorkloadSpec,
         counter: &TokenCounter,
@@ -77,17 +76,15 @@ impl Datasets {
         Ok((workload, Self { classes }))
     }
 
-    /// Where the prompts of class number `class` come from.
     pub(crate) fn source(&self, class: u16) -> &PromptOrigin {
         self.classes.get(usize::from(class)).map_or(&PromptOrigin::Written, |class| &class.source)
     }
 
-    /// The pictures of class number `class`.
     pub(crate) fn images(&self, class: u16) -> Option<&ImageFolder> {
         self.classes.get(usize::from(class))?.images.as_deref()
     }
 
-    /// The rows of class number `place` in the order in which they are sent under `seed`.
+    /// The rows of class number `place` in sending order under `seed`.
     pub(crate) fn rows(&self, place: usize, class: &RequestClass, seed: u64) -> Option<RowDraws> {
         let Some(ClassSource { source: PromptOrigin::Rows { index, .. }, .. }) = self.classes.get(place)
         else {
@@ -98,7 +95,7 @@ impl Datasets {
         Some(RowDraws::new(Arc::clone(index), dataset.order, stream))
     }
 
-    /// Whether the prompts of some class, or what they begin with, are words that must be counted.
+    /// Whether some class has prompts, or leading words, whose tokens must be counted.
     #[must_use]
     pub fn writes_words(&self) -> bool {
         let words = |class: &ClassSource| {
@@ -118,7 +115,7 @@ impl Datasets {
     }
 }
 
-/// Opens what the prompts of `class` come from; and whether there are messages of chats among them.
+/// Opens the source of a class's prompts; the flag says whether it has chat messages.
 fn open_source(
     class: &mut RequestClass,
     counter: &TokenCounter,

@@ -1,4 +1,4 @@
-//! Reads a dataset through: which of its rows are sent, how long they are, what the file is.
+//! Reads a dataset once: which rows are sent, their lengths, facts about the file.
 
 use std::fs::File;
 use std::ops::ControlFlow;
@@ -16,14 +16,14 @@ use crate::generator::request::Prompt;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
 
-/// Tokens that the words of a salted prompt's beginning take: four words and an empty line.
+/// Tokens of a salted prompt's leading words: four words and an empty line.
 const SALT_TOKENS: u32 = 5;
 
-/// What reading a dataset through has shown.
+/// Result of reading a dataset.
 pub(super) struct Survey {
     pub(super) index: Index,
     pub(super) findings: DatasetFindings,
-    /// Whether some rows are messages of a chat.
+    /// Whether some rows are chat messages.
     pub(super) has_messages: bool,
 }
 
@@ -85,14 +85,14 @@ impl Survey {
     }
 }
 
-/// What rows are held against.
+/// What rows are checked against.
 struct RowRule<'a> {
     dataset: &'a Dataset,
     class: &'a RequestClass,
     counter: &'a TokenCounter,
 }
 
-/// What becomes of a row that can be used.
+/// What happens to a usable row.
 enum RowVerdict {
     Kept { input_tokens: u32, output_tokens: u32 },
     LeftOut,
@@ -106,8 +106,8 @@ impl RowRule<'_> {
             return Ok(RowVerdict::LeftOut);
         }
         let input = self.input_tokens(&row.prompt);
-        let told = match &row.answer {
-            AnswerLength::Untold => None,
+        let answer_tokens = match &row.answer {
+            AnswerLength::Unknown => None,
             AnswerLength::Tokens(tokens) => Some(*tokens),
             AnswerLength::Of(answer) => Some(self.counter.count(answer)),
         };
@@ -126,7 +126,7 @@ impl RowRule<'_> {
         if !self.class.output_tokens.is_of_rows() {
             return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
         }
-        match told.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
+        match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
             Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
             None => Err(whole(
                 place,
@@ -136,7 +136,7 @@ impl RowRule<'_> {
         }
     }
 
-    /// Tokens of a prompt's texts; what a chat template adds is not known here.
+    /// Tokens of a prompt's texts, without the unknown chat template.
     fn input_tokens(&self, prompt: &Prompt) -> u32 {
         match prompt {
             Prompt::Text(text) => self.counter.count(text),
@@ -148,7 +148,7 @@ impl RowRule<'_> {
         }
     }
 
-    /// What is wrong with a row whose prompt has no token.
+    /// The error for a row whose prompt has no token.
     fn empty(&self, place: ItemPosition, prompt: &Prompt) -> BadRow {
         let cause = match (self.dataset.format, prompt) {
             (DatasetFormat::Sharegpt, _) => "`conversations` has no turn, or its first says nothing",
@@ -165,8 +165,8 @@ impl RowRule<'_> {
         BadRow { column, ..whole(place, cause.to_owned()) }
     }
 
-    /// vLLM's `is_valid_sequence`, where a length of answers that is given counts in place of the conversation's own. It
-    /// is held against `tokenizer(text).input_ids`, special tokens such as the one that begins a text included.
+    /// vLLM's `is_valid_sequence`, with a given answer length in place of the conversation's. It counts
+    /// `tokenizer(text).input_ids`, special tokens included.
     fn vllm_keeps(&self, row: &DatasetRow) -> bool {
         /// Tokens of the shortest prompt, and of the shortest answer.
         const LEAST: u32 = 4;

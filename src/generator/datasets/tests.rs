@@ -51,7 +51,7 @@ fn said(workload: WorkloadSpec) -> Vec<(PlannedRequest, Prompt)> {
     let (spec, datasets) = open(workload).unwrap();
     let prompts = PromptBuilder::with_word_list(&spec.classes, 1).with_datasets(Arc::clone(&datasets));
     let plan = Schedule::draw_from(&spec, datasets).plan().collect::<Vec<_>>();
-    plan.into_iter().map(|request| (request, prompts.say(&request))).collect()
+    plan.into_iter().map(|request| (request, prompts.prompt(&request))).collect()
 }
 
 fn text(text: &str) -> Prompt {
@@ -157,9 +157,9 @@ fn a_file_that_was_changed_gives_empty_prompts() {
     let (spec, datasets) = open(with_dataset(&path, "")).unwrap();
     let prompts = PromptBuilder::with_word_list(&spec.classes, 1).with_datasets(Arc::clone(&datasets));
     let request = Schedule::draw_from(&spec, datasets).plan().next().unwrap();
-    assert_eq!(prompts.say(&request), text("One"));
+    assert_eq!(prompts.prompt(&request), text("One"));
     std::fs::write(&path, "{}").unwrap();
-    assert_eq!(prompts.say(&request), text(""));
+    assert_eq!(prompts.prompt(&request), text(""));
 }
 
 #[test]

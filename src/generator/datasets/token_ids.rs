@@ -1,4 +1,4 @@
-//! The token ids that a model has, and prompts made of them at random.
+//! The token ids of a model, and random prompts made of them.
 
 use crate::random::RandomStream;
 
@@ -12,7 +12,7 @@ pub(crate) enum TokenIds {
 }
 
 impl TokenIds {
-    /// So many ids, each drawn by itself, all equally likely.
+    /// Draws ids independently and uniformly.
     pub(crate) fn draw(&self, tokens: u32, stream: &mut RandomStream) -> Vec<u32> {
         let id = |stream: &mut RandomStream| match self {
             Self::Below(size) => stream.below(u64::from(*size)) as u32,

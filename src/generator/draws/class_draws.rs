@@ -10,7 +10,7 @@ use crate::random::{RandomStream, WeightedChoice};
 use crate::record::SharedPrefix;
 use crate::workload::{Conversation, Distribution, Priority, RequestClass, WorkloadSpec};
 
-/// What is drawn for the requests of one class: a law and a stream for every purpose.
+/// What is drawn for the requests of one class: a distribution and a stream for every purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct ClassDraws {
     laws: Arc<Laws>,
@@ -24,32 +24,31 @@ pub(crate) struct ClassDraws {
 
 #[derive(Debug)]
 struct Laws {
-    /// Of lengths; none where the rows of a dataset say, or a trace.
+    /// Lengths; `None` where dataset rows or a trace give them.
     input: Option<LengthSampler>,
     output: Option<LengthSampler>,
     shares: WeightedChoice,
     priorities: Vec<Priority>,
     images: Option<LengthSampler>,
     prefixes: Option<PrefixLaw>,
-    /// Whose they are; absent where nobody tells tenants apart.
+    /// `None` where there are no tenants.
     tenants: Option<WeightedChoice>,
     conversation: Option<Turns>,
 }
 
-/// How requests go on as conversations.
+/// How requests continue as conversations.
 #[derive(Debug)]
 pub(crate) struct Turns {
     count: (LengthSampler, RandomStream),
     pauses: (ThinkTimeSampler, RandomStream),
     first_input: Option<LengthSampler>,
-    /// Most tokens of a prompt and its answer.
+    /// Most tokens of a prompt and its answer together.
     pub(crate) most_tokens: Option<u32>,
 }
 
-/// The lengths of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DrawnLengths {
-    /// Tokens of its own, those of a shared prefix not among them.
+    /// Its own tokens, without a shared prefix.
     pub(crate) input_tokens: u32,
     pub(crate) output_tokens: u32,
 }
@@ -65,13 +64,13 @@ impl Turns {
         }
     }
 
-    /// How many turns the conversation has whose first request has this index.
+    /// Number of turns of the conversation that request `opener` opens.
     pub(crate) fn count(&self, opener: u64) -> u32 {
         let (law, stream) = &self.count;
         law.draw(&mut stream.branch(opener)).max(1)
     }
 
-    /// How long after the end of the answer before it the request of this index leaves.
+    /// Think time before the request of this index, from the end of the previous answer.
     pub(crate) fn pause(&self, index: u64) -> std::time::Duration {
         let (law, stream) = &self.pauses;
         law.draw(&mut stream.branch(index))
@@ -81,9 +80,9 @@ impl Turns {
 impl ClassDraws {
     pub(crate) fn new(workload: &WorkloadSpec, class: &RequestClass) -> Self {
         let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
-        let law = |length: &Distribution| (!length.is_said_elsewhere()).then(|| LengthSampler::new(length));
+        let law = |length: &Distribution| (!length.is_from_file()).then(|| LengthSampler::new(length));
         let senders = workload.tenants.iter().map(|tenant| {
-            // Nobody else's requests are drawn for it, whatever it weighs.
+            // A tenant gets no requests of other classes, whatever its weight.
             if tenant.sends(&class.name) { tenant.weight } else { 0.0 }
         });
         let laws = Laws {
@@ -110,7 +109,7 @@ impl ClassDraws {
         }
     }
 
-    /// The draws of the request of this index alone: those of no other move with them.
+    /// The draws of the request of this index alone; they move no other request's draws.
     pub(crate) fn of_index(&self, index: u64) -> Self {
         let Self { laws, input, output, share, images, prefixes, tenants } = self;
         Self {
@@ -124,7 +123,7 @@ impl ClassDraws {
         }
     }
 
-    /// The lengths of a request that opens a conversation or stands by itself; what a row of a dataset says is not drawn.
+    /// The lengths of a request that opens a conversation or stands alone; a dataset row's lengths are not drawn.
     pub(crate) fn opening(&mut self, row: Option<DrawnRow>) -> Option<DrawnLengths> {
         let laws = &self.laws;
         let first = laws.conversation.as_ref().and_then(|turns| turns.first_input.as_ref());
@@ -137,7 +136,7 @@ impl ClassDraws {
     }
 
     /// The lengths of a later turn.
-    pub(crate) fn going_on(&mut self) -> Option<DrawnLengths> {
+    pub(crate) fn later_turn(&mut self) -> Option<DrawnLengths> {
         let input_tokens = self.laws.input.as_ref()?.draw(&mut self.input);
         let output_tokens = self.laws.output.as_ref()?.draw(&mut self.output);
         Some(DrawnLengths { input_tokens, output_tokens })
@@ -160,13 +159,13 @@ impl ClassDraws {
         self.laws.tenants.as_ref().map(|law| law.draw(&mut self.tenants) as u16)
     }
 
-    /// How requests of the class go on; none where each stands by itself.
+    /// How requests of the class continue; `None` where each stands alone.
     pub(crate) fn turns(&self) -> Option<&Turns> {
         self.laws.conversation.as_ref()
     }
 }
 
-/// What draws the models of a workload's requests, where it mixes any.
+/// What draws the models of a workload's requests, where it mixes several.
 pub(crate) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, RandomStream)> {
     workload.models.as_ref().map(|models| {
         (WeightedChoice::new(models.weights.iter().copied()), RandomStream::named(workload.seed, "models"))

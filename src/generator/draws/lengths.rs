@@ -3,10 +3,10 @@
 use crate::random::{RandomStream, WeightedChoice, normal_cdf, normal_quantile};
 use crate::workload::Distribution;
 
-/// A distribution of token counts, ready to be drawn from.
+/// A sampler of token counts.
 ///
-/// Truncation is exact: a draw takes one uniform number through the inverse of the distribution function
-/// between the bounds, so nothing is rejected and nothing piles up on a bound.
+/// Truncation is exact: a draw maps one uniform number through the inverse distribution function between the bounds,
+/// so nothing is rejected and nothing accumulates at a bound.
 #[derive(Clone, Debug)]
 pub struct LengthSampler(Shape);
 
@@ -21,12 +21,12 @@ enum Shape {
 }
 
 impl LengthSampler {
-    /// Makes `distribution` ready.
+    /// A sampler of `distribution`.
     #[must_use]
     pub fn new(distribution: &Distribution) -> Self {
         Self(match *distribution {
             Distribution::Constant { value } => Shape::Constant(value),
-            // A trace gives every request its length, and nothing is drawn.
+            // A trace gives every length; nothing is drawn.
             Distribution::Trace { mean } => Shape::Constant(mean.round() as u32),
             Distribution::Uniform { min, max } => Shape::Uniform { min, max },
             Distribution::Normal { mean, std, min, max } => {
@@ -44,7 +44,7 @@ impl LengthSampler {
                 let choice = WeightedChoice::new((0..values.len()).map(weight));
                 Shape::Empirical { values: values.clone(), choice }
             }
-            // What rows say is not drawn; the nearest that can be is their mean.
+            // Rows give the lengths; their mean stands in.
             Distribution::Dataset { mean } => Shape::Constant(mean.map_or(1, |mean| mean.round() as u32)),
         })
     }
@@ -60,7 +60,7 @@ impl LengthSampler {
             Shape::Normal { bell, min, max } => round(bell.draw(stream), *min, *max),
             Shape::LogNormal { bell, min, max } => round(libm::exp(bell.draw(stream)), *min, *max),
             Shape::Exponential { mean, min, max } => {
-                // Given that it is over `min`, an exponential begins anew there.
+                // An exponential above `min` begins anew there (memoryless).
                 let width = f64::from(*max) - f64::from(*min);
                 let mass = -libm::expm1(-width / mean);
                 round(f64::from(*min) - mean * libm::log1p(-stream.unit() * mass), *min, *max)
@@ -70,20 +70,20 @@ impl LengthSampler {
     }
 }
 
-/// To the nearest whole count inside the bounds; not-a-number goes to the lower one.
+/// Rounds to the nearest whole count inside the bounds; NaN becomes the lower one.
 fn round(count: f64, min: u32, max: u32) -> u32 {
     (libm::round(count) as u32).clamp(min, max.max(min))
 }
 
-/// A normal variable, given that it lies between two bounds.
+/// A normal variable truncated to two bounds.
 #[derive(Clone, Debug)]
 struct TruncatedNormal {
     mean: f64,
     std: f64,
     low: f64,
     high: f64,
-    /// Probabilities of lying below each bound (above each, in mirror image, when both lie above the mean:
-    /// only a lower tail keeps its digits).
+    /// Probabilities below each bound (mirrored when both bounds lie above the mean, since only the lower tail keeps
+    /// its digits).
     p_low: f64,
     p_high: f64,
     side: f64,
@@ -102,7 +102,7 @@ impl TruncatedNormal {
         if self.p_high > self.p_low && self.std > 0.0 {
             return (self.mean + self.side * self.std * normal_quantile(p)).clamp(self.low, self.high);
         }
-        // No spread, or bounds so far out that all of the mass lies on the one nearest to the mean.
+        // No spread, or bounds so far out that the nearest one has all of the mass.
         self.mean.clamp(self.low, self.high)
     }
 }

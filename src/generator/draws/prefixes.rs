@@ -5,7 +5,7 @@ use crate::random::{RandomStream, WeightedChoice};
 use crate::record::SharedPrefix;
 use crate::workload::{RequestClass, SharedPrefixes, WorkloadSpec, zipf};
 
-/// The prefixes of a class, and how popular each is.
+/// The prefixes of a class and their popularity.
 #[derive(Clone, Debug)]
 pub(crate) struct PrefixLaw {
     /// Tokens of each.
@@ -22,7 +22,6 @@ impl PrefixLaw {
         }
     }
 
-    /// The one that a request has.
     pub(crate) fn draw(&self, stream: &mut RandomStream) -> SharedPrefix {
         let number = self.popularity.draw(stream);
         SharedPrefix { number: number as u32, tokens: self.tokens.get(number).copied().unwrap_or(0) }
@@ -34,7 +33,7 @@ fn lengths_of(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Vec<u32> {
     (0..prefixes.count).map(|_| distribution.draw(&mut stream)).collect()
 }
 
-/// The prefixes of a class of `workload`, the most popular first; none where it has none.
+/// The prefixes of a class of `workload`, most popular first; empty where it has none.
 #[must_use]
 pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedPrefix> {
     let Some(prefixes) = &class.shared_prefix else { return Vec::new() };

@@ -1,14 +1,14 @@
-//! Draws pauses from their distribution.
+//! Draws think times.
 
 use std::time::Duration;
 
 use crate::random::RandomStream;
 use crate::workload::ThinkTime;
 
-/// The longest pause, seconds: a year, which no run lasts.
+/// Longest think time, seconds: a year, longer than any run.
 const LONGEST_S: f64 = 366.0 * 86_400.0;
 
-/// A distribution of pauses, ready to be drawn from.
+/// A sampler of think times.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThinkTimeSampler(ThinkTime);
 
@@ -17,7 +17,7 @@ impl ThinkTimeSampler {
         Self(law)
     }
 
-    /// Draws one, to the nanosecond below: always one number from `stream`, or none for a constant.
+    /// Draws a think time, rounded down to the nanosecond: always one number from `stream`, or none for a constant.
     pub(crate) fn draw(self, stream: &mut RandomStream) -> Duration {
         let seconds = match self.0 {
             ThinkTime::Constant { value } => value,

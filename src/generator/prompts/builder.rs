@@ -1,4 +1,4 @@
-//! Makes prompts of an asked number of tokens.
+//! Makes prompts of a requested number of tokens.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,47 +22,47 @@ use crate::random::RandomStream;
 use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
 
-/// How often a prompt is written anew until a tokenizer counts what was asked.
+/// How often a prompt is rewritten until its token count is right.
 const ATTEMPTS: u64 = 8;
-/// How many words are tried at the end of a prompt that could not be written to its count.
-const MENDS: u32 = 64;
+/// How many words are tried at the end of a prompt whose count is still wrong.
+const CORRECTIONS: u32 = 64;
 
-/// Tokens for which there is room in a lead by itself: more than any has.
+/// Tokens reserved for a lead alone: more than any lead has.
 const LEAD_ROOM: u32 = 256;
 
 /// Makes the prompts of a workload's classes.
 ///
-/// A written prompt depends on the salt, the class, the asked tokens, the shared prefix and the request's index, and on
-/// nothing else: the same five give the same text. Those of a dataset are the dataset's.
+/// A written prompt depends only on the salt, the class, the requested tokens, the shared prefix and the request's
+/// index. Prompts of a dataset come from the dataset.
 #[derive(Clone, Debug)]
 pub struct PromptBuilder {
     classes: Vec<ClassText>,
     pub(super) names: Vec<String>,
     pub(super) vocabulary: PromptVocabulary,
     leads: Leads,
-    /// Leads of what follows a shared text.
+    /// Leads that follow a shared text.
     following: Leads,
     blocks: SharedBlocks,
     stream: RandomStream,
     pub(super) salt: u64,
     method: PromptMethod,
     tokenizer: Option<Arc<Tokenizer>>,
-    /// What is not written but taken from elsewhere.
+    /// Sources of prompts that are not written.
     datasets: Arc<Datasets>,
 }
 
 impl PromptBuilder {
-    /// Prompts by estimate: filler words count as one token each, as they do in most vocabularies, and the
-    /// classes' own texts by a rule of thumb. Measured over 300 prompts each of 64, 256 and 4,000 tokens, the true
-    /// count is 0.0 % to 1.0 % higher on average with Mistral's Tekken vocabulary (131,000 entries), and 3 % to 5 %
-    /// with its first (32,000), where an empty line is several tokens.
+    /// Prompts by estimate: filler words count as one token each, as in most vocabularies, and the classes' own texts
+    /// by a rule of thumb. Over 300 prompts each of 64, 256 and 4,000 tokens, the true count is 0.0 % to 1.0 % higher
+    /// on average with Mistral's Tekken vocabulary (131,000 entries), and 3 % to 5 % with its first one (32,000),
+    /// where an empty line is several tokens.
     #[must_use]
     pub fn with_word_list(classes: &[RequestClass], salt: u64) -> Self {
         Self::new(classes, salt, &TokenCosts::Estimated, PromptMethod::WordList)
     }
 
-    /// Prompts of exactly the asked tokens by the tokenizer at `source`: a `tokenizer.json`, a folder that holds
-    /// one, or a Hugging Face id. Special tokens and the chat template's are not counted.
+    /// Prompts of exactly the requested tokens, counted by the tokenizer at `source`: a `tokenizer.json`, a folder
+    /// that holds one, or a Hugging Face id. Special tokens and the chat template do not count.
     pub fn with_tokenizer(classes: &[RequestClass], salt: u64, source: &str) -> Result<Self, PromptError> {
         let tokenizer = tokenizer::open(source)?;
         let texts = Self::texts_to_measure(classes);
@@ -82,8 +82,8 @@ impl PromptBuilder {
         class_text::texts_to_measure(classes)
     }
 
-    /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that
-    /// the server counts in every text do no harm.
+    /// Prompts by a server's counts of [`PromptBuilder::texts_to_measure`], in that order. Special tokens that the
+    /// server counts in every text cancel out.
     pub fn with_server_counts(
         classes: &[RequestClass],
         salt: u64,
@@ -91,7 +91,7 @@ impl PromptBuilder {
     ) -> Result<Self, PromptError> {
         let texts = Self::texts_to_measure(classes);
         if texts.len() != counts.len() {
-            let cause = format!("{} texts were asked for, {} counts came", texts.len(), counts.len());
+            let cause = format!("{} texts were sent, {} counts came back", texts.len(), counts.len());
             return Err(PromptError::UnusableCounts { cause });
         }
         let counts: HashMap<_, _> = texts.into_iter().zip(counts.iter().map(|&count| count as u32)).collect();
@@ -120,7 +120,7 @@ impl PromptBuilder {
         }
     }
 
-    /// The same builder for classes whose prompts, or images, come from `datasets`.
+    /// The same builder, with prompts or images from `datasets`.
     #[must_use]
     pub fn with_datasets(self, datasets: Arc<Datasets>) -> Self {
         let method = match self.method {
@@ -130,7 +130,7 @@ impl PromptBuilder {
         Self { method, datasets, ..self }
     }
 
-    /// The same builder, with the texts of another salt.
+    /// The same builder with another salt.
     #[must_use]
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
@@ -139,17 +139,17 @@ impl PromptBuilder {
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
-    /// What a request says: a row of its class's dataset, token ids, or the prefix that it shares, if it has one, and a
-    /// text of its own; and the images that go along.
+    /// The prompt of a request: a dataset row, token ids, or its shared prefix, if any, and its own text; with its
+    /// images.
     #[must_use]
-    pub fn say(&self, request: &PlannedRequest) -> Prompt {
-        self.say_after(&Blocks::default(), request)
+    pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
+        self.prompt_after(&Blocks::default(), request)
     }
 
-    /// What a request of a trace says: as [`PromptBuilder::say`], but a written text begins with the blocks that the
-    /// trace names, if it names any. The text of a block depends on the salt and on its id alone.
+    /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the trace's blocks,
+    /// if any. The text of a block depends on the salt and its id alone.
     #[must_use]
-    pub fn say_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
+    pub fn prompt_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
         let prompt = match (self.datasets.source(class), request.row) {
@@ -168,12 +168,12 @@ impl PromptBuilder {
         }
     }
 
-    /// What the user says in a later turn of a conversation: a text of the turn's new tokens that goes on from another
-    /// text. Depends on the salt, the class, the tokens and the index alone.
+    /// The user's message in a later turn of a conversation: the turn's new tokens, written to follow another text.
+    /// Depends on the salt, the class, the tokens and the index alone.
     #[must_use]
-    pub fn going_on(&self, request: &PlannedRequest) -> String {
+    pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
-        // Counted behind a word, as it stands behind others.
+        // Counted after a word, as it will follow other text.
         let mut text = self.fitted(ANCHOR.to_owned(), request.new_tokens(), index, |budget, attempt| {
             self.write(class, budget, index, attempt, Opening::Following)
         });
@@ -181,7 +181,7 @@ impl PromptBuilder {
         text
     }
 
-    /// The blocks or the prefix that a request shares, if it has any, and its own text.
+    /// The shared blocks or prefix of a request, if any, and its own text.
     fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
         if !blocks.ids.is_empty() {
@@ -204,10 +204,10 @@ impl PromptBuilder {
         draft.finish()
     }
 
-    /// The prompt of request `index`, of class number `class`, with `input_tokens` tokens.
+    /// The prompt of request `index` of class number `class`, with `input_tokens` tokens.
     ///
-    /// With a tokenizer the count is checked and the prompt mended until it is exact; should a vocabulary make
-    /// that impossible, the closest prompt found is given.
+    /// With a tokenizer the count is checked and the prompt adjusted until it is exact; if a vocabulary makes that
+    /// impossible, the closest prompt is returned.
     #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
         Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
@@ -215,8 +215,8 @@ impl PromptBuilder {
         }))
     }
 
-    /// `before` and `tokens` tokens after it: a text that `write` makes for a budget of tokens, differently in each
-    /// attempt. `number` tells what is mended apart from other texts of this builder.
+    /// `before` and `tokens` more tokens: `write` makes a text for a budget of tokens, a different one in each
+    /// attempt. `number` distinguishes the adjustments of this builder's texts.
     pub(super) fn fitted(
         &self,
         before: String,
@@ -242,21 +242,28 @@ impl PromptBuilder {
         }
         match closest {
             Some((0, text)) => text,
-            Some((_, text)) => self.mend(tokenizer, text, before.len(), whole, number),
+            Some((_, text)) => self.correct(tokenizer, text, before.len(), whole, number),
             None => before,
         }
     }
 
-    /// Takes words off the end, but none of the first `kept` bytes, until the text is not too long, then adds words that
-    /// fit until it is exact.
-    fn mend(&self, tokenizer: &Tokenizer, mut text: String, kept: usize, tokens: u32, number: u64) -> String {
+    /// Removes words from the end, but none of the first `kept` bytes, until the text is short enough, then adds
+    /// words that fit until it is exact.
+    fn correct(
+        &self,
+        tokenizer: &Tokenizer,
+        mut text: String,
+        kept: usize,
+        tokens: u32,
+        number: u64,
+    ) -> String {
         let count = |text: &str| count_tokens(tokenizer, text).unwrap_or(tokens);
         while text.len() > kept && count(&text) > tokens {
             let last_word_at = text.rfind(char::is_whitespace).unwrap_or(0);
             text.truncate(text.get(..last_word_at).map_or(0, |kept| kept.trim_end().len()).max(kept));
         }
         let mut stream = self.stream.branch(number ^ (ATTEMPTS << 56));
-        for _ in 0..MENDS {
+        for _ in 0..CORRECTIONS {
             if count(&text) == tokens {
                 break;
             }
@@ -267,20 +274,20 @@ impl PromptBuilder {
         text
     }
 
-    /// How these prompts are made, for the run's record.
+    /// How these prompts are made, for the run log.
     #[must_use]
     pub fn facts(&self) -> PromptFacts {
         PromptFacts { method: self.method.clone(), salt: self.salt, template_tokens: None }
     }
 
-    /// What counts the tokens of these prompts on this machine, if anything does.
+    /// The local tokenizer that counts these prompts, if any.
     #[must_use]
     pub fn counter(&self) -> Option<TokenCounter> {
         self.tokenizer.clone().map(TokenCounter::Tokenizer)
     }
 
-    /// Writes a text of the class that costs `tokens`. Every attempt says something else after the lead, so that a
-    /// budget which cannot be met with one set of words is met with another.
+    /// Writes a text of the class that costs `tokens`. Every attempt uses other words after the lead, so that a
+    /// budget that one set of words cannot meet is met by another.
     fn write(&self, class: u16, tokens: u32, index: u64, attempt: u64, opening: Opening<'_>) -> String {
         let mut stream = self.stream.branch(index ^ (attempt << 56));
         let mut draft = Draft::new(tokens);
@@ -302,14 +309,14 @@ impl PromptBuilder {
     }
 }
 
-/// What comes before the class's own text.
+/// What precedes the class's own text.
 #[derive(Clone, Copy)]
 enum Opening<'a> {
     /// The request's lead, at the very beginning.
     Lead,
-    /// A lead that goes on from a shared text.
+    /// A lead that continues a shared text.
     Following,
-    /// The blocks of a trace, and then such a lead.
+    /// The blocks of a trace, then such a lead.
     Blocks(&'a Blocks),
 }
 

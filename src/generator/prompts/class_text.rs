@@ -1,4 +1,4 @@
-//! The texts that a class of requests brings along: its templates or its questions.
+//! The texts of a class: its templates or its questions.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +17,10 @@ pub(super) enum ClassText {
     TextLast(Vec<Phrase>),
 }
 
-/// A text of the class, joined to what stands before it.
+/// A text of the class, as it joins what precedes it.
 #[derive(Clone, Debug)]
 pub(super) struct Phrase {
-    /// All of it.
+    /// The whole text.
     whole: TextPiece,
     /// Word by word, for prompts too short for all of it.
     words: Vec<TextPiece>,
@@ -32,7 +32,7 @@ impl Phrase {
         Self { whole: TextPiece::after(text, costs), words }
     }
 
-    /// Writes all of the phrase, or as many of its words as there is room for.
+    /// Writes the whole phrase, or as many of its words as fit.
     fn write(&self, draft: &mut Draft) {
         if !draft.push(&self.whole) {
             draft.push_all(&self.words);
@@ -51,7 +51,7 @@ impl ClassText {
         }
     }
 
-    /// Writes everything that comes after the lead.
+    /// Writes everything after the lead.
     pub(super) fn write(&self, draft: &mut Draft, vocabulary: &PromptVocabulary, stream: &mut RandomStream) {
         let (Self::TextFirst(phrases) | Self::TextLast(phrases)) = self;
         let phrase = phrases.get(stream.below(phrases.len() as u64) as usize);
@@ -69,8 +69,7 @@ impl ClassText {
     }
 }
 
-/// The class's texts as they are joined to what stands before them, which is always an open sentence; none of a class
-/// whose prompts are not written.
+/// The class's texts as they follow an unfinished sentence; none where prompts are not written.
 fn joined(class: &RequestClass) -> Vec<String> {
     let (texts, joint) = match &class.prompt {
         PromptSource::Templates { templates } => (templates, ". "),
@@ -80,14 +79,14 @@ fn joined(class: &RequestClass) -> Vec<String> {
     texts.iter().map(|text| format!("{joint}{}", text.trim())).collect()
 }
 
-/// Every piece of the class's texts whose cost [`Phrase::new`] asks for.
+/// Every piece of the class's texts whose cost [`Phrase::new`] needs.
 pub(super) fn phrases_after(class: &RequestClass) -> Vec<String> {
     let texts = joined(class);
     let words: Vec<String> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
     texts.into_iter().chain(words).collect()
 }
 
-/// Splits a text before every run of white space that follows a word; nothing is lost.
+/// Splits a text before each run of white space that follows a word, without loss.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -100,7 +99,7 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Every text whose tokens must be counted before prompts for these classes can be made; none comes twice.
+/// Every text whose tokens must be counted before prompts for these classes can be made, without duplicates.
 pub(super) fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
     let starts = vocabulary::starts();
     let after = vocabulary::pieces_after().chain(classes.iter().flat_map(phrases_after));

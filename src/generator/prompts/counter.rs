@@ -1,4 +1,4 @@
-//! Counts the tokens of texts that are there already.
+//! Counts the tokens of existing texts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,29 +10,29 @@ use super::estimate::estimate_tokens;
 use super::tokenizer;
 use crate::generator::datasets::token_ids::TokenIds;
 
-/// What counts the tokens of texts that are there already.
+/// Counts the tokens of existing texts.
 #[derive(Clone, Debug)]
 pub enum TokenCounter {
-    /// A rule of thumb, made for English text: letters go twelve to a token at most, digits three, marks together.
+    /// A rule of thumb for English text: up to twelve letters per token, up to three digits, punctuation together.
     Estimate,
-    /// A tokenizer on this machine: exact, special tokens and the chat template's not counted.
+    /// A local tokenizer: exact, without special tokens and the chat template.
     Tokenizer(Arc<Tokenizer>),
 }
 
 impl TokenCounter {
     /// The tokenizer at `source` (a `tokenizer.json`, a folder that holds one, or a Hugging Face id), or the estimate
-    /// where there is none.
+    /// without one.
     pub fn open(source: Option<&str>) -> Result<Self, PromptError> {
         source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Arc::new(tokenizer::open(source)?))))
     }
 
-    /// Tokens of `text`; at least one if there is any.
+    /// Tokens of `text`; at least one unless it is empty.
     #[must_use]
     pub fn count(&self, text: &str) -> u32 {
         self.encoded(text, |tokenizer| tokenizer.encode_fast(text, false))
     }
 
-    /// The same with the special tokens that the tokenizer puts around a text by itself.
+    /// The same including the special tokens that the tokenizer adds.
     pub(crate) fn count_with_special(&self, text: &str) -> u32 {
         self.encoded(text, |tokenizer| tokenizer.encode_fast(text, true))
     }
@@ -55,7 +55,7 @@ impl TokenCounter {
         encodings.map_or_else(|_| one_by_one(), |all| all.iter().map(|ids| ids.len() as u32).collect())
     }
 
-    /// The ids of the tokenizer but for its special tokens; none without a tokenizer.
+    /// The tokenizer's ids without its special tokens; `None` without a tokenizer.
     pub(crate) fn vocabulary(&self) -> Option<TokenIds> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();

@@ -5,10 +5,10 @@ use std::slice;
 use super::vocabulary::{PromptVocabulary, TextPiece};
 use crate::random::RandomStream;
 
-/// With fewer tokens left, no new paragraph begins.
+/// No new paragraph begins with fewer tokens left.
 const ROOM_FOR_PARAGRAPH: u32 = 8;
 
-/// Text, and the tokens that it may still take.
+/// Text, and the tokens it may still take.
 #[derive(Clone, Debug)]
 pub(super) struct Draft {
     text: String,
@@ -21,7 +21,7 @@ impl Draft {
         Self { text: String::with_capacity(tokens as usize * 6), left: tokens }
     }
 
-    /// Adds a piece if there is room for it; tells whether there was.
+    /// Adds a piece if it fits, and says whether it did.
     pub(super) fn push(&mut self, piece: &TextPiece) -> bool {
         let fits = piece.tokens <= self.left;
         if fits {
@@ -31,7 +31,7 @@ impl Draft {
         fits
     }
 
-    /// Adds pieces up to the first for which there is no room.
+    /// Adds pieces up to the first that does not fit.
     pub(super) fn push_all(&mut self, pieces: &[TextPiece]) {
         for piece in pieces {
             if !self.push(piece) {
@@ -40,7 +40,7 @@ impl Draft {
         }
     }
 
-    /// Fills up with sentences and paragraphs of random words, keeping `reserved` tokens free.
+    /// Fills up with sentences and paragraphs of random words, leaving `reserved` tokens.
     pub(super) fn fill(&mut self, vocabulary: &PromptVocabulary, reserved: u32, stream: &mut RandomStream) {
         let kept = reserved.min(self.left);
         self.left -= kept;
@@ -51,7 +51,7 @@ impl Draft {
         };
         let mut sentences_left = sentences_of_paragraph(stream);
         while self.left > 0 {
-            // What is reserved begins by closing a sentence, so one must be open then.
+            // The reserved text begins by closing a sentence, so one must be open.
             let may_stop = kept == 0 || self.left > vocabulary.stop.tokens;
             let at_the_end = kept == 0 && self.left == vocabulary.stop.tokens;
             let (pieces, next) = match sentence {
@@ -79,7 +79,7 @@ impl Draft {
         self.left += kept;
     }
 
-    /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; tells how many tokens it took.
+    /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; returns its tokens.
     pub(super) fn start(
         &mut self,
         vocabulary: &PromptVocabulary,
@@ -95,7 +95,7 @@ impl Draft {
         added
     }
 
-    /// Adds words worth `tokens` tokens, as far as there is room; tells how many tokens were added.
+    /// Adds words worth `tokens` tokens, as far as they fit; returns the tokens added.
     pub(super) fn words(
         &mut self,
         vocabulary: &PromptVocabulary,
@@ -111,7 +111,7 @@ impl Draft {
         added
     }
 
-    /// Adds one of the pieces for which there is room, the cheapest being listed first; tells whether any was.
+    /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.
     fn push_any(&mut self, pieces: &[TextPiece], stream: &mut RandomStream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
         let fitting = if dearest_fits {
@@ -122,21 +122,19 @@ impl Draft {
         pieces.get(stream.below(fitting as u64) as usize).is_some_and(|piece| self.push(piece))
     }
 
-    /// The text as it stands.
     pub(super) fn finish(self) -> String {
         self.text
     }
 
-    /// Tokens not yet spent.
     pub(super) fn left(&self) -> u32 {
         self.left
     }
 }
 
-/// Where the text stands.
+/// Position in a sentence.
 #[derive(Clone, Copy)]
 enum Sentence {
-    /// Inside a sentence, so many words before its end.
+    /// Inside a sentence, this many words before its end.
     Open { words: u64 },
     /// After a full stop.
     Closed,

@@ -1,8 +1,8 @@
-//! Why prompts cannot be made in the asked way.
+//! Why prompts cannot be made as requested.
 
 use std::path::PathBuf;
 
-/// Why prompts cannot be made in the asked way.
+/// Why prompts cannot be made as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum PromptError {
     /// A folder without a tokenizer.
@@ -28,7 +28,7 @@ pub enum PromptError {
         /// What is wrong with it.
         cause: String,
     },
-    /// The hub did not give it.
+    /// The hub did not provide it.
     #[error(
         "the tokenizer of `{id}` is neither a local path nor in the Hugging Face cache, and could not be fetched: \
          {cause}; give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out: \

@@ -1,16 +1,16 @@
-//! Guesses how many tokens a text has, where nothing is at hand to count them.
+//! Estimates the tokens of a text when no tokenizer is available.
 
-/// Letters that a common vocabulary still holds in one token.
+/// Letters that a common vocabulary holds in one token.
 const LETTERS_PER_TOKEN: usize = 12;
 /// Digits that recent vocabularies group in one token.
 const DIGITS_PER_TOKEN: usize = 3;
 
-/// An estimate of the tokens of English text in the byte-pair vocabularies of the GPT-4, Llama 3 and Qwen kind.
+/// Estimates the tokens of English text in byte-pair vocabularies like those of GPT-4, Llama 3 and Qwen.
 ///
-/// Their rule for splitting text into words is followed: letters go together with one space or mark before them
-/// and count one token for every 12 letters begun; digits one for every 3 begun; any other run of marks one,
-/// with the space before it and the line ends after it; spaces and line ends on their own one. Each letter of a
-/// script without case counts one, since such scripts are rarely merged.
+/// Follows their rule for splitting text into words: letters with one preceding space or mark count one token per 12
+/// letters begun; digits one per 3 begun; any other run of marks one, with the space before and the line ends after
+/// it; spaces and line ends alone one. Each letter of a script without case counts one, since such scripts are rarely
+/// merged.
 pub(super) fn estimate_tokens(text: &str) -> u32 {
     let mut rest = text;
     let mut tokens = 0;

@@ -1,33 +1,33 @@
-//! The words with which a prompt begins, so that no two prompts begin alike.
+//! The words that begin a prompt, different for every prompt.
 
 use super::draft::Draft;
 use super::vocabulary::{PromptVocabulary, TextPiece};
 use crate::random::RandomStream;
 
-/// A lead can tell at least this many requests apart, if words can be had.
+/// A lead distinguishes at least this many requests, if the vocabulary allows.
 const ENOUGH_LEADS: u64 = 1 << 36;
-/// More words than this never belong to a lead.
+/// Most words of a lead.
 const LONGEST: usize = 8;
 
-/// Gives every index a lead of its own.
+/// Gives every index its own lead.
 ///
 /// The words are the digits of a number: the request's index plus a salted offset, lowest digit first, so that
-/// requests that follow each other differ in the first word. The words' order is shuffled by the salt too. Two
-/// requests of a run never share a lead; two runs of a million requests share one with a chance of 3 in 100,000.
+/// consecutive requests differ in their first word. The salt also shuffles the words. Two requests of a run never
+/// share a lead; two runs of a million requests share one with a probability of 3 in 100,000.
 #[derive(Clone, Debug)]
 pub(super) struct Leads {
-    /// The words that each digit stands for.
+    /// The words for each digit.
     digits: Vec<Vec<TextPiece>>,
     offset: u64,
 }
 
 impl Leads {
-    /// Leads of prompts.
+    /// Leads at the start of prompts.
     pub(super) fn opening(vocabulary: &PromptVocabulary, salt: u64) -> Self {
         Self::new(&vocabulary.starts, vocabulary, RandomStream::named(salt, "leads"))
     }
 
-    /// Leads of what follows a text that others say too.
+    /// Leads that follow a shared text.
     pub(super) fn following(vocabulary: &PromptVocabulary, salt: u64) -> Self {
         Self::new(&vocabulary.words, vocabulary, RandomStream::named(salt, "following leads"))
     }
@@ -42,14 +42,14 @@ impl Leads {
         Self { digits, offset: stream.below(leads) }
     }
 
-    /// Begins `draft` with the lead of the request at `index`, as far as there is room.
+    /// Begins `draft` with the lead of request `index`, as far as it fits.
     pub(super) fn write(&self, index: u64, draft: &mut Draft) {
         let mut number = self.offset.wrapping_add(index);
         for words in &self.digits {
             let base = words.len().max(1) as u64;
             let place = (number % base) as usize;
             number /= base;
-            // In a very short prompt the next word that fits stands in for one that does not.
+            // In a very short prompt the next word that fits replaces one that does not.
             let mut from_place = words.iter().cycle().skip(place).take(words.len());
             if !from_place.any(|word| draft.push(word)) {
                 return;

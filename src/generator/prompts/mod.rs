@@ -1,14 +1,14 @@
-//! What requests say: texts of the asked number of tokens, no two alike.
+//! Prompts: texts of the requested number of tokens, no two alike.
 //!
-//! A prompt is a lead, the class's own text, and filler. The *lead* is a few words that no other request of
-//! this run has, nor of another run, so that no prefix cache can share a prompt's first block. The *filler* is
-//! made of common words, most of them one token each, so that a prompt can land on its count exactly.
+//! A prompt is a lead, the class's own text, and filler. The *lead* is a few words that no other request of this or
+//! another run has, so that no prefix cache can share a prompt's first block. The *filler* consists of common words,
+//! most of them one token each, so that a prompt can meet its count exactly.
 //!
-//! Where requests are meant to begin alike, a *shared text* stands before all that: filler that depends on a key and
-//! the salt alone.
+//! Where requests are meant to begin alike, a *shared text* comes first: filler that depends only on a key and the
+//! salt.
 //!
-//! What a piece of text costs in tokens comes from [`Costs`](costs::TokenCosts): counted by a tokenizer on this
-//! machine, by the server's `/tokenize`, or estimated.
+//! [`TokenCosts`](costs::TokenCosts) says what a piece of text costs in tokens: counted by a local tokenizer, by the
+//! server's `/tokenize`, or estimated.
 
 pub(super) mod builder;
 mod class_text;

@@ -1,4 +1,4 @@
-//! Texts that several requests say alike: filler that depends on a key and the salt alone.
+//! Texts that several requests share: filler that depends only on a key and the salt.
 
 use super::builder::PromptBuilder;
 use super::costs::ANCHOR;
@@ -11,7 +11,7 @@ use crate::record::SharedPrefix;
 pub enum TextPosition {
     /// At its beginning.
     Opening,
-    /// After another text: it begins with a space, so that words of both do not grow together.
+    /// After another text: it begins with a space, so that the words of both stay apart.
     Following,
 }
 
@@ -23,15 +23,15 @@ impl PromptBuilder {
         self.shared(&format!("{name}/{}", prefix.number), prefix.tokens, TextPosition::Opening)
     }
 
-    /// A text of `tokens` tokens that depends on the salt, the key, the tokens and the joint, and on nothing else: whoever
-    /// asks for the same gets the same, and two keys have nothing in common but words.
+    /// A text of `tokens` tokens that depends only on the salt, the key, the tokens and the position: equal arguments
+    /// give equal texts, and two keys have only words in common.
     ///
-    /// It begins and ends between words, so texts joined one after another cost what each costs by itself, as far as
-    /// the vocabulary splits text at spaces. Its tokens are counted as those of a prompt: exact with a tokenizer.
+    /// It begins and ends between words, so joined texts cost the sum of their costs, as far as the vocabulary splits
+    /// text at spaces. Its tokens count like those of a prompt: exact with a tokenizer.
     #[must_use]
     pub fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
         let stream = RandomStream::named(self.salt, &format!("shared/{key}"));
-        // What follows is counted behind a word: some tokenizers treat a space at the very beginning differently.
+        // Counted after a word: some tokenizers treat a space at the very beginning differently.
         let before = match joint {
             TextPosition::Opening => "",
             TextPosition::Following => ANCHOR,
@@ -98,7 +98,7 @@ mod tests {
             let input_tokens = prefix.tokens + own;
             let planned =
                 PlannedRequest { index, input_tokens, prefix: Some(prefix), ..PlannedRequest::default() };
-            match builder.say(&planned) {
+            match builder.prompt(&planned) {
                 Prompt::Text(text) => text,
                 other => panic!("{other:?} is no text"),
             }

@@ -1,4 +1,4 @@
-//! The blocks that prompts of a trace share: texts that depend on their ids alone.
+//! The blocks that prompts of a trace share: texts that depend only on their ids.
 
 use super::draft::Draft;
 use super::vocabulary::PromptVocabulary;
@@ -7,9 +7,9 @@ use crate::random::RandomStream;
 
 /// Writes the blocks of prompts.
 ///
-/// A block is words and nothing else, so that it reads the same wherever it stands, and its tokens are those of its words.
-/// The first block of a prompt begins with a capital like every prompt; in a trace an id stands for all that comes before
-/// its block too, so that the same id is always in the same place.
+/// A block consists of words only, so that it reads the same anywhere and its tokens are those of its words. The
+/// first block of a prompt begins with a capital like every prompt; in a trace an id also stands for everything
+/// before its block, so the same id always has the same position.
 #[derive(Clone, Debug)]
 pub(super) struct SharedBlocks {
     stream: RandomStream,
@@ -20,7 +20,7 @@ impl SharedBlocks {
         Self { stream: RandomStream::named(salt, "shared blocks") }
     }
 
-    /// Begins `draft` with the blocks, as far as there is room.
+    /// Begins `draft` with the blocks, as far as they fit.
     pub(super) fn write(&self, blocks: &Blocks, vocabulary: &PromptVocabulary, draft: &mut Draft) {
         for (place, id) in blocks.ids.iter().enumerate() {
             let mut stream = self.stream.branch(*id);

@@ -1,4 +1,4 @@
-//! Finds a tokenizer by path or by Hugging Face id.
+//! Finds a tokenizer by path or Hugging Face id.
 
 use std::path::{Path, PathBuf};
 
@@ -7,9 +7,8 @@ use tokenizers::Tokenizer;
 use super::error::PromptError;
 use super::hub::Hub;
 
-/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or else a Hugging Face model
-/// id, which is looked for in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` as
-/// for every client).
+/// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or a Hugging Face model id, which is
+/// looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
 pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     let path = Path::new(source);
     let file = if path.is_dir() {
@@ -25,7 +24,7 @@ pub(super) fn open(source: &str) -> Result<Tokenizer, PromptError> {
     };
     let mut tokenizer = Tokenizer::from_file(&file)
         .map_err(|cause| PromptError::BadTokenizer { file, cause: cause.to_string() })?;
-    // A tokenizer.json may cut or fill up what it encodes; here the true length is wanted.
+    // A tokenizer.json may truncate or pad; the true length is needed.
     tokenizer.with_padding(None);
     let _ = tokenizer.with_truncation(None);
     Ok(tokenizer)
@@ -40,7 +39,7 @@ fn from_hub(source: &str) -> Result<PathBuf, PromptError> {
         .map_err(|cause| PromptError::HubUnavailable { id: source.to_owned(), cause })
 }
 
-/// `owner/name` or `name`, of the letters that the hub allows.
+/// Whether this is `owner/name` or `name` in the letters that the hub allows.
 fn looks_like_hub_id(source: &str) -> bool {
     let part = |part: &str| {
         let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

@@ -1,9 +1,9 @@
-//! The pieces that leads and filler are made of.
+//! The pieces of leads and filler.
 
 use super::costs::TokenCosts;
 
 /// 512 common English words. Each is one token, after a space as well as capitalised at the very start, in
-/// vocabularies as different as Mistral's first (32,000 pieces, kin to Llama 2's) and its Tekken (131,000).
+/// vocabularies as different as Mistral's first (32,000 pieces, related to Llama 2's) and its Tekken (131,000).
 const WORDS: &str = include_str!("words.txt");
 
 /// Words that begin a sentence.
@@ -12,12 +12,12 @@ const OPENERS: [&str; 16] = [
     " We", " It", " In", " On", " As",
 ];
 
-/// Ends of a paragraph together with the first word of the next.
+/// Paragraph ends, each with the first word of the next paragraph.
 const TURNS: [&str; 6] = [".\n\nThe", ".\n\nIn", ".\n\nSome", ".\n\nWhen", ".\n\nWe", ".\n\nThis"];
 
 const STOP: &str = ".";
 
-/// With fewer words of the lowest cost than this, dearer ones are used too.
+/// With fewer words of the lowest cost than this, more expensive ones are used too.
 const ENOUGH: usize = 16;
 
 /// A piece of text with its cost.
@@ -33,7 +33,7 @@ impl TextPiece {
     }
 }
 
-/// The pieces, with what they cost; in each list the cheapest come first, and nothing is free.
+/// The pieces with their costs; each list is sorted by cost, and nothing is free.
 #[derive(Clone, Debug)]
 pub(super) struct PromptVocabulary {
     /// Words that can begin a prompt.
@@ -42,13 +42,13 @@ pub(super) struct PromptVocabulary {
     pub(super) words: Vec<TextPiece>,
     /// Words that begin a sentence.
     pub(super) openers: Vec<TextPiece>,
-    /// Paragraph ends, each with the next one's first word.
+    /// Paragraph ends, each with the next paragraph's first word.
     pub(super) turns: Vec<TextPiece>,
     /// The full stop.
     pub(super) stop: TextPiece,
 }
 
-/// Every piece that comes after another.
+/// Every piece that follows another.
 pub(super) fn pieces_after() -> impl Iterator<Item = String> {
     spaced().chain(OPENERS.into_iter().chain(TURNS).chain([STOP]).map(str::to_owned))
 }
@@ -79,8 +79,8 @@ impl PromptVocabulary {
     }
 }
 
-/// Sorts by cost, drops what costs nothing (a merge with its neighbour, or a wrong count), and keeps only
-/// the lowest cost where enough have it.
+/// Sorts by cost, drops pieces that cost nothing (merged with a neighbour, or a wrong count), and keeps only the
+/// lowest cost where enough pieces have it.
 fn cheapest(mut pieces: Vec<TextPiece>) -> Vec<TextPiece> {
     pieces.retain(|piece| piece.tokens > 0);
     pieces.sort_by_key(|piece| piece.tokens);

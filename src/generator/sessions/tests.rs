@@ -51,7 +51,7 @@ fn openers(workload: &WorkloadSpec) -> (Vec<PlannedRequest>, SessionPlanner) {
 }
 
 /// The session of `opener` where each answer takes a second and has `answered` tokens.
-fn flown(
+fn turns_of(
     sessions: &SessionPlanner,
     opener: PlannedRequest,
     answered: u32,
@@ -75,7 +75,7 @@ fn a_session_carries_on_all_that_was_said() {
     let mut lengths = HashSet::new();
     for opener in plan.into_iter().take(50) {
         assert_eq!((opener.input_tokens, turn(&opener).session), (100, opener.index));
-        let turns = flown(&sessions, opener, 33, 100);
+        let turns = turns_of(&sessions, opener, 33, 100);
         assert_eq!(turns.len() as u32, turn(&opener).of.unwrap());
         lengths.insert(turns.len());
         for (number, pair) in (1..).zip(turns.windows(2)) {
@@ -96,14 +96,14 @@ fn a_session_carries_on_all_that_was_said() {
 #[test]
 fn plans_of_sessions_are_pinned_forever() {
     let (plan, sessions) = openers(&talks(&[]));
-    let told: Vec<_> = flown(&sessions, plan[2], 33, 9)
+    let found: Vec<_> = turns_of(&sessions, plan[2], 33, 9)
         .iter()
         .map(|turn| (turn.scheduled.as_nanos(), turn.input_tokens, turn.output_tokens))
         .collect();
     // Drawn independently in Python: ChaCha8 and hashlib for the streams, math.log1p for the pauses,
     // struct.pack("<QHIIBIIHH", …) for the hashed bytes of every request and of what follows it.
     assert_eq!(
-        told,
+        found,
         [
             (3_000_000_000, 100, 34),
             (8_022_230_373, 150, 33),
@@ -122,7 +122,7 @@ fn the_part_of_the_run_is_told_by_a_turns_own_moment() {
     let (plan, sessions) =
         openers(&talks(&[("kind = \"exponential\", mean = 3", "kind = \"constant\", value = 20")]));
     let parts = |opener: usize| -> Vec<_> {
-        flown(&sessions, plan[opener], 33, 9)
+        turns_of(&sessions, plan[opener], 33, 9)
             .iter()
             .map(|turn| (turn.scheduled.as_nanos() / 1_000_000_000, turn.phase))
             .collect()
@@ -148,7 +148,7 @@ fn a_turn_without_an_answer_ends_its_conversation_and_one_that_does_not_fit_is_n
     let broken = sessions.after(&opener, end_of(&opener, None));
     assert_eq!(broken, NextTurn { next: None, broken: Some(ConversationBreak::Unanswered(4)) });
     // 100 and 33, some 15 and an answer of some 35 fit; the next turn has 230 and its answer.
-    let turns = flown(&sessions, opener, 33, 9);
+    let turns = turns_of(&sessions, opener, 33, 9);
     assert!(turns.iter().all(|turn| turn.input_tokens + turn.output_tokens <= 260));
     let last = turns.last().unwrap();
     let left = 5 - turns.len() as u32;
@@ -209,7 +209,7 @@ fn users_begin_spread_out_and_go_on_until_the_end() {
         (facts.warmup_requests, facts.measured_requests, facts.window_end.as_nanos()),
         (4, 0, 60_000_000_000)
     );
-    let turns = flown(&sessions, plan[1], 6, 30);
+    let turns = turns_of(&sessions, plan[1], 6, 30);
     assert_eq!(turns.len(), 30);
     for (k, request) in (0..).zip(&turns) {
         // A second for the answer and two to think.
@@ -273,6 +273,9 @@ fn a_shard_has_whole_sessions() {
     assert_eq!(second.facts().hash, schedule.facts().hash);
     let sessions = second.sessions(&second.facts()).unwrap();
     assert!(
-        second.plan().flat_map(|opener| flown(&sessions, opener, 3, 9)).all(|turn| turn.session() % 3 == 1)
+        second
+            .plan()
+            .flat_map(|opener| turns_of(&sessions, opener, 3, 9))
+            .all(|turn| turn.session() % 3 == 1)
     );
 }

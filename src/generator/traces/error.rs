@@ -13,7 +13,7 @@ pub enum TraceError {
         /// What the system said.
         cause: io::Error,
     },
-    /// The file's first line is like no format's.
+    /// The first line matches no format.
     #[error("{path} begins like no trace that is known ({begins:?}); {cure}")]
     Unknown {
         /// The file.
@@ -23,7 +23,7 @@ pub enum TraceError {
         /// What to do.
         cure: String,
     },
-    /// The file has no line.
+    /// The file is empty.
     #[error("{path} is empty; name the file with the trace")]
     NoLine {
         /// The file.
@@ -37,7 +37,7 @@ pub enum TraceError {
         /// Lines that were left out.
         skipped: u64,
     },
-    /// The file is packed.
+    /// The file is compressed.
     #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
     Compressed {
         /// The file.
@@ -52,9 +52,9 @@ pub enum TraceError {
         /// The folder.
         path: String,
     },
-    /// A line does not say what it should.
+    /// A line is invalid.
     #[error(
-        "{path}, line {line}, {place}: {cause}; mend the line, or leave out what cannot be read with \
+        "{path}, line {line}, {place}: {cause}; correct the line, or leave out what cannot be read with \
          bad_lines = \"skip\" (--skip-bad), which is counted"
     )]
     Line {
@@ -67,9 +67,9 @@ pub enum TraceError {
         /// What is wrong.
         cause: String,
     },
-    /// A line of an access log does not say what it should.
+    /// A line of an access log is invalid.
     #[error(
-        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; mend it, or leave out \
+        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; correct it, or leave out \
          what cannot be used with --skip-bad, which is counted"
     )]
     LogLine {
@@ -82,7 +82,7 @@ pub enum TraceError {
         /// What is wrong.
         cause: String,
     },
-    /// The first line does not name a column that is needed, or names a schema that is not known.
+    /// The first line lacks a needed column, or names an unknown schema.
     #[error("{path}, line {line}: {cause}")]
     Heading {
         /// The file.
@@ -92,7 +92,7 @@ pub enum TraceError {
         /// What is wrong.
         cause: String,
     },
-    /// A request came so late in the file that others were let go before it.
+    /// A request came too late in the file to be put in order.
     #[error(
         "{path}, line {line}: its moment lies {late_s:.3} s before that of a line above, and a trace is put in order \
          over {bound_s} s and {bound} requests at most; sort the file by time"
@@ -104,9 +104,9 @@ pub enum TraceError {
         line: u64,
         /// By how much it is late, seconds of the trace.
         late_s: f64,
-        /// The most that is put right.
+        /// How far requests may be out of order, seconds.
         bound_s: u32,
-        /// The most requests among which it is.
+        /// Among how many requests.
         bound: usize,
     },
     /// Nothing of the trace is in the slice.
@@ -114,7 +114,7 @@ pub enum TraceError {
     Empty {
         /// The file.
         path: String,
-        /// Which slice.
+        /// Description of the slice.
         slice: String,
         /// Where the trace ends.
         last_s: f64,
@@ -133,7 +133,7 @@ pub enum TraceError {
         /// Where the trace ends.
         last_s: f64,
     },
-    /// Chance kept no request.
+    /// Thinning left no request.
     #[error(
         "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep more, or \
          take more of the trace"
@@ -141,7 +141,7 @@ pub enum TraceError {
     Thinned {
         /// The file.
         path: String,
-        /// The chance with which each is kept.
+        /// Probability of keeping each request.
         rate_scale: f64,
         /// What decides.
         seed: u64,
@@ -159,7 +159,7 @@ pub enum TraceError {
     },
 }
 
-/// Seconds without the digits that only adding up made.
+/// Rounds away the digits that summation added.
 fn to_the_millisecond(seconds: f64) -> f64 {
     (seconds * 1e3).round() / 1e3
 }

@@ -1,12 +1,12 @@
-//! The kinds of request that a trace tells apart, and the classes that they become.
+//! The kinds of request in a trace, and their classes.
 
 use std::collections::BTreeMap;
 
 use crate::workload::{TraceFindings, TraceKind, WorkloadSpec, as_name};
 
-/// Most classes that kinds become; where there are more kinds, the rarer ones share the last class.
+/// Most classes made of kinds; rarer kinds share the last class.
 const MOST_KINDS: usize = 16;
-/// Most kinds that are told apart while they are counted; those that first come later are taken for one.
+/// Most kinds that are counted apart; later ones count as one.
 const MOST_COUNTED: usize = 4_096;
 /// Longest name of a class.
 const LONGEST_NAME: usize = 64;
@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 64;
 #[derive(Debug, Default)]
 pub(super) struct KindCounts {
     counted: BTreeMap<Box<str>, u64>,
-    /// Requests of kinds that came too late to be told apart.
+    /// Requests of kinds that came after those.
     late: u64,
 }
 
@@ -31,27 +31,27 @@ impl KindCounts {
         }
     }
 
-    /// What the kinds are called as classes, each by a name of its own, in the order of their names. Of more than 16 the
-    /// 15 most frequent are kept, and the others come last, as one.
+    /// The kinds with unique class names, sorted by name. Of more than 16 kinds the 15 most frequent are kept, and
+    /// one for all others comes last.
     pub(super) fn named(self) -> Vec<TraceKind> {
         let mut kinds: Vec<_> = self.counted.into_iter().collect();
         let mut rarer = Vec::new();
         if kinds.len() > MOST_KINDS {
-            // Of equally frequent ones the first by their letters.
+            // Equally frequent kinds in alphabetical order.
             kinds.sort_by_key(|(_, requests)| std::cmp::Reverse(*requests));
             rarer = kinds.split_off(MOST_KINDS - 1);
             kinds.sort();
         }
         let mut named: Vec<TraceKind> = Vec::with_capacity(kinds.len() + 1);
         for (kind, requests) in kinds {
-            let name = own_name(&as_name(&kind), &named);
+            let name = distinct_name(&as_name(&kind), &named);
             let called = (*name != *kind).then(|| kind.into());
             named.push(TraceKind { name, requests, called, rarer_kinds: 0 });
         }
         named.sort_by(|one, other| one.name.cmp(&other.name));
         if !rarer.is_empty() {
             named.push(TraceKind {
-                name: own_name("other", &named),
+                name: distinct_name("other", &named),
                 requests: rarer.iter().map(|(_, requests)| requests).sum::<u64>() + self.late,
                 called: None,
                 rarer_kinds: rarer.len() as u64 + u64::from(self.late > 0),
@@ -61,8 +61,8 @@ impl KindCounts {
     }
 }
 
-/// The name, or where another kind has it already, the name with a number.
-fn own_name(name: &str, taken: &[TraceKind]) -> String {
+/// The name, with a number if another kind has it.
+fn distinct_name(name: &str, taken: &[TraceKind]) -> String {
     let free = |name: &String| taken.iter().all(|kind| kind.name != *name);
     let numbered = (2..).map(|number| {
         let number = format!("-{number}");
@@ -87,7 +87,7 @@ impl ClassOfKind {
         }
     }
 
-    /// The class that is called as this kind is; none where none is.
+    /// The class with the name of this kind, if any.
     pub(super) fn find(&self, kind: &str) -> Option<usize> {
         let called = |name: &str| self.classes.iter().position(|class| class == name);
         let found = self.found.as_ref()?;
@@ -95,7 +95,7 @@ impl ClassOfKind {
         if let Some(own) = own.filter(|own| own.rarer_kinds == 0) {
             return called(&own.name);
         }
-        // A rare kind may have a class too, where the workload gives it one.
+        // A rare kind may have its own class in the workload.
         let name = as_name(kind);
         let taken = found.kinds.iter().any(|kind| kind.name == name);
         called(&name).filter(|_| !taken).or_else(|| called(&own?.name))

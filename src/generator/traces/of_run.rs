@@ -4,17 +4,17 @@ use super::requests::{RequestTrace, TracedRequest, TracedWindow};
 use crate::record::{RequestRecord, RunLog, SharedPrefix};
 use crate::workload::TraceFindings;
 
-/// Tokens of a block where a run's prefixes have no common measure of at least as many: what vLLM's cache takes.
+/// Tokens of a block where a run's prefixes have no common divisor that large: vLLM's block size.
 const BLOCK_TOKENS: u32 = 16;
 
 impl RequestTrace {
-    /// What a run sent, as its plan had it: moments, lengths, classes, priorities, tenants, models and shared prefixes,
-    /// warm-up and load after the window included, and where the window was. Requests that were never due left no record
-    /// and are not in it.
+    /// What a run planned to send: moments, lengths, classes, priorities, tenants, models and shared prefixes,
+    /// including warm-up and load after the window, and the window itself. Requests that were never due have no
+    /// record and are not in it.
     ///
-    /// A prefix becomes blocks of as many tokens as divide the length of every prefix of the run; where those are fewer
-    /// than 16, of 16 tokens, and what is over is no longer shared. Blocks of a trace that the run itself replayed left
-    /// no record.
+    /// A prefix becomes blocks whose size divides the length of every prefix of the run; if that is less than 16
+    /// tokens, blocks of 16, and the rest is no longer shared. Blocks of a trace that the run itself replayed are not
+    /// recorded.
     #[must_use]
     pub fn of_run(log: &RunLog) -> Self {
         let mut records: Vec<_> = log.records.iter().collect();
@@ -31,8 +31,8 @@ impl RequestTrace {
         Self { requests: requests.collect(), block_tokens, window: Some(window) }
     }
 
-    /// What the trace of a run cannot say of it, in sentences: the shares of other generators, that turns follow answers,
-    /// and the blocks of a trace.
+    /// What the trace of a run cannot contain, in sentences: other shards' requests, that turns follow answers, and
+    /// the blocks of a trace.
     #[must_use]
     pub fn given_up_of(log: &RunLog) -> Vec<String> {
         let shard = log.header.shard.map(|shard| {
@@ -44,16 +44,16 @@ impl RequestTrace {
         });
         let turns = log.records.iter().any(|record| !record.is_opener()).then(|| {
             "turns of conversations, and the requests of a user, become single requests at the moments at which they came, \
-             each with a new prompt of its whole length; fly the workload again where they should follow answers and say \
-             again what was said"
+             each with a new prompt of its whole length; run the workload again if they should follow answers and \
+             repeat the history"
                 .to_owned()
         });
-        [shard, turns, Self::unkept_blocks(log)].into_iter().flatten().collect()
+        [shard, turns, Self::unstored_blocks(log)].into_iter().flatten().collect()
     }
 
-    /// That a run does not keep the blocks of the trace that it replayed; none where there were none.
+    /// That a run does not record the blocks of the trace it replayed; `None` if there were none.
     #[must_use]
-    pub fn unkept_blocks(log: &RunLog) -> Option<String> {
+    pub fn unstored_blocks(log: &RunLog) -> Option<String> {
         let replayed = log.header.workload.arrival.trace();
         let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;
         Some(format!(
@@ -81,13 +81,13 @@ fn request(log: &RunLog, record: &RequestRecord, block_tokens: u32) -> TracedReq
     }
 }
 
-/// A prefix as blocks: each id is the class, the number of the prefix in it, and the place in the prefix.
+/// A prefix as blocks: each id combines the class, the prefix number and the position in the prefix.
 fn blocks(class: u16, prefix: SharedPrefix, block_tokens: u32) -> Box<[u64]> {
     let id = u64::from(class) << 36 | u64::from(prefix.number) << 16;
     (0..u64::from(prefix.tokens / block_tokens)).map(|place| id | place).collect()
 }
 
-/// The greatest number that divides both (Euclid).
+/// The greatest common divisor (Euclid).
 fn common_measure(one: u32, other: u32) -> u32 {
     if other == 0 { one } else { common_measure(other, one % other) }
 }

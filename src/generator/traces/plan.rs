@@ -13,11 +13,11 @@ use crate::generator::request::PlannedRequest;
 use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::{Trace, WorkloadSpec};
 
-/// The requests of a plan that replays a trace, read as it is advanced.
+/// The requests of a plan that replays a trace, read lazily.
 ///
-/// Moments and lengths are the trace's. Its kind makes a request's class; where no class is called like it, `classes`
-/// draws one by their weights. Its tenants and models are those of the workload that are called so. Where the trace does
-/// not tell, or tells a name that the workload has not, they are drawn as for every plan, and priorities too.
+/// Moments and lengths are the trace's. A request's kind decides its class; where no class has that name, `classes`
+/// draws one by weight. Tenants and models are those of the workload with the trace's names. What the trace does not
+/// say, or names that the workload lacks, are drawn as for every plan, and so are priorities.
 #[derive(Debug)]
 pub(in crate::generator) struct TracePlan {
     workload: Arc<WorkloadSpec>,
@@ -27,15 +27,15 @@ pub(in crate::generator) struct TracePlan {
     class_of_kind: ClassOfKind,
     class_choice: WeightedChoice,
     class_stream: RandomStream,
-    /// What is drawn for the requests of each class: all but their lengths.
+    /// Draws for the requests of each class, except lengths.
     classes: Vec<ClassDraws>,
     models: Option<(WeightedChoice, RandomStream)>,
     phases: PhaseTracker,
 }
 
 impl TracePlan {
-    /// The plan of `workload`, whose trace has been surveyed. Should its file have changed since, the plan ends where
-    /// it can no longer be read, and says so.
+    /// The plan of `workload`, whose trace has been surveyed. If its file has changed since, the plan ends where it
+    /// can no longer be read, and logs an error.
     pub(in crate::generator) fn new(workload: Arc<WorkloadSpec>) -> Self {
         let seed = workload.seed;
         let (replay, block_tokens) = match workload.arrival.trace().map(|trace| open(trace, seed)) {
@@ -81,16 +81,16 @@ impl TracePlan {
 }
 
 fn open(trace: &Trace, seed: u64) -> Result<(Replay, u32), TraceError> {
-    // The slice ends on a whole nanosecond of the trace, and its length in seconds of the run says which.
+    // The slice ends on a whole nanosecond of the trace, which its length in seconds of the run determines.
     let ends_s = trace.found.as_ref().map_or(0.0, |found| found.ends_s);
     let replay = Replay::open(trace, seed, (ends_s / trace.time_scale * 1e9).round() as u64)?;
     let block_tokens = replay.block_tokens();
     Ok((replay, block_tokens))
 }
 
-/// Where the trace's name stands among those of the workload.
-fn place_of<'n>(told: Option<&str>, mut names: impl Iterator<Item = &'n str>) -> Option<u16> {
-    told.and_then(|told| names.position(|name| name == told)).map(|place| place as u16)
+/// The index of the trace's name among the workload's.
+fn index_of<'n>(name: Option<&str>, mut names: impl Iterator<Item = &'n str>) -> Option<u16> {
+    name.and_then(|name| names.position(|known| known == name)).map(|index| index as u16)
 }
 
 impl Iterator for TracePlan {
@@ -107,9 +107,9 @@ impl Iterator for TracePlan {
         let images = draws.images();
         let priority = request.priority.unwrap_or_else(|| draws.priority());
         let tenants = self.workload.tenants.iter().map(|tenant| tenant.name.as_str());
-        let tenant = place_of(request.tenant.as_deref(), tenants).or_else(|| draws.tenant());
+        let tenant = index_of(request.tenant.as_deref(), tenants).or_else(|| draws.tenant());
         let models = self.workload.models.iter().flat_map(|models| &models.names).map(String::as_str);
-        let model = place_of(request.model.as_deref(), models)
+        let model = index_of(request.model.as_deref(), models)
             .or_else(|| self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16));
         let planned = PlannedRequest {
             index,
@@ -119,7 +119,7 @@ impl Iterator for TracePlan {
             input_tokens: request.input_tokens,
             output_tokens: request.output_tokens,
             priority,
-            slo: self.workload.promise(class as u16, priority, tenant),
+            slo: self.workload.slo_of(class as u16, priority, tenant),
             row: None,
             images,
             prefix: None,

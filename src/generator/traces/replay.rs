@@ -1,4 +1,4 @@
-//! A slice of a trace, slower or faster, thinned or laid over itself.
+//! A slice of a trace, slower or faster, thinned or multiplied.
 
 use super::blocks::Blocks;
 use super::error::TraceError;
@@ -13,14 +13,14 @@ use crate::workload::{Trace, TraceFindings};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Replayed {
     pub(super) at: Timestamp,
-    /// Which copy of the trace it is from; 0 for the trace itself.
+    /// The copy of the trace it comes from; 0 for the trace itself.
     pub(super) copy: u32,
     pub(super) request: TracedRequest,
 }
 
 impl RequestTrace {
-    /// The slice of a trace as a run of this seed replays it, scaled, thinned or multiplied, with moments of the run.
-    /// All of it is held in memory.
+    /// The slice of a trace as a run with this seed replays it, scaled, thinned or multiplied, with moments of the
+    /// run. All of it is held in memory.
     pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
         let end = Timestamp::from_secs_f64(found.ends_s);
         let replay = Replay::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)?;
@@ -39,8 +39,8 @@ impl RequestTrace {
     }
 }
 
-/// The requests of a run that replays a trace, in order. The trace itself goes on after its slice, to keep the load up;
-/// its copies begin again.
+/// The requests of a run that replays a trace, in order. The trace itself continues after its slice, to keep the load
+/// up; its copies wrap around.
 #[derive(Debug)]
 pub(super) struct Replay {
     copies: Vec<TraceCopy>,
@@ -48,7 +48,7 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the chance of `seed`.
+    /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the randomness of `seed`.
     pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
         let mut shifts = RandomStream::named(seed, "trace/shifts");
         // A pool multiplies the rates of its clients itself.
@@ -72,7 +72,7 @@ impl Replay {
                 next: None,
             });
             left -= 1.0;
-            // What is left of 2.3 after two copies is 0.3, and nothing is left of 2.
+            // 2.3 leaves 0.3 after two copies; 2 leaves nothing.
             if left < 1e-9 {
                 break;
             }
@@ -83,7 +83,7 @@ impl Replay {
         Ok(Self { copies, time_scale: trace.time_scale })
     }
 
-    /// Tokens of the blocks that the requests name; 0 where they name none.
+    /// Tokens of the requests' blocks; 0 where they have none.
     pub(super) fn block_tokens(&self) -> u32 {
         let first = self.copies.first();
         first.and_then(|copy| copy.slice.block_tokens()).unwrap_or(0)
@@ -120,7 +120,7 @@ impl Iterator for Replay {
 #[derive(Debug)]
 struct TraceCopy {
     slice: TraceSlice,
-    /// How it is turned; absent for the trace itself.
+    /// Its rotation; absent for the trace itself.
     turn: Option<CopyRotation>,
     /// Probability with which a request is kept.
     share: f64,
@@ -129,21 +129,21 @@ struct TraceCopy {
     next: Option<(u64, TracedRequest)>,
 }
 
-/// A slice that is turned: it begins at a moment of its own and starts again when it has ended.
+/// A rotated slice: it begins at its own moment and wraps around at the end.
 #[derive(Debug)]
 struct CopyRotation {
     trace: Trace,
     seed: u64,
     length_ns: u64,
     from_ns: u64,
-    /// How often it has started again.
+    /// How often it has wrapped around.
     rounds: u64,
-    /// Requests met since it last did.
+    /// Requests since the last wrap.
     met: u64,
 }
 
 impl TraceCopy {
-    /// Finds the next request that is kept.
+    /// Finds the next kept request.
     fn advance(&mut self) -> Result<(), TraceError> {
         loop {
             let met = match &mut self.turn {

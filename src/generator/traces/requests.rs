@@ -13,36 +13,36 @@ pub struct TracedRequest {
     pub input_tokens: u32,
     /// Tokens of its answer.
     pub output_tokens: u32,
-    /// What kind of request the trace calls it.
+    /// Its kind in the trace.
     pub kind: Option<Box<str>>,
-    /// How urgent it was; only Skyline's own traces say.
+    /// Its priority; only Skyline's own traces have it.
     pub priority: Option<Priority>,
-    /// Whose it was; only Skyline's own traces say.
+    /// Its tenant; only Skyline's own traces have it.
     pub tenant: Option<Box<str>>,
-    /// Which model it asked for; only Skyline's own traces say.
+    /// Its model; only Skyline's own traces have it.
     pub model: Option<Box<str>>,
-    /// The blocks that its prompt begins with; empty where the trace does not tell.
+    /// The blocks that its prompt begins with; empty where the trace has none.
     pub blocks: Box<[u64]>,
 }
 
-/// Requests in order, with what their blocks are.
+/// Requests in order, with the size of their blocks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestTrace {
     /// The requests.
     pub requests: Vec<TracedRequest>,
-    /// Tokens of the blocks that they name; absent where they name none.
+    /// Tokens per block; absent where they have none.
     pub block_tokens: Option<u32>,
-    /// Which part of them a run measured; absent where they are of no run.
+    /// The window that a run measured; absent for other traces.
     pub window: Option<TracedWindow>,
 }
 
-/// Which part of a trace the run measured that it was made of, in nanoseconds after the trace's zero.
+/// The window of the run that a trace was made from, in nanoseconds after the trace's zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct TracedWindow {
     /// Where the warm-up ended.
     pub from_ns: u64,
-    /// Where the run ended; what is later only kept the load up.
+    /// Where the run ended; later requests only kept the load up.
     pub to_ns: u64,
 }
 
@@ -53,9 +53,9 @@ pub(super) struct BadLine {
     pub(super) cause: String,
 }
 
-/// The beginning of a text that may be long, for a message.
+/// The beginning of a long text, for a message.
 pub(super) fn excerpt(text: &str) -> String {
-    /// Characters that say enough.
+    /// Longest excerpt, characters.
     const ENOUGH: usize = 80;
     let mut begins: String = text.chars().take(ENOUGH).collect();
     if begins.len() < text.len() {
@@ -64,14 +64,14 @@ pub(super) fn excerpt(text: &str) -> String {
     begins
 }
 
-/// Nanoseconds of a moment in this unit; none where it is not a number or lies 250 years off.
+/// Nanoseconds of a moment in this unit; `None` for NaN or beyond 145 years.
 pub(super) fn nanoseconds(value: f64, unit_ns: f64) -> Option<i64> {
     let ns = (value * unit_ns).round();
-    // Half of what the type holds, so that differences fit too.
+    // Half of the type's range, so that differences fit too.
     (ns.abs() <= 4.6e18).then_some(ns as i64)
 }
 
-/// A count of tokens that a request can have, or what is wrong with it.
+/// Checks a token count.
 pub(super) fn tokens(count: u64) -> Result<u32, String> {
     match u32::try_from(count) {
         Ok(0) => {

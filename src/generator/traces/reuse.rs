@@ -1,28 +1,28 @@
-//! What an endless prefix cache would find of a trace's prompts.
+//! The hit rate of an unlimited prefix cache on a trace's prompts.
 
 use std::collections::HashMap;
 
 use super::blocks::Blocks;
 
-/// Counts the tokens of leading blocks that came before.
+/// Counts the tokens of leading blocks seen before.
 #[derive(Debug)]
 pub(super) struct PrefixReuse {
     block_tokens: u32,
     /// Most blocks that are remembered.
     most: usize,
-    /// Tokens met of each block; absent when there were too many.
+    /// Tokens seen of each block; absent when there were too many.
     met: Option<HashMap<u64, u32>>,
     tokens: u64,
 }
 
 impl PrefixReuse {
-    /// For blocks of so many tokens, 0 where the trace names none.
+    /// For blocks of this many tokens, 0 where the trace has none.
     pub(super) fn new(block_tokens: u32, most: usize) -> Self {
         Self { block_tokens, most, met: Some(HashMap::new()), tokens: 0 }
     }
 
-    /// Counts the leading tokens of a prompt that were met before, and remembers its blocks.
-    pub(super) fn look_at(&mut self, blocks: &Blocks, input_tokens: u32) {
+    /// Counts the leading tokens of a prompt that were seen before, and remembers its blocks.
+    pub(super) fn add(&mut self, blocks: &Blocks, input_tokens: u32) {
         let Some(met) = self.met.as_mut().filter(|_| self.block_tokens > 0) else { return };
         let mut left = input_tokens;
         let mut alike = true;
@@ -42,12 +42,12 @@ impl PrefixReuse {
         }
     }
 
-    /// Whether there were more blocks than can be remembered.
+    /// Whether there were too many blocks to remember.
     pub(super) fn too_many(&self) -> bool {
         self.met.is_none()
     }
 
-    /// The share of all prompt tokens; none where no block was named, or too many.
+    /// The share of all prompt tokens; `None` without blocks, or with too many.
     pub(super) fn share(&self, input_tokens: u64) -> Option<f64> {
         let named = self.met.as_ref().is_some_and(|met| !met.is_empty());
         named.then(|| self.tokens as f64 / input_tokens as f64)
@@ -61,13 +61,13 @@ mod tests {
     #[test]
     fn too_many_blocks_are_no_share_of_none() {
         let mut reuse = PrefixReuse::new(16, 3);
-        reuse.look_at(&Blocks::of(&[1, 2], 16, 0), 32);
-        reuse.look_at(&Blocks::of(&[1, 3], 16, 0), 32);
+        reuse.add(&Blocks::of(&[1, 2], 16, 0), 32);
+        reuse.add(&Blocks::of(&[1, 3], 16, 0), 32);
         assert_eq!((reuse.share(64), reuse.too_many()), (Some(0.25), false));
-        reuse.look_at(&Blocks::of(&[4], 16, 0), 16);
+        reuse.add(&Blocks::of(&[4], 16, 0), 16);
         assert_eq!((reuse.share(80), reuse.too_many()), (None, true));
         let mut none = PrefixReuse::new(0, 3);
-        none.look_at(&Blocks::default(), 7);
+        none.add(&Blocks::default(), 7);
         assert_eq!((none.share(7), none.too_many()), (None, false));
     }
 }

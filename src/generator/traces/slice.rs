@@ -1,4 +1,4 @@
-//! The requests of a trace from a moment on, by their distance from it.
+//! The requests of a trace from a moment on, with their distance from it.
 
 use super::error::TraceError;
 use super::requests::{TracedRequest, TracedWindow};
@@ -11,10 +11,10 @@ use crate::workload::{Trace, TraceFormat, TraceZero};
 #[derive(Debug)]
 pub(super) struct TraceSlice {
     source: SliceSource,
-    /// The trace's zero on its clock; not known before the first request where that decides it.
+    /// The trace's zero on its clock; unknown before the first request where that decides it.
     zero_ns: Option<i64>,
     from_ns: i64,
-    /// The latest moment met, before the slice too: nanoseconds after the trace's zero.
+    /// The latest moment so far, including before the slice: nanoseconds after the trace's zero.
     last_ns: Option<i64>,
 }
 
@@ -23,12 +23,12 @@ pub(super) struct TraceSlice {
 enum SliceSource {
     /// The lines of a file.
     Recorded(Box<SortedRequests>),
-    /// Clients, by chance.
+    /// Randomly drawn requests of clients.
     Drawn(ClientPool),
 }
 
 impl TraceSlice {
-    /// `seed` decides what is drawn.
+    /// Opens the slice; `seed` decides what is drawn.
     pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let from_ns = (trace.from_s * 1e9).round() as i64;
         if ClientPool::is(trace) {
@@ -44,8 +44,7 @@ impl TraceSlice {
         Ok(Self { source, zero_ns, from_ns, last_ns: None })
     }
 
-    /// Seconds after the trace's zero: of a recorded one its latest moment met, before the slice too; of one that is drawn
-    /// its end.
+    /// Seconds after the trace's zero: the latest moment so far of a recorded trace, the end of a drawn one.
     pub(super) fn last_s(&self) -> Option<f64> {
         match &self.source {
             SliceSource::Recorded(_) => self.last_ns.map(|last| last as f64 / 1e9),
@@ -53,7 +52,7 @@ impl TraceSlice {
         }
     }
 
-    /// Which part a run measured, where it is the trace of one.
+    /// The window that a run measured, if the trace was made from one.
     pub(super) fn window(&self) -> Option<TracedWindow> {
         match &self.source {
             SliceSource::Recorded(requests) => requests.reader().window(),
@@ -61,7 +60,6 @@ impl TraceSlice {
         }
     }
 
-    /// How the trace is written.
     pub(super) fn format(&self) -> TraceFormat {
         match &self.source {
             SliceSource::Recorded(requests) => requests.reader().format(),
@@ -69,7 +67,7 @@ impl TraceSlice {
         }
     }
 
-    /// Tokens of the blocks that its requests name; none where they name none.
+    /// Tokens of its requests' blocks; `None` where they have none.
     pub(super) fn block_tokens(&self) -> Option<u32> {
         match &self.source {
             SliceSource::Recorded(requests) => requests.reader().block_tokens(),
@@ -77,7 +75,6 @@ impl TraceSlice {
         }
     }
 
-    /// Lines left out so far.
     pub(super) fn skipped(&self) -> u64 {
         match &self.source {
             SliceSource::Recorded(requests) => requests.reader().skipped(),
@@ -85,7 +82,7 @@ impl TraceSlice {
         }
     }
 
-    /// Lines and tables of a pool that were taken as the nearest that can be drawn.
+    /// Lines and tables of a pool replaced by the nearest that can be drawn.
     pub(super) fn nearest(&self) -> u64 {
         match &self.source {
             SliceSource::Recorded(_) => 0,
@@ -93,7 +90,7 @@ impl TraceSlice {
         }
     }
 
-    /// Requests so far that came later in the file than one of a later moment.
+    /// Requests so far that the file lists after a later one.
     pub(super) fn reordered(&self) -> u64 {
         match &self.source {
             SliceSource::Recorded(requests) => requests.reordered(),
@@ -101,8 +98,8 @@ impl TraceSlice {
         }
     }
 
-    /// How far the trace goes from where the slice begins, nanoseconds of the trace, where that is said and need not be
-    /// found by reading to its last request.
+    /// Length of the trace after the beginning of the slice, nanoseconds, where it is known without reading to the
+    /// end.
     pub(super) fn declared_ns(&self) -> Option<u64> {
         match &self.source {
             SliceSource::Recorded(_) => None,

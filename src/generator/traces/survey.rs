@@ -1,4 +1,4 @@
-//! Reads a trace once before it is replayed, and says what is in its slice.
+//! Reads a trace once before it is replayed, and reports what its slice contains.
 
 use super::blocks::Blocks;
 use super::error::TraceError;
@@ -9,9 +9,9 @@ use super::slice::TraceSlice;
 use crate::clock::Timestamp;
 use crate::workload::{Trace, TraceFindings, TraceFormat};
 
-/// Stretches for which arrivals are counted.
+/// Number of bins in which arrivals are counted.
 const BINS: usize = 120;
-/// Most blocks that are remembered to tell which come again: some 140 MB, and half as much again while their table grows.
+/// Most blocks remembered to detect repeats: about 140 MB, and half as much again while their table grows.
 const MOST_BLOCKS: usize = 4_000_000;
 /// The longest run, seconds.
 const LONGEST_S: f64 = 31.0 * 86_400.0;
@@ -40,7 +40,7 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
     Ok(tally.findings(&extent, ends_s, trace.time_scale))
 }
 
-/// The slice of the file, before anything is scaled.
+/// The slice of the file before scaling.
 struct Extent {
     format: TraceFormat,
     length_ns: u64,
@@ -53,7 +53,7 @@ struct Extent {
 fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
     let mut slice = TraceSlice::open(trace, seed)?;
     let from_ns = (trace.from_s * 1e9).round() as u64;
-    // The trace of a run has the end that the run had, and after it what kept its load up.
+    // The trace of a run ends with the run; later requests only kept its load up.
     let window = slice.window();
     let own_end = window.and_then(|window| window.to_ns.checked_sub(from_ns)).filter(|end| *end > 0);
     let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64).or(own_end);
@@ -75,7 +75,7 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
         last_ns = distance;
     }
     if requests == 0 {
-        // The rest of the file tells where the trace ends.
+        // The rest of the file shows where the trace ends.
         return Err(slice.find_map(Result::err).unwrap_or_else(|| empty(trace, &slice)));
     }
     let end_ns = own_end.unwrap_or(0).max((last_ns / MILLISECOND + 1) * MILLISECOND);
@@ -108,7 +108,7 @@ fn past_the_end(trace: &Trace, slice: &TraceSlice, length_ns: u64) -> TraceError
     }
 }
 
-/// Why there is nothing in the slice, which was read to the end of the trace.
+/// Why nothing is in the slice, after reading to the end of the trace.
 fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
     let path = trace.path.clone();
     let Some(last_s) = slice.last_s() else {
@@ -118,12 +118,12 @@ fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
     TraceError::Empty { path, slice: format!("from {} s on{until}", trace.from_s), last_s }
 }
 
-/// What has been counted so far.
+/// Counts so far.
 struct Tally {
     requests: u64,
     bin_s: f64,
     arrivals: Vec<u64>,
-    /// The second under way, and its requests.
+    /// The current second and its requests.
     second: (u64, u64),
     peak_per_s: u64,
     latest: Option<Timestamp>,
@@ -173,7 +173,7 @@ impl Tally {
             self.kinds.add(kind);
         }
         let blocks = Blocks::of(&request.blocks, self.block_tokens, *copy);
-        self.reuse.look_at(&blocks, request.input_tokens);
+        self.reuse.add(&blocks, request.input_tokens);
     }
 
     fn findings(self, extent: &Extent, ends_s: f64, time_scale: f64) -> TraceFindings {

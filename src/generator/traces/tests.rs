@@ -88,7 +88,7 @@ fn every_public_format_is_recognised_and_read_as_published() {
         if name != "burst_gpt_3.csv" {
             assert_eq!(one.blocks.to_vec(), blocks, "{name}");
         }
-        // What is told of the format makes no difference.
+        // What the spec says of the format makes no difference.
         let named = Trace { format: Some(format), ..trace };
         assert_eq!(read(&named).unwrap(), requests, "{name}");
     }
@@ -214,10 +214,10 @@ fn small_disorder_is_put_right_and_great_disorder_refused() {
     let folder = tempfile::tempdir().unwrap();
     let trace = trace_of(&folder, &[5_000, 1_000, 1_000, 64_999, 5_001]);
     let mut in_order = SortedRequests::new(TraceReader::open(&trace).unwrap());
-    let told: Vec<_> =
+    let found: Vec<_> =
         in_order.by_ref().map(Result::unwrap).map(|r| (r.at_ns / 1_000_000, r.input_tokens)).collect();
     assert_eq!(
-        told,
+        found,
         [(1_000, 2), (1_000, 3), (5_000, 1), (5_001, 5), (64_999, 4)],
         "equal moments keep their lines"
     );
@@ -232,11 +232,11 @@ fn small_disorder_is_put_right_and_great_disorder_refused() {
 fn a_slice_keeps_its_own_distance_from_its_beginning() {
     let folder = tempfile::tempdir().unwrap();
     let trace = Trace { from_s: 2.0, time_scale: 0.5, ..trace_of(&folder, &[0, 1_999, 3_000, 4_500]) };
-    let told: Vec<_> = replayed(&trace, 0, 10)
+    let found: Vec<_> = replayed(&trace, 0, 10)
         .iter()
         .map(|replayed| (replayed.at.as_nanos(), replayed.request.input_tokens))
         .collect();
-    assert_eq!(told, [(500_000_000, 3), (1_250_000_000, 4)], "half a second: not moved to the run's zero");
+    assert_eq!(found, [(500_000_000, 3), (1_250_000_000, 4)], "half a second: not moved to the run's zero");
     // Dates count from the first request.
     let dated: Vec<_> =
         replayed(&sample("azure_2023.csv"), 0, 10).iter().map(|replayed| replayed.at.as_nanos()).collect();

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_is_told_by_where_the_run_is() {
+    fn the_time_depends_on_where_the_run_is() {
         let at = |seconds| Timestamp::from_secs_f64(seconds);
         let plan = PlanFacts {
             hash: String::new(),

@@ -24,12 +24,12 @@ impl Palette {
     }
 
     /// Names of figures and details.
-    #[allow(clippy::unused_self)] // Asked for like the others.
+    #[allow(clippy::unused_self)] // Called like the others.
     pub(super) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    #[allow(clippy::unused_self)] // Asked for like the others.
+    #[allow(clippy::unused_self)] // Called like the others.
     pub(super) fn heading(self) -> Style {
         Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
     }

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn gauges_are_told_in_words() {
+    fn gauges_are_shown_in_words() {
         let mut state = state();
         assert_eq!(joined(&of_engine(&state)), "31 running · 4 waiting · KV cache 71.3 %");
         // 74,278 MiB are 72.5 GiB, and with what is free 159.1.

@@ -27,9 +27,9 @@ const SAID: usize = 3;
 /// Shows `watched` until `stopped` hangs up. Falls back to lines where the terminal cannot be taken or is
 /// given back early.
 pub(crate) fn show(watched: &WatchedRun, stopped: &Receiver<()>) {
-    if let Some(stage) = AltScreen::enter() {
-        let ended = draw_until(watched, &stage, stopped);
-        drop(stage);
+    if let Some(alt_screen) = AltScreen::enter() {
+        let ended = draw_until(watched, &alt_screen, stopped);
+        drop(alt_screen);
         match ended {
             Ok(Ended::Stopped) => return,
             // The panic that gave it back has printed its message.
@@ -48,17 +48,17 @@ enum Ended {
     GivenBack,
 }
 
-fn draw_until(watched: &WatchedRun, stage: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
-    let mut terminal = Terminal::new(CrosstermBackend::new(stage.canvas()))?;
+fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
+    let mut terminal = Terminal::new(CrosstermBackend::new(alt_screen.frame_buffer()))?;
     let palette = if wants_colour() { Palette::Colours } else { Palette::Plain };
     loop {
         let (now, snapshot) = watched.look();
-        let state = ViewState { watched, now, snapshot, said: stage.said(SAID), palette };
+        let state = ViewState { watched, now, snapshot, said: alt_screen.said(SAID), palette };
         terminal.draw(|frame| draw(&state, frame))?;
         if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
             return Ok(Ended::Stopped);
         }
-        if !stage.is_taken() {
+        if !alt_screen.is_taken() {
             return Ok(Ended::GivenBack);
         }
     }

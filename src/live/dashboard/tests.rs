@@ -131,7 +131,7 @@ fn a_run_in_its_window_at_80_by_24() {
 }
 
 #[test]
-fn a_plan_is_told_of_what_is_planned() {
+fn the_planned_load_is_shown() {
     let planned = |paced| {
         let watched = WatchedRun { paced, ..watched() };
         let picture = picture(80, 24, &watched, 41.2, in_the_window(), &[]);

@@ -18,23 +18,23 @@ pub(super) struct EngineLoop {
     server: Box<dyn SimulatedServer + Send>,
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
-    inside: HashMap<JobId, Inside>,
+    inside: HashMap<JobId, ActiveJob>,
     meters: Meters,
     events: Vec<TokenEvent>,
 }
 
 /// A job in the server, and the channel for its tokens.
-struct Inside {
+struct ActiveJob {
     choice: usize,
     tokens: UnboundedSender<TokensDue>,
     passage: JobTimes,
 }
 
 /// What ended a wait.
-enum Woken {
-    By(Command),
-    ByTime,
-    ForGood,
+enum WakeReason {
+    Command(Command),
+    EventDue,
+    Disconnected,
 }
 
 impl EngineLoop {
@@ -53,9 +53,9 @@ impl EngineLoop {
         let mut commands = Vec::new();
         loop {
             match self.wait(&mut sharp) {
-                Woken::By(command) => commands.push(command),
-                Woken::ByTime => {}
-                Woken::ForGood => return,
+                WakeReason::Command(command) => commands.push(command),
+                WakeReason::EventDue => {}
+                WakeReason::Disconnected => return,
             }
             commands.extend(self.orders.try_iter());
             // Read after the last command came: no request is queued before it arrived.
@@ -63,7 +63,7 @@ impl EngineLoop {
             // What was due earlier happens first.
             self.advance(now);
             for command in commands.drain(..) {
-                self.obey(now, command);
+                self.handle_command(now, command);
             }
             self.advance(now);
         }
@@ -72,34 +72,34 @@ impl EngineLoop {
     /// Waits for the next event or command, and spins through the end of a long wait. A wait that is short
     /// from the beginning is slept through and may end one wake-up late: with such dense events a spinning
     /// thread would never rest and would keep a core from those that write.
-    fn wait(&self, sharp: &mut SharpWait) -> Woken {
+    fn wait(&self, sharp: &mut SharpWait) -> WakeReason {
         let mut slept = false;
         loop {
             let Some(next) = self.server.next_event() else {
-                return self.orders.recv().map_or(Woken::ForGood, Woken::By);
+                return self.orders.recv().map_or(WakeReason::Disconnected, WakeReason::Command);
             };
             let time = match sharp.step_towards(next) {
-                WaitStep::Over => return Woken::ByTime,
+                WaitStep::Over => return WakeReason::EventDue,
                 WaitStep::Sleep(time) => time,
                 WaitStep::Spin if !slept => self.clock.until(next),
                 WaitStep::Spin => match self.orders.try_recv() {
-                    Ok(command) => return Woken::By(command),
+                    Ok(command) => return WakeReason::Command(command),
                     Err(TryRecvError::Empty) => {
                         std::hint::spin_loop();
                         continue;
                     }
-                    Err(TryRecvError::Disconnected) => return Woken::ForGood,
+                    Err(TryRecvError::Disconnected) => return WakeReason::Disconnected,
                 },
             };
             match self.orders.recv_timeout(time) {
-                Ok(command) => return Woken::By(command),
+                Ok(command) => return WakeReason::Command(command),
                 Err(RecvTimeoutError::Timeout) => slept = true,
-                Err(RecvTimeoutError::Disconnected) => return Woken::ForGood,
+                Err(RecvTimeoutError::Disconnected) => return WakeReason::Disconnected,
             }
         }
     }
 
-    fn obey(&mut self, now: Timestamp, command: Command) {
+    fn handle_command(&mut self, now: Timestamp, command: Command) {
         match command {
             Command::Arrive(arrival) => self.admit(now, arrival),
             Command::Cancel(jobs) => {
@@ -140,7 +140,7 @@ impl EngineLoop {
                 self.meters.arrived(n);
             }
             let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
-            self.inside.insert(wanted.job.id, Inside { choice, tokens: tokens.clone(), passage });
+            self.inside.insert(wanted.job.id, ActiveJob { choice, tokens: tokens.clone(), passage });
         }
         let _ = taken.send(Ok(now));
     }

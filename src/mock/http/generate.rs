@@ -42,7 +42,7 @@ pub(crate) async fn generate(
                 log.reset();
                 return std::future::pending().await;
             }
-            let asked = Asked { number, id, endpoint, faults };
+            let asked = IncomingRequest { number, id, endpoint, faults };
             answer(&mock, &log, asked, &headers, &body).await
         }
         Err(words) => Err(Refusal::bad_request(&format!("{}: {words}", faults::HEADER))),
@@ -56,7 +56,7 @@ pub(crate) async fn generate(
 }
 
 /// A request for text with its id and faults.
-struct Asked {
+struct IncomingRequest {
     number: u64,
     id: String,
     endpoint: Endpoint,
@@ -74,11 +74,11 @@ fn faults_of(mock: &Mock, number: u64, headers: &HeaderMap) -> Result<Vec<Fault>
 async fn answer(
     mock: &Mock,
     log: &ConnectionLog,
-    asked: Asked,
+    asked: IncomingRequest,
     headers: &HeaderMap,
     body: &[u8],
 ) -> Result<Response, Refusal> {
-    let Asked { number, id, endpoint, faults } = asked;
+    let IncomingRequest { number, id, endpoint, faults } = asked;
     let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("application/json")) {
         return Err(Refusal::validation(&[Mistake::media_type()]));

@@ -2,8 +2,10 @@
 
 use std::fmt::Write as _;
 
+use strum::VariantArray as _;
+
 use super::histogram::Histogram;
-use super::meters::{Finish, Meters};
+use super::meters::{Finish, HISTOGRAMS};
 use crate::mock::engine_thread::Readings;
 use crate::simulator::BLOCK_SIZE;
 
@@ -68,9 +70,14 @@ pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
         "request_success_total",
         "Count of successfully processed requests.",
         "finished_reason",
-        &Finish::ALL.map(|reason| (reason.name(), meters.ended_by(reason) as f64)),
+        &Finish::VARIANTS
+            .iter()
+            .map(|&reason| (reason.into(), meters.ended_by(reason) as f64))
+            .collect::<Vec<_>>(),
     );
-    page.histograms(meters);
+    for ((name, help, _), histogram) in HISTOGRAMS.iter().zip(&meters.histograms) {
+        page.histogram(name, help, histogram);
+    }
     page.each(
         "gauge",
         "cache_config_info",
@@ -106,75 +113,6 @@ impl Page {
         }
     }
 
-    fn histograms(&mut self, meters: &Meters) {
-        for (name, help, histogram) in [
-            ("request_prompt_tokens", "Number of prefill tokens processed.", &meters.prompt_tokens),
-            (
-                "request_generation_tokens",
-                "Number of generation tokens processed.",
-                &meters.generation_tokens,
-            ),
-            (
-                "iteration_tokens_total",
-                "Histogram of number of tokens per engine_step.",
-                &meters.iteration_tokens,
-            ),
-            ("request_params_n", "Histogram of the n request parameter.", &meters.choices),
-            (
-                "request_params_max_tokens",
-                "Histogram of the max_tokens request parameter.",
-                &meters.max_tokens,
-            ),
-            (
-                "time_to_first_token_seconds",
-                "Histogram of time to first token in seconds.",
-                &meters.time_to_first_token,
-            ),
-            (
-                "inter_token_latency_seconds",
-                "Histogram of inter-token latency in seconds.",
-                &meters.inter_token_latency,
-            ),
-            (
-                "request_time_per_output_token_seconds",
-                "Histogram of time_per_output_token_seconds per request.",
-                &meters.time_per_output_token,
-            ),
-            (
-                "e2e_request_latency_seconds",
-                "Histogram of e2e request latency in seconds.",
-                &meters.e2e_latency,
-            ),
-            (
-                "request_queue_time_seconds",
-                "Histogram of time spent in WAITING phase for request.",
-                &meters.queue_time,
-            ),
-            (
-                "request_inference_time_seconds",
-                "Histogram of time spent in RUNNING phase for request.",
-                &meters.inference_time,
-            ),
-            (
-                "request_prefill_time_seconds",
-                "Histogram of time spent in PREFILL phase for request.",
-                &meters.prefill_time,
-            ),
-            (
-                "request_decode_time_seconds",
-                "Histogram of time spent in DECODE phase for request.",
-                &meters.decode_time,
-            ),
-            (
-                "request_prefill_kv_computed_tokens",
-                "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
-                &meters.computed_tokens,
-            ),
-        ] {
-            self.histogram(name, help, histogram);
-        }
-    }
-
     fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
         self.head("histogram", name, help);
         for (bound, count) in histogram.cumulative() {
@@ -201,6 +139,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::mock::metrics::meters::Meters;
     use crate::simulator::ServerGauges;
 
     /// Every series here is one of a live vLLM 0.32, label by label; buckets of token counts go further

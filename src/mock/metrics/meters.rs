@@ -1,11 +1,14 @@
 //! Counters and histograms of the jobs that pass through the server.
 
-use super::histogram::{self, Histogram};
+use strum::{IntoStaticStr, VariantArray};
+
+use super::histogram::{CHOICES, GAP, Histogram, ITERATION, REQUEST, TOKENS, TTFT};
 use crate::clock::Timestamp;
 use crate::simulator::TokenEvent;
 
 /// Why an answer ended, as vLLM's `finished_reason`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub(crate) enum Finish {
     /// By itself.
     Stop,
@@ -13,18 +16,6 @@ pub(crate) enum Finish {
     Length,
     /// Its client went away.
     Abort,
-}
-
-impl Finish {
-    pub(super) const ALL: [Self; 3] = [Self::Stop, Self::Length, Self::Abort];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Stop => "stop",
-            Self::Length => "length",
-            Self::Abort => "abort",
-        }
-    }
 }
 
 /// The times of one job that the metrics need.
@@ -57,74 +48,92 @@ impl JobTimes {
     }
 }
 
+/// A histogram of the page, an index of [`HISTOGRAMS`].
+#[derive(Clone, Copy)]
+enum Series {
+    PromptTokens,
+    GenerationTokens,
+    IterationTokens,
+    Choices,
+    MaxTokens,
+    TimeToFirstToken,
+    InterTokenLatency,
+    TimePerOutputToken,
+    E2eLatency,
+    QueueTime,
+    InferenceTime,
+    PrefillTime,
+    DecodeTime,
+    ComputedTokens,
+}
+
+/// Name, help and bounds of every histogram, in the order of the page and of [`Series`].
+pub(super) const HISTOGRAMS: [(&str, &str, &[f64]); 14] = [
+    ("request_prompt_tokens", "Number of prefill tokens processed.", TOKENS),
+    ("request_generation_tokens", "Number of generation tokens processed.", TOKENS),
+    ("iteration_tokens_total", "Histogram of number of tokens per engine_step.", ITERATION),
+    ("request_params_n", "Histogram of the n request parameter.", CHOICES),
+    ("request_params_max_tokens", "Histogram of the max_tokens request parameter.", TOKENS),
+    ("time_to_first_token_seconds", "Histogram of time to first token in seconds.", TTFT),
+    ("inter_token_latency_seconds", "Histogram of inter-token latency in seconds.", GAP),
+    ("request_time_per_output_token_seconds", "Histogram of time_per_output_token_seconds per request.", GAP),
+    ("e2e_request_latency_seconds", "Histogram of e2e request latency in seconds.", REQUEST),
+    ("request_queue_time_seconds", "Histogram of time spent in WAITING phase for request.", REQUEST),
+    ("request_inference_time_seconds", "Histogram of time spent in RUNNING phase for request.", REQUEST),
+    ("request_prefill_time_seconds", "Histogram of time spent in PREFILL phase for request.", REQUEST),
+    ("request_decode_time_seconds", "Histogram of time spent in DECODE phase for request.", REQUEST),
+    (
+        "request_prefill_kv_computed_tokens",
+        "Histogram of new KV tokens computed during prefill (excluding cached tokens).",
+        TOKENS,
+    ),
+];
+
 /// All histograms, and the counters that the server itself does not keep.
 #[derive(Clone, Debug)]
 pub(crate) struct Meters {
-    ended: [u64; Finish::ALL.len()],
+    ended: [u64; Finish::VARIANTS.len()],
     pub(super) cached_tokens: u64,
-    pub(super) time_to_first_token: Histogram,
-    pub(super) inter_token_latency: Histogram,
-    pub(super) time_per_output_token: Histogram,
-    pub(super) e2e_latency: Histogram,
-    pub(super) queue_time: Histogram,
-    pub(super) prefill_time: Histogram,
-    pub(super) decode_time: Histogram,
-    pub(super) inference_time: Histogram,
-    pub(super) prompt_tokens: Histogram,
-    pub(super) generation_tokens: Histogram,
-    pub(super) computed_tokens: Histogram,
-    pub(super) max_tokens: Histogram,
-    pub(super) choices: Histogram,
-    pub(super) iteration_tokens: Histogram,
+    pub(super) histograms: [Histogram; HISTOGRAMS.len()],
     iteration: (Timestamp, u64),
 }
 
 impl Default for Meters {
     fn default() -> Self {
-        use histogram::{CHOICES, GAP, ITERATION, REQUEST, TOKENS, TTFT};
         Self {
-            ended: [0; Finish::ALL.len()],
+            ended: [0; Finish::VARIANTS.len()],
             cached_tokens: 0,
-            time_to_first_token: Histogram::new(TTFT),
-            inter_token_latency: Histogram::new(GAP),
-            time_per_output_token: Histogram::new(GAP),
-            e2e_latency: Histogram::new(REQUEST),
-            queue_time: Histogram::new(REQUEST),
-            prefill_time: Histogram::new(REQUEST),
-            decode_time: Histogram::new(REQUEST),
-            inference_time: Histogram::new(REQUEST),
-            prompt_tokens: Histogram::new(TOKENS),
-            generation_tokens: Histogram::new(TOKENS),
-            computed_tokens: Histogram::new(TOKENS),
-            max_tokens: Histogram::new(TOKENS),
-            choices: Histogram::new(CHOICES),
-            iteration_tokens: Histogram::new(ITERATION),
+            histograms: HISTOGRAMS.map(|(_, _, bounds)| Histogram::new(bounds)),
             iteration: (Timestamp::ZERO, 0),
         }
     }
 }
 
 impl Meters {
+    fn observe(&mut self, series: Series, value: f64) {
+        self.histograms[series as usize].observe(value);
+    }
+
     /// A prompt arrived that asks for `n` choices.
     pub(crate) fn arrived(&mut self, n: u32) {
-        self.choices.observe(f64::from(n));
+        self.observe(Series::Choices, f64::from(n));
     }
 
     /// Tokens came out. Those of one moment belong to one step, and a prompt counts in the step that ends it.
-    pub(crate) fn token(&mut self, passage: &mut JobTimes, event: &TokenEvent) {
+    pub(crate) fn token(&mut self, times: &mut JobTimes, event: &TokenEvent) {
         let mut step_tokens = u64::from(event.tokens);
         if let Some(first) = event.first {
-            passage.scheduled = Some(first.scheduled);
-            passage.cached_tokens = first.cached_tokens;
-            passage.first = Some(event.at);
+            times.scheduled = Some(first.scheduled);
+            times.cached_tokens = first.cached_tokens;
+            times.first = Some(event.at);
             self.cached_tokens += u64::from(first.cached_tokens);
-            self.time_to_first_token.observe(seconds(passage.arrived, event.at));
-            step_tokens += u64::from(passage.input_tokens);
+            self.observe(Series::TimeToFirstToken, seconds(times.arrived, event.at));
+            step_tokens += u64::from(times.input_tokens);
         } else {
-            self.inter_token_latency.observe(seconds(passage.last, event.at));
+            self.observe(Series::InterTokenLatency, seconds(times.last, event.at));
         }
-        passage.last = event.at;
-        passage.output_tokens += event.tokens;
+        times.last = event.at;
+        times.output_tokens += event.tokens;
         if self.iteration.0 == event.at {
             self.iteration.1 += step_tokens;
         } else {
@@ -135,34 +144,35 @@ impl Meters {
 
     fn end_iteration(&mut self) {
         if self.iteration.1 > 0 {
-            self.iteration_tokens.observe(self.iteration.1 as f64);
+            self.observe(Series::IterationTokens, self.iteration.1 as f64);
         }
     }
 
     /// A job ended.
-    pub(crate) fn ended(&mut self, passage: &JobTimes, at: Timestamp) {
-        if let Some(place) = Finish::ALL.iter().position(|reason| *reason == passage.finish) {
-            self.ended[place] += 1;
-        }
-        self.e2e_latency.observe(seconds(passage.arrived, at));
-        self.prompt_tokens.observe(f64::from(passage.input_tokens));
-        self.generation_tokens.observe(f64::from(passage.output_tokens));
-        self.max_tokens.observe(f64::from(passage.max_tokens));
-        let (Some(scheduled), Some(first)) = (passage.scheduled, passage.first) else { return };
-        self.queue_time.observe(seconds(passage.arrived, scheduled));
-        self.prefill_time.observe(seconds(scheduled, first));
-        self.decode_time.observe(seconds(first, passage.last));
-        self.inference_time.observe(seconds(scheduled, passage.last));
-        self.computed_tokens.observe(f64::from(passage.input_tokens.saturating_sub(passage.cached_tokens)));
-        if passage.output_tokens > 1 {
-            let gaps = f64::from(passage.output_tokens - 1);
-            self.time_per_output_token.observe(seconds(first, passage.last) / gaps);
+    pub(crate) fn ended(&mut self, times: &JobTimes, at: Timestamp) {
+        self.ended[times.finish as usize] += 1;
+        self.observe(Series::E2eLatency, seconds(times.arrived, at));
+        self.observe(Series::PromptTokens, f64::from(times.input_tokens));
+        self.observe(Series::GenerationTokens, f64::from(times.output_tokens));
+        self.observe(Series::MaxTokens, f64::from(times.max_tokens));
+        let (Some(scheduled), Some(first)) = (times.scheduled, times.first) else { return };
+        self.observe(Series::QueueTime, seconds(times.arrived, scheduled));
+        self.observe(Series::PrefillTime, seconds(scheduled, first));
+        self.observe(Series::DecodeTime, seconds(first, times.last));
+        self.observe(Series::InferenceTime, seconds(scheduled, times.last));
+        self.observe(
+            Series::ComputedTokens,
+            f64::from(times.input_tokens.saturating_sub(times.cached_tokens)),
+        );
+        if times.output_tokens > 1 {
+            let gaps = f64::from(times.output_tokens - 1);
+            self.observe(Series::TimePerOutputToken, seconds(first, times.last) / gaps);
         }
     }
 
     /// Answers that ended for this reason.
     pub(crate) fn ended_by(&self, reason: Finish) -> u64 {
-        Finish::ALL.iter().position(|other| *other == reason).map_or(0, |place| self.ended[place])
+        self.ended[reason as usize]
     }
 }
 

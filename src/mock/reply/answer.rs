@@ -130,7 +130,7 @@ impl Reply {
 
     fn finish_of(&self, choice: &Choice) -> &'static str {
         let by_tool = self.endpoint == Endpoint::Chat && self.tool.is_some() && choice.finish == Finish::Stop;
-        if by_tool { "tool_calls" } else { choice.finish.name() }
+        if by_tool { "tool_calls" } else { choice.finish.into() }
     }
 
     /// The first events of a chat: one per choice, with the role.

@@ -72,7 +72,7 @@ pub(crate) fn plan(
 /// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
 fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
     let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
-    let said = request.shape.said(faults).or(given)?;
+    let said = request.shape.text(faults).or(given)?;
     let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
     Some(Text::said(&said.chars().take(kept).collect::<String>()))
 }

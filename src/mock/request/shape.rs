@@ -73,18 +73,19 @@ impl AnswerFormat {
     }
 
     /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
-    pub(crate) fn said(&self, faults: &[Fault]) -> Option<String> {
+    pub(crate) fn text(&self, faults: &[Fault]) -> Option<String> {
         let schema = match self {
             Self::Free => return None,
             Self::Json(schema) | Self::Call { parameters: schema, .. } => schema,
         };
-        let value = if faults.contains(&Fault::OffSchema) { stranger(schema) } else { instance(schema) };
+        let value =
+            if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
         Some(value.to_string())
     }
 }
 
 /// A value that violates the schema, if one of a few does.
-fn stranger(schema: &Value) -> Value {
+fn off_schema_value(schema: &Value) -> Value {
     let few = [json!([]), json!({}), json!("word"), json!(-1), Value::Null];
     let judge = JsonSchema::new(schema.clone());
     let strange = |value: &&Value| judge.as_ref().is_ok_and(|schema| schema.check(value).is_err());

@@ -2,7 +2,7 @@
 //!
 //! Every moment in a log counts from its own run's zero. The merged run's zero is that of the shard that began
 //! first; what the others saw is put later by as much as they began later, by their wall clocks. Shards that were
-//! told the same moment to start at have the same zero, and are together as true as their machines' clocks agree.
+//! given the same moment to start at have the same zero, and are together as exact as their machines' clocks agree.
 //! No latency depends on that: each was taken on one machine's monotonic clock.
 
 #[cfg(test)]
@@ -11,8 +11,8 @@ mod tests;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::kin::{ShardDifference, difference};
 use super::runlog::RunLog;
+use super::shard_difference::{ShardDifference, difference};
 use crate::record::request::chunks::{ChunkTrain, TokenChunk};
 use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::SessionCounts;
@@ -22,13 +22,13 @@ use crate::record::run::shard::Shard;
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
 use crate::units::{spoken, three_digits};
 
-/// Farthest apart that the shards of one run may have begun, as a share of the window: for so much of it the load was
-/// that of some of them only. Clocks that are kept agree far better.
+/// Farthest apart that the shards of one run may start, as a share of the window: for that part of it only some of
+/// them made load. Synchronised clocks agree far better.
 const APART: f64 = 0.01;
-/// However long the window is, they may not have begun further apart than this.
+/// Upper bound of that, however long the window is.
 const FARTHEST: Duration = Duration::from_secs(1);
 
-/// The log of a shard, and what to call it.
+/// The log of a shard with its name.
 #[derive(Clone, Debug)]
 pub struct NamedLog {
     /// Where it was read, for error messages.
@@ -37,12 +37,12 @@ pub struct NamedLog {
     pub log: RunLog,
 }
 
-/// The run that shards were.
+/// The run that the shards form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MergedRun {
-    /// Its log; records in the order in which requests ended.
+    /// Its log; records in order of their ends.
     pub log: RunLog,
-    /// How far apart the shards began, by their wall clocks.
+    /// How far apart the shards started, by their wall clocks.
     pub apart: Duration,
 }
 
@@ -52,20 +52,20 @@ pub enum MergeError {
     /// There is none.
     #[error("there is no run to merge")]
     Nothing,
-    /// A run is whole.
+    /// A run is not a shard.
     #[error(
-        "{name} is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …"
+        "{name} is no shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …"
     )]
     NoShard {
         /// The run.
         name: String,
     },
-    /// A run did not fly its share to the end.
-    #[error("{name} {what}, so the load was not that of the plan\nhint: fly all shards again, together")]
+    /// A shard did not run to the end.
+    #[error("{name} {what}, so the load was not that of the plan\nhint: run all shards again, together")]
     NotWhole {
         /// The run.
         name: String,
-        /// How it was left.
+        /// How it ended.
         what: &'static str,
     },
     /// Two runs do not belong together.
@@ -75,9 +75,9 @@ pub enum MergeError {
         one: String,
         /// The other.
         other: String,
-        /// In what they differ.
+        /// Their difference.
         what: String,
-        /// What to do about it.
+        /// The cure.
         cure: &'static str,
     },
     /// A shard comes twice.
@@ -91,25 +91,25 @@ pub enum MergeError {
         shard: Shard,
     },
     /// Shards are missing.
-    #[error("shard {missing} is missing; a plan flown in {of} shards is merged from all {of}")]
+    #[error("shard {missing} is missing; a plan run in {of} shards is merged from all {of}")]
     Missing {
         /// Those missing, as `1/3, 2/3`.
         missing: String,
         /// How many there are.
         of: u64,
     },
-    /// They did not fly together.
+    /// They did not run together.
     #[error(
-        "{name} began {} after the first of the shards, so they were no common load (the bar is {}: {} % of the window, \
-         {} at most)\nhint: fly them again with the same --start-at",
+        "{name} began {} after the first of the shards, so they were no common load (the limit is {}: {} % of the window, \
+         {} at most)\nhint: run them again with the same --start-at",
         spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
     )]
     Apart {
-        /// The run that began last.
+        /// The run that started last.
         name: String,
         /// By how much.
         late: Duration,
-        /// By how much it might have.
+        /// The limit.
         bar: Duration,
     },
 }
@@ -225,7 +225,7 @@ fn join(logs: Vec<RunLog>) -> RunLog {
         present_ns: footers.clone().map(|footer| footer.present_ns).sum(),
         sessions: sessions(footers.clone()),
         client: clients.map(|clients| client(&clients)),
-        // Each would have counted what all of them sent.
+        // Each would have counted the requests of all shards.
         server: None,
     };
     let (mut records, mut checks) = (Vec::new(), Vec::new());
@@ -239,8 +239,8 @@ fn join(logs: Vec<RunLog>) -> RunLog {
     RunLog { header, records, checks, telemetry, footer: Some(footer) }
 }
 
-/// Every page that a shard read, as the first shard saw it that did, numbered as in the joined header. What each
-/// generator's own meters told stays with its shard: there is no one process that it is about.
+/// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a
+/// generator's own process stay with its shard.
 fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
     let of_page = |(place, page): (usize, &TelemetrySource)| {
         let seen_in = |log: &RunLog| {
@@ -257,8 +257,8 @@ fn telemetry(joined: &RunHeader, logs: &[RunLog]) -> Telemetry {
     Telemetry { readings, client: Vec::new() }
 }
 
-/// That of the shard that began first, its prefix of request ids among it, with the whole plan's counts, the places under all caps, every objective, and
-/// of stamps and calibrations the worst.
+/// The header of the shard that started first, with the sums of counts and concurrency caps, every objective, and the
+/// worst stamps and calibration.
 fn header(logs: &[RunLog]) -> RunHeader {
     let mut headers = logs.iter().map(|log| &log.header);
     let mut joined = headers
@@ -276,7 +276,7 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .max_by_key(|calibration| calibration.stamp_delay.p99_ns);
     joined.telemetry.clear();
     for page in headers.clone().flat_map(|header| &header.telemetry) {
-        // One that a shard could not read before its run may be known to another.
+        // Another shard may have been able to read the page.
         match joined.telemetry.iter_mut().find(|known| known.url == page.url) {
             Some(known) if known.kind.is_none() => *known = page.clone(),
             Some(_) => {}
@@ -294,7 +294,7 @@ fn header(logs: &[RunLog]) -> RunHeader {
     joined
 }
 
-/// What became of all sessions; they are whole in their shards.
+/// Totals over all sessions, each of which is in one shard.
 fn sessions<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Option<SessionCounts> {
     footers.filter_map(|footer| footer.sessions).reduce(|mut all, of_shard| {
         all += of_shard;
@@ -302,7 +302,7 @@ fn sessions<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Option<SessionC
     })
 }
 
-/// What the generator of one shard went through, with its pauses marked as its own.
+/// The client facts of one shard, its host stalls marked as its own.
 fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
     for pause in &mut client.pauses {
         pause.shard = log.header.shard;
@@ -310,7 +310,7 @@ fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
     client
 }
 
-/// What all generators went through: processor time, memory and pauses of all, delays and the loop of the worst.
+/// The client facts of all generators: CPU time, memory and stalls of all; delays and loop time of the worst.
 fn client(all: &[ClientFacts]) -> ClientFacts {
     let worst = |delays: fn(&ClientFacts) -> Option<Delays>| {
         all.iter().filter_map(delays).reduce(|a, b| Delays {

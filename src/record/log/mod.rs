@@ -1,9 +1,9 @@
 //! The run log on disk: written, read, checked, and merged from shards.
 
-mod kin;
 mod merge;
-mod possible;
+mod plausibility;
 mod runlog;
+mod shard_difference;
 mod turns;
 
 pub use merge::{MergeError, MergedRun, NamedLog, merge};

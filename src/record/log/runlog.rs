@@ -1,4 +1,5 @@
-//! A run on disk: JSON Lines, a header, one record a request or golden prompt, a footer; appended as requests end.
+//! A run on disk: JSON Lines with a header, one record per request or golden prompt, and a footer, appended as
+//! requests end.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -7,25 +8,25 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::possible;
+use super::plausibility;
 use super::turns::SessionChecker;
 use crate::record::request::check::CheckRecord;
 use crate::record::request::record::{CountedAnswer, RequestRecord};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::telemetry::{ClientSample, Reading, Telemetry};
 
-/// A whole run: every number that Skyline prints can be computed from it again.
+/// A whole run: every number that Skyline prints can be recomputed from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunLog {
-    /// What was about to be done.
+    /// The plan and the conditions of the run.
     pub header: RunHeader,
-    /// What happened, in the order in which requests ended.
+    /// One record per request, in order of their ends.
     pub records: Vec<RequestRecord>,
-    /// What came of golden prompts, in the order in which they ended.
+    /// Results of golden prompts, in order of their ends.
     pub checks: Vec<CheckRecord>,
-    /// What pages of metrics and this program's own meters told meanwhile.
+    /// Samples of metrics pages and of this process during the run.
     pub telemetry: Telemetry,
-    /// How the run was left; absent when it was cut off.
+    /// How the run ended; absent when it was cut off.
     pub footer: Option<RunFooter>,
 }
 
@@ -40,7 +41,7 @@ pub enum RunLogError {
         /// What the system said.
         source: io::Error,
     },
-    /// A line does not say what it should.
+    /// A line is invalid.
     #[error("{path}, line {line}: {message}")]
     Line {
         /// The file.
@@ -53,7 +54,7 @@ pub enum RunLogError {
     /// A line says what no run can have written.
     #[error(
         "{path}, line {line}: {message}\n\
-         hint: the log was damaged or changed since it was written; use a copy that was not, or fly the run again"
+         hint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run"
     )]
     Damaged {
         /// The file.
@@ -63,7 +64,7 @@ pub enum RunLogError {
         /// What is wrong with it.
         message: String,
     },
-    /// The file was written by a newer program.
+    /// A newer program wrote the file.
     #[error("{path} has schema {found}, this skyline reads up to {known}; use a newer skyline to read it")]
     Schema {
         /// The file.
@@ -100,7 +101,7 @@ enum LineIn {
 }
 
 impl RunLog {
-    /// A run that nothing but its requests is known of, as one in virtual time.
+    /// A run with requests only, as in virtual time.
     #[must_use]
     pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
         Self { header, records, checks: Vec::new(), telemetry: Telemetry::default(), footer: Some(footer) }
@@ -111,12 +112,12 @@ impl RunLog {
 
     /// Reads a run from its log, or from the folder that holds one.
     ///
-    /// A last line that was cut in the middle (a crash, a full disk) is left out: all before it is kept.
+    /// Ignores a last line that was cut off (a crash, a full disk) and keeps everything before it.
     ///
     /// # Errors
     ///
-    /// [`RunLogError`] names the file, the line and the cause. A log that says what no run can have written is refused:
-    /// figures must not come of it.
+    /// [`RunLogError`] names the file, the line and the cause. A log with impossible content is refused: its figures
+    /// would be meaningless.
     pub fn read(path: &Path) -> Result<Self, RunLogError> {
         let path = if path.is_dir() { path.join(Self::FILE_NAME) } else { path.to_owned() };
         let io_error = |source| RunLogError::Io { path: path.clone(), source };
@@ -145,14 +146,14 @@ impl RunLog {
             let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
             match (serde_json::from_slice(&text), &header) {
                 (Ok(LineIn::Header(found)), None) => {
-                    possible::check_header(&found).map_err(damaged)?;
+                    plausibility::check_header(&found).map_err(damaged)?;
                     header = Some(*found);
                 }
                 (Ok(_), _) if footer.is_some() => {
                     return Err(bad("the footer is the last line, and only that".to_owned()));
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
-                    possible::check_record(header, &record)
+                    plausibility::check_record(header, &record)
                         .and_then(|()| sessions.check(&record))
                         .map_err(damaged)?;
                     if record.is_uncounted() {
@@ -161,11 +162,11 @@ impl RunLog {
                     records.push(*record);
                 }
                 (Ok(LineIn::Check(check)), Some(header)) => {
-                    possible::check_check(header, &check).map_err(damaged)?;
+                    plausibility::check_check(header, &check).map_err(damaged)?;
                     checks.push(check);
                 }
                 (Ok(LineIn::Counted(answer)), Some(_)) => {
-                    possible::check_counted(&answer).map_err(damaged)?;
+                    plausibility::check_counted(&answer).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
                         let index = answer.index;
                         return Err(damaged(format!("request {index}: no answer of it was left to count")));
@@ -173,12 +174,12 @@ impl RunLog {
                     records[place].count(answer.tokens);
                 }
                 (Ok(LineIn::Reading(reading)), Some(header)) => {
-                    possible::check_reading(header, &reading).map_err(damaged)?;
+                    plausibility::check_reading(header, &reading).map_err(damaged)?;
                     telemetry.readings.push(reading);
                 }
                 (Ok(LineIn::Client(sample)), Some(_)) => telemetry.client.push(sample),
                 (Ok(LineIn::Footer(found)), Some(_)) => {
-                    possible::check_footer(&found).map_err(damaged)?;
+                    plausibility::check_footer(&found).map_err(damaged)?;
                     footer = Some(*found);
                 }
                 (Ok(_), _) => return Err(bad("the header is the first line, and only that".to_owned())),
@@ -269,7 +270,7 @@ impl<W: Write> RunLogWriter<W> {
         self.line(&LineOut::Check(check))
     }
 
-    /// Appends what was counted of an answer whose record is there.
+    /// Appends the token count of an answer whose record was appended before.
     ///
     /// # Errors
     ///
@@ -278,7 +279,7 @@ impl<W: Write> RunLogWriter<W> {
         self.line(&LineOut::Counted(answer))
     }
 
-    /// Appends what a page of metrics told.
+    /// Appends a reading of a metrics page.
     ///
     /// # Errors
     ///
@@ -287,7 +288,7 @@ impl<W: Write> RunLogWriter<W> {
         self.line(&LineOut::Reading(reading))
     }
 
-    /// Appends what this program's own meters told.
+    /// Appends a sample of this process.
     ///
     /// # Errors
     ///
@@ -296,7 +297,7 @@ impl<W: Write> RunLogWriter<W> {
         self.line(&LineOut::Client(sample))
     }
 
-    /// Hands what was appended so far to the operating system.
+    /// Flushes what was appended to the operating system.
     ///
     /// # Errors
     ///

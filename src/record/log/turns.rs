@@ -1,4 +1,4 @@
-//! Refuses turns that no session can have had.
+//! Refuses turns that no session can have.
 
 use std::collections::HashMap;
 
@@ -7,16 +7,16 @@ use crate::record::request::record::RequestRecord;
 use crate::record::request::turn::Turn;
 use crate::record::run::header::RunHeader;
 
-/// The sessions of a log, as far as it has been read.
+/// Checks the turns of a log, record by record.
 #[derive(Debug, Default)]
 pub(in crate::record) struct SessionChecker {
-    /// The last turn of each, and when it ended.
+    /// The last turn of each session, and when it ended.
     last: HashMap<u64, (u32, Timestamp)>,
 }
 
 impl SessionChecker {
-    /// Why the next record of a log cannot be the turn that it is said to be; `Ok` if it can. Records stand in the order
-    /// in which requests ended, and a turn begins when the one before it has.
+    /// Checks that the next record can be the turn it says. Records are ordered by their ends, and a turn begins
+    /// after the end of the one before.
     pub(in crate::record) fn check(&mut self, record: &RequestRecord) -> Result<(), String> {
         let Some(turn) = record.turn else { return Ok(()) };
         let refused = |what: String| Err(format!("request {}: {what}", record.index));
@@ -42,7 +42,7 @@ impl SessionChecker {
     }
 }
 
-/// That a record is a turn of the workload's sessions, and under the index that its place has.
+/// The record must be a turn of the workload's sessions, with the index of its place.
 pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
     let Some(turn) = record.turn else { return Ok(()) };
     let Turn { session, number, of, begun, history_tokens } = turn;
@@ -51,7 +51,7 @@ pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     let conversation = class.and_then(|class| class.conversation.as_ref());
     let (asked, users) = (record.input_tokens_asked, workload.arrival.users());
     if users.is_none() && conversation.is_none() {
-        Err("it is a turn of a session, and the workload has none such".to_owned())
+        Err("it is a turn of a session, and the workload has no sessions".to_owned())
     } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
         Err(format!("it is said to be turn {number} of session {session}, whose index is another"))
     } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
@@ -59,7 +59,7 @@ pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
     } else if history_tokens > asked || turn.place() == 0 && history_tokens > 0 {
-        Err(format!("{history_tokens} of its {asked} prompt tokens were said before"))
+        Err(format!("{history_tokens} of its {asked} prompt tokens are history"))
     } else {
         Ok(())
     }
@@ -112,7 +112,7 @@ mod tests {
             (|log| log.records.swap(0, 1), "comes after turn 1"),
             (|log| log.records[1].index += 1, "whose index is another"),
             (|log| log.records[1].turn.as_mut().unwrap().session = 5, "whose index is another"),
-            (|log| log.header.workload.classes[0].conversation = None, "the workload has none such"),
+            (|log| log.header.workload.classes[0].conversation = None, "the workload has no sessions"),
             (
                 |log| {
                     log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default());
@@ -120,8 +120,8 @@ mod tests {
                 },
                 "turn 0 is none of its session",
             ),
-            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens were said before"),
-            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "were said before"),
+            (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens are history"),
+            (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "prompt tokens are history"),
             (
                 |log| log.records[1].turn.as_mut().unwrap().begun = 1,
                 "of a conversation that began with turn 1",

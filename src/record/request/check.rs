@@ -1,4 +1,4 @@
-//! The record of one golden prompt that was asked.
+//! The record of one golden prompt.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,18 +6,18 @@ use super::outcome::Failure;
 use super::record::Usage;
 use crate::clock::Timestamp;
 
-/// What came of a golden prompt: no request of the plan, and in none of its figures.
+/// The result of a golden prompt, which is no request of the plan and counts in none of its figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CheckRecord {
     /// Index in the workload's list of checks.
     pub check: u16,
-    /// The moment it was let go, under load; absent: before the run.
+    /// When it was dispatched under load; absent: before the run.
     #[serde(rename = "released_ns", default, skip_serializing_if = "Option::is_none")]
     pub released: Option<Timestamp>,
-    /// What came of it.
+    /// Its result.
     pub result: CheckResult,
-    /// How the answer begins, secrets masked.
+    /// The beginning of the answer, secrets masked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub excerpt: Option<String>,
     /// The server's token counts.
@@ -25,24 +25,24 @@ pub struct CheckRecord {
     pub usage: Option<Usage>,
 }
 
-/// What came of a golden prompt.
+/// The result of a golden prompt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CheckResult {
-    /// All that is expected of the answer holds.
+    /// The answer meets every expectation.
     Passed,
     /// It does not.
     Unmet {
-        /// The first expectation that does not hold, after "the answer".
+        /// The first unmet expectation, to follow "the answer".
         why: String,
     },
-    /// There was no whole answer.
+    /// There was no complete answer.
     Unanswered(Failure),
     /// The run ended first.
     CutOff,
 }
 
 impl CheckRecord {
-    /// Characters of an answer that are kept.
+    /// Longest excerpt, characters.
     pub const EXCERPT_LIMIT: usize = 200;
 }

@@ -1,15 +1,15 @@
-//! Keeps the arrival of every chunk of an answer in few bytes.
+//! Stores the arrival of every chunk of an answer compactly.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::clock::Timestamp;
 
-/// A chunk of an answer that carried text: when its bytes arrived, and how many tokens it stands for.
+/// A chunk of an answer with text: when its bytes arrived, and its tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenChunk {
     /// When the read that completed the chunk returned.
     pub at: Timestamp,
-    /// Tokens carried; 0 when the text that the server sent stands for no whole token.
+    /// Its tokens; 0 when its text is no whole token.
     pub tokens: u32,
 }
 
@@ -25,7 +25,7 @@ pub struct ChunkTrain {
 }
 
 impl ChunkTrain {
-    /// Adds a chunk. Chunks come in order of arrival; an earlier stamp counts as the last one's.
+    /// Adds a chunk. Chunks come in order of arrival; an earlier stamp counts as the last one.
     pub fn push(&mut self, chunk: TokenChunk) {
         let gap = chunk.at.as_nanos().saturating_sub(self.last.as_nanos());
         write_varint(&mut self.bytes, gap);
@@ -75,7 +75,7 @@ impl ChunkTrain {
         })
     }
 
-    /// Gives back the memory that growing had set aside.
+    /// Frees reserved memory.
     pub fn shrink_to_fit(&mut self) {
         self.bytes.shrink_to_fit();
     }
@@ -91,8 +91,8 @@ impl FromIterator<TokenChunk> for ChunkTrain {
     }
 }
 
-/// The form in files: the gaps in nanoseconds, the first counted from the run's zero; `tokens` is left out
-/// when every chunk carried one.
+/// The form in files: gaps in nanoseconds, the first from the run's zero; `tokens` is omitted when every chunk has
+/// one.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stored {

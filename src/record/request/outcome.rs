@@ -1,4 +1,4 @@
-//! How a request ended, and whether its answer has the form that was asked for.
+//! How a request ended, and whether its answer is in the required format.
 
 use std::fmt;
 
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::ShapeFault;
 
-/// How a request ended. A failed request is a record like any other, never dropped.
+/// How a request ended. A failed request has a record like any other; none is dropped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
-    /// The answer came whole: a finish reason for every choice, or `[DONE]`, and no error.
+    /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
     Completed,
-    /// It did not, for this reason.
+    /// The request failed.
     Failed(Failure),
-    /// It was still running when the run stopped waiting; how long it would have taken is unknown.
+    /// The request was still running when the run stopped waiting; its true duration is unknown.
     Censored,
 }
 
 impl Outcome {
-    /// Whether the client stopped waiting for an answer that was still to come, at the run's end or at one of its own
-    /// time limits: how long it would have taken is unknown, and at least as long as it was waited for.
+    /// Whether the client stopped waiting, at the run's end or at one of its own time limits: the true duration is
+    /// unknown, and at least as long as the wait.
     #[must_use]
     pub const fn is_cut_off(&self) -> bool {
         match self {
@@ -37,12 +37,12 @@ impl Outcome {
 pub struct Failure {
     /// The kind of failure, for counting.
     pub reason: FailureKind,
-    /// What the server or the system said, shortened; free of secrets.
+    /// Message of the server or the system, shortened, without secrets.
     pub message: String,
 }
 
 impl Failure {
-    /// Longest message kept, in characters.
+    /// Longest message stored, characters.
     pub const MESSAGE_LIMIT: usize = 300;
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
@@ -58,15 +58,18 @@ impl Failure {
 }
 
 /// Kinds of failure, each counted under its own name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, strum::IntoStaticStr,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FailureKind {
     /// No connection: refused, unreachable, unknown host.
     Connect,
     /// The TLS handshake failed.
     Tls,
-    /// The connection broke before the answer was whole.
+    /// The connection broke before the answer was complete.
     Reset,
     /// The server answered with an HTTP status other than 2xx.
     HttpStatus(u16),
@@ -76,9 +79,9 @@ pub enum FailureKind {
     Truncated,
     /// The answer did not follow the protocol: broken JSON, wrong content type, broken framing.
     Malformed,
-    /// The server gave the answer up (`finish_reason: "abort"`).
+    /// The server aborted the answer (`finish_reason: "abort"`).
     Aborted,
-    /// The answer ended properly and carried no token.
+    /// The answer ended properly without a token.
     Empty,
     /// No first token within its limit.
     TimeoutFirstToken,
@@ -93,7 +96,7 @@ pub enum FailureKind {
 }
 
 impl FailureKind {
-    /// Whether the server refused to take the request on (429 Too Many Requests, 503 Service Unavailable).
+    /// Whether the server rejected the request (429 Too Many Requests, 503 Service Unavailable).
     #[must_use]
     pub const fn is_reject(self) -> bool {
         matches!(self, Self::HttpStatus(429 | 503))
@@ -127,20 +130,20 @@ impl fmt::Display for FailureKind {
     }
 }
 
-/// What became of the form that an answer was asked to have.
+/// Whether an answer is in the required format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Validity {
-    /// It has the form.
+    /// It is.
     Valid,
-    /// It came whole and does not.
+    /// It is complete and is not.
     Invalid {
         /// Why not.
         fault: ShapeFault,
     },
-    /// It does not, for it was cut at its longest length: that says nothing of the form.
+    /// It was cut at its length limit, which says nothing about the format.
     CutAtLimit,
-    /// It did not come whole.
+    /// It is incomplete.
     NotCompleted,
 }
 

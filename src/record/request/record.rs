@@ -9,12 +9,12 @@ use super::turn::Turn;
 use crate::clock::Timestamp;
 use crate::workload::Priority;
 
-/// What one request did, from its place in the plan to its end. Latencies are computed from these moments by
-/// `analysis`, never stored.
+/// The course of one request, from its plan to its end. `analysis` computes latencies from these moments; they are
+/// never stored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
-    /// Place in the schedule, from 0; of a later turn of a session see [`Turn::index_of`].
+    /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
     pub index: u64,
     /// Which part of the run it belongs to.
     pub phase: Phase,
@@ -22,29 +22,29 @@ pub struct RequestRecord {
     pub class: u16,
     /// Its priority.
     pub priority: Priority,
-    /// The leading part of its prompt that others of its class say too.
+    /// The prefix of its prompt that other requests of its class share.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<SharedPrefix>,
-    /// Index of its tenant in the workload's list, where it has one.
+    /// Index of its tenant in the workload's list, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<u16>,
-    /// Index of its model in the workload's list, where it has one.
+    /// Index of its model in the workload's list, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<u16>,
-    /// Its place in a session; absent: it stands by itself.
+    /// Its place in a session; absent if it stands alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turn: Option<Turn>,
-    /// Prompt tokens asked for, those of a shared prefix and of the turns before it included.
+    /// Requested prompt tokens, including a shared prefix and previous turns.
     pub input_tokens_asked: u32,
-    /// Answer tokens asked for.
+    /// Requested answer tokens.
     pub output_tokens_asked: u32,
-    /// The moment the schedule says.
+    /// The scheduled moment.
     #[serde(rename = "scheduled_ns")]
     pub scheduled: Timestamp,
-    /// The pacer let it go. A request that never was has no record.
+    /// The pacer dispatched it. A request that was never dispatched has no record.
     #[serde(rename = "dispatched_ns")]
     pub dispatched: Timestamp,
-    /// A place under the concurrency cap came free for it; absent when there was no cap.
+    /// A slot under the concurrency cap became free; absent without a cap.
     #[serde(rename = "admitted_ns", default, skip_serializing_if = "Option::is_none")]
     pub admitted: Option<Timestamp>,
     /// The request was handed to the socket.
@@ -55,13 +55,13 @@ pub struct RequestRecord {
     pub headers: Option<Timestamp>,
     /// Every chunk with non-empty content, reasoning or tool-call text. Empty for an answer that was not streamed.
     pub chunks: ChunkTrain,
-    /// Whether the server counted the tokens of every chunk; a chunk that it did not count stands for one.
+    /// Whether the server counted the tokens of every chunk; other chunks count as one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chunks_counted: bool,
-    /// First chunk that was not reasoning, where reasoning came before it.
+    /// First chunk that was not reasoning, if reasoning came before it.
     #[serde(rename = "first_answer_ns", default, skip_serializing_if = "Option::is_none")]
     pub first_answer: Option<Timestamp>,
-    /// Arrival of the whole answer, where it was not streamed.
+    /// Arrival of the whole answer, if it was not streamed.
     #[serde(rename = "whole_answer_ns", default, skip_serializing_if = "Option::is_none")]
     pub whole_answer: Option<Timestamp>,
     /// The stream closed, was cancelled or failed.
@@ -75,54 +75,54 @@ pub struct RequestRecord {
     /// The server's own token counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Answer tokens, by the best source there was.
+    /// Answer tokens, by the best available source.
     pub output_tokens: u64,
-    /// Where `output_tokens` comes from.
+    /// Source of `output_tokens`.
     pub output_tokens_source: TokenSource,
-    /// Chunks that shared a read, and so a stamp, with the chunk before them.
+    /// Chunks that arrived in the same read, and so have the same stamp, as the one before.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub merged_reads: u32,
-    /// Whether its conversation ended with it before its time: the next turn would not have fit into the context.
+    /// Whether its conversation ended early with it: the next turn would have exceeded the context.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub context_full: bool,
-    /// Whether the request opened its own connection, for want of a ready one.
+    /// Whether the request opened a connection because none was ready.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opened_connection: bool,
-    /// Whether the answer has the form that its class asks for; absent where it asks for none.
+    /// Whether the answer is in the format that its class requires; absent where it requires none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validity: Option<Validity>,
 }
 
-/// Tokens of an answer that a tokenizer counted when the run was over: a line of the log after the answer's record.
+/// The token count of an answer, counted by a tokenizer after the run: a log line after the answer's record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CountedAnswer {
-    /// Place of its request in the schedule.
+    /// Index of its request.
     pub index: u64,
     /// Its tokens.
     pub tokens: u64,
 }
 
 impl RequestRecord {
-    /// Whether its moment was planned before the run; that of a later turn of a session was not.
+    /// Whether its moment was planned before the run, unlike that of a later turn.
     #[must_use]
     pub fn is_opener(&self) -> bool {
         self.turn.is_none_or(|turn| turn.is_opener())
     }
 
-    /// Whether nobody counted the tokens of an answer that came whole, so that its chunks stand for them.
+    /// Whether the tokens of a complete answer were never counted, so that its chunks stand for them.
     #[must_use]
     pub fn is_uncounted(&self) -> bool {
         self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
     }
 
-    /// Tokens of its prompt: as the server counted, else as asked for.
+    /// Prompt tokens: as the server counted, else as requested.
     #[must_use]
     pub fn prompt_tokens(&self) -> u64 {
         self.usage.map_or_else(|| u64::from(self.input_tokens_asked), |usage| usage.prompt_tokens)
     }
 
-    /// Takes what a tokenizer counted.
+    /// Sets the count of a tokenizer.
     pub fn count(&mut self, tokens: u64) {
         self.output_tokens = tokens;
         self.output_tokens_source = TokenSource::Tokenizer;
@@ -134,11 +134,11 @@ fn is_zero(count: &u32) -> bool {
     *count == 0
 }
 
-/// The leading part of a prompt that other requests of the same class and run say too, as under one system prompt.
+/// The prefix of a prompt that other requests of the same class and run share, as under one system prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SharedPrefix {
-    /// Its number among those of the class, from 0, the most popular first.
+    /// Its number in the class, from 0, most popular first.
     pub number: u32,
     /// Its tokens.
     pub tokens: u32,
@@ -150,17 +150,17 @@ pub struct SharedPrefix {
 pub enum FinishReason {
     /// An end token or a stop string.
     Stop,
-    /// The asked number of tokens was reached.
+    /// The requested number of tokens was reached.
     Length,
     /// The model called a tool.
     ToolCalls,
-    /// A content filter stepped in.
+    /// A content filter intervened.
     ContentFilter,
-    /// Anything else, in the server's word.
+    /// Another reason, in the server's word.
     Other(String),
 }
 
-/// Token counts as the server reports them.
+/// Token counts reported by the server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -169,24 +169,24 @@ pub struct Usage {
     pub prompt_tokens: u64,
     /// Tokens of the answer, reasoning included.
     pub completion_tokens: u64,
-    /// Prompt tokens that came from a prefix cache, where the server tells.
+    /// Prompt tokens from a prefix cache, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached_tokens: Option<u64>,
-    /// Answer tokens spent on reasoning, where the server tells.
+    /// Reasoning tokens of the answer, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reasoning_tokens: Option<u64>,
 }
 
-/// Where a count of answer tokens comes from, best first.
+/// Sources of answer token counts, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TokenSource {
     /// The server's `usage`.
     Usage,
-    /// Counts that came with each chunk (`continuous_usage_stats` or `token_ids`).
+    /// Counts with each chunk (`continuous_usage_stats` or `token_ids`).
     ChunkCounts,
-    /// A tokenizer on this machine, which read the answer's text after the run.
+    /// A local tokenizer, applied to the answer's text after the run.
     Tokenizer,
-    /// The number of chunks: a guess that one chunk is one token.
+    /// The number of chunks, assuming one token each.
     Chunks,
 }

@@ -4,9 +4,9 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The place of a request in a session: requests of which each leaves a think time after the one before has ended.
+/// The place of a request in a session: a sequence of requests, each a think time after the end of the one before.
 ///
-/// A session is a conversation that arrives by itself, or a user of a closed loop, who goes on until the run ends.
+/// A session is a conversation with its own arrival, or a closed-loop user, who continues until the end of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Turn {
@@ -14,14 +14,14 @@ pub struct Turn {
     pub session: u64,
     /// Its place in the session, from 0.
     pub number: u32,
-    /// How many turns its conversation has; absent of a closed-loop user's request that opens none.
+    /// Number of turns of its conversation; absent for a closed-loop request outside a conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u32>,
-    /// The `number` of the turn that its conversation began with: 0, but for a closed-loop user's second conversation
-    /// and those after it.
+    /// The `number` of the first turn of its conversation: 0, except for the later conversations of a closed-loop
+    /// user.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub begun: u32,
-    /// Prompt tokens that were said in turns before, by either side.
+    /// Prompt tokens from previous turns, of both sides.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub history_tokens: u32,
 }
@@ -32,13 +32,13 @@ fn is_zero(count: &u32) -> bool {
 }
 
 impl Turn {
-    /// Bits of an index that tell the session.
+    /// Bits of an index for the session.
     const SESSION_BITS: u32 = 28;
-    /// Most turns of one session: what is left of the 48 bits of a request id.
+    /// Most turns of a session: the rest of the 48 bits of a request id.
     pub const MOST: u32 = 1 << (48 - Self::SESSION_BITS);
 
-    /// The index of turn `number` of a session: `number · 2²⁸ + session`. So the first requests of sessions are numbered
-    /// as requests are that stand by themselves, whoever draws the later ones.
+    /// The index of turn `number` of a session: `number · 2²⁸ + session`. So the first requests of sessions are
+    /// numbered like requests that stand alone.
     #[must_use]
     pub const fn index_of(session: u64, number: u32) -> u64 {
         (number as u64) << Self::SESSION_BITS | session
@@ -57,28 +57,28 @@ impl Turn {
     }
 }
 
-/// What became of the sessions of a run, as it counted them itself.
+/// Counts of a run's sessions, made during the run.
 ///
-/// Of every part of the run, records = planned requests + later turns, exactly.
+/// For every part of the run, records = planned requests + later turns, exactly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SessionCounts {
-    /// Later turns that were let go before the window, by their own moments.
+    /// Later turns dispatched before the window.
     pub warmup_turns: u64,
-    /// The same in the window.
+    /// Later turns dispatched in the window.
     pub measured_turns: u64,
-    /// The same after it.
+    /// Later turns dispatched after it.
     pub cooldown_turns: u64,
-    /// Conversations that ended before their time because a turn failed or was cut off.
+    /// Conversations that ended early because a turn failed or was cut off.
     pub broken_off: u64,
-    /// Conversations that ended because the next turn would not have fit into the context.
+    /// Conversations that ended because the next turn would have exceeded the context.
     pub full: u64,
-    /// Turns that these never came to.
+    /// Turns missing from these.
     pub turns_not_reached: u64,
 }
 
 impl SessionCounts {
-    /// Later turns whose moments lie in a part of the run.
+    /// Later turns in a part of the run.
     #[must_use]
     pub const fn turns(&self, phase: Phase) -> u64 {
         match phase {
@@ -88,7 +88,7 @@ impl SessionCounts {
         }
     }
 
-    /// Counts a later turn that was let go.
+    /// Counts a dispatched later turn.
     pub fn released(&mut self, phase: Phase) {
         *match phase {
             Phase::Warmup => &mut self.warmup_turns,
@@ -115,7 +115,7 @@ impl AddAssign for SessionCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Before the window: flown, not counted.
+    /// Before the window: sent, not counted.
     Warmup,
     /// In the window.
     #[default]

@@ -1,4 +1,4 @@
-//! The machine that measures: what it can do at best, and what happened on it during a run.
+//! The measuring machine: its calibrated limits, and its state during a run.
 
 use std::time::Duration;
 
@@ -7,42 +7,42 @@ use serde::{Deserialize, Serialize};
 use super::shard::Shard;
 use crate::clock::Timestamp;
 
-/// Where the moments of arriving bytes come from.
+/// The source of arrival stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StampSource {
-    /// The clock, read when the read that brought them returned: this program's own delays are in it.
+    /// The clock, read when the read returned: includes this program's own delays.
     #[default]
     ReadReturned,
-    /// The kernel's receive time of the packet (`SO_TIMESTAMPNS`): free of this program's own delays. A read that
-    /// took several packets has the time of the last of them.
+    /// The kernel's receive time of the packet (`SO_TIMESTAMPNS`), without this program's own delays. A read of
+    /// several packets has the time of the last.
     KernelReceived,
 }
 
-/// What the measuring machine went through, from a run's zero to its end.
+/// The state of the measuring machine, from the run's zero to its end.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClientFacts {
     /// CPU time, user and system, of the whole process.
     pub cpu_ns: u64,
-    /// CPU time of the thread that writes requests and reads answers: with all of one core it can do no more.
+    /// CPU time of the thread that writes requests and reads answers, which has one core at most.
     pub loop_cpu_ns: u64,
-    /// How late that thread came back to a timer that was due: its event-loop delay.
+    /// Event-loop delay: how late that thread handled a due timer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_delay: Option<Delays>,
-    /// How long bytes lay in the kernel before they were read, where the kernel tells when they came.
+    /// How long bytes waited in the kernel before they were read, where the kernel stamps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_delay: Option<Delays>,
-    /// When this machine stood still, in order.
+    /// Host stalls, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pauses: Vec<HostStall>,
-    /// Largest memory that the process held, bytes, where the system tells.
+    /// Peak memory of the process, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
 }
 
-/// A distribution of delays in brief, nanoseconds.
+/// Summary of a delay distribution, nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Delays {
@@ -56,30 +56,30 @@ pub struct Delays {
     pub max_ns: u64,
 }
 
-/// A stretch of time in which nothing on this machine ran: it was stopped from outside, or starved.
+/// A host stall: nothing on this machine ran, because it was suspended or starved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HostStall {
-    /// When it began, at the earliest.
+    /// Its earliest possible beginning.
     #[serde(rename = "from_ns")]
     pub from: Timestamp,
-    /// How long it lasted, at the most.
+    /// Its longest possible duration.
     pub length_ns: u64,
-    /// Whose generator's machine it was, in a run merged of shards: it touched the requests of that share alone. Absent
-    /// in a run of one generator.
+    /// The shard whose machine stalled, in a merged run; it affected only that shard's requests. Absent in a run of
+    /// one generator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
 }
 
 impl HostStall {
-    /// When it was over.
+    /// Its end.
     #[must_use]
     pub fn until(&self) -> Timestamp {
         self.from.after(Duration::from_nanos(self.length_ns))
     }
 }
 
-/// What the server's own counters rose by, from before a run's first request to after its last.
+/// Increase of the server's own counters from before the first request to after the last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServerCounters {
@@ -89,30 +89,30 @@ pub struct ServerCounters {
     /// Answer tokens generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation_tokens: Option<u64>,
-    /// Requests that ended well.
+    /// Requests completed successfully.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests_succeeded: Option<u64>,
     /// Prompt tokens looked up in the prefix cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_queries: Option<u64>,
-    /// Of them, found there.
+    /// Found among them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_hits: Option<u64>,
 }
 
-/// What the measuring machine was found to do, shortly before a run, against a server of known streams inside the
-/// same process: the floor under every figure that it takes.
+/// What this machine can measure: calibrated shortly before a run against a server of known streams inside the same
+/// process.
 ///
-/// Costs are processor time of the one thread that writes requests and reads answers, so what it can do at most is
-/// a second divided by them.
+/// Costs are CPU time of the one thread that writes requests and reads answers, so its capacity is one second divided
+/// by them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Calibration {
-    /// How long it took to measure.
+    /// Duration of the calibration.
     pub took_ns: u64,
-    /// The client's stamp of an event − the moment at which the server began to write it, without its sign.
+    /// The client's stamp of an event − the moment the server began to write it, without its sign.
     pub stamp_delay: Delays,
-    /// The moment at which a request was let go − the moment that its schedule says.
+    /// Dispatch − scheduled moment.
     pub pacer_delay: Delays,
     /// Cost of a request whose answer has one event, nanoseconds.
     pub request_cpu_ns: u64,
@@ -123,26 +123,26 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// Requests per second, with an answer of one event each, that take all of the thread's time.
+    /// Requests per second with one-event answers that saturate the thread.
     #[must_use]
     pub fn requests_per_s(&self) -> f64 {
         per_second(self.request_cpu_ns)
     }
 
-    /// Events per second, each in a packet of its own, that take all of the thread's time.
+    /// Events per second, each in its own packet, that saturate the thread.
     #[must_use]
     pub fn paced_events_per_s(&self) -> f64 {
         per_second(self.paced_event_cpu_ns)
     }
 
-    /// Events per second, as many together as fit, that take all of the thread's time.
+    /// Events per second, coalesced, that saturate the thread.
     #[must_use]
     pub fn coalesced_events_per_s(&self) -> f64 {
         per_second(self.coalesced_event_cpu_ns)
     }
 }
 
-/// How often something that takes so long can be done in a second. Nothing takes less than the clock can tell.
+/// How often something of this cost fits into a second. No cost is below the clock's resolution.
 fn per_second(cpu_ns: u64) -> f64 {
     1e9 / cpu_ns.max(1) as f64
 }

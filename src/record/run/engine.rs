@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// What a person says of the server that was measured. Nothing here changes what is sent.
+/// What the operator says about the measured server. Nothing here changes what is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -17,26 +17,26 @@ pub struct DeploymentFacts {
     /// Accelerators that serve together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gpus: Option<u32>,
-    /// The model as the simulator knows it, such as `llama-3.1-8b`, where the served name does not say.
+    /// The simulator's name for the model, such as `llama-3.1-8b`, if the served name differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub serving_model: Option<String>,
     /// Format of the weights, such as `bf16`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<String>,
-    /// Whatever else is worth keeping, by name.
+    /// Further labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
 impl DeploymentFacts {
-    /// Whether nothing was said.
+    /// Whether nothing is given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Parameters that every request carried. Absent: left to the server.
+/// Parameters of every request. Absent: left to the server.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -53,25 +53,25 @@ pub struct RequestParameters {
     /// Seed of the server's draws.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampling_seed: Option<i64>,
-    /// Whether requests say how urgent they are.
+    /// Whether requests carry their priority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority: bool,
-    /// SHA-256 of what was merged into every body, hexadecimal: of JSON without spaces, keys sorted. It is never kept
-    /// itself, for it may hold a secret. Absent where nothing was.
+    /// SHA-256 of the JSON merged into every body, hexadecimal: without spaces, keys sorted. The JSON itself is never
+    /// stored, since it may hold a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra_body_sha256: Option<String>,
 }
 
 impl RequestParameters {
-    /// Whether they are what is sent unless something else is asked for: temperature 0, the rest left to the server.
+    /// Whether these are the default parameters: temperature 0, the rest left to the server.
     #[must_use]
-    pub fn are_usual(&self) -> bool {
+    pub fn are_default(&self) -> bool {
         *self == Self { temperature: Some(0.0), ..Self::default() }
     }
 }
 
 impl fmt::Display for RequestParameters {
-    /// `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`: what is left to the server goes without saying, save the
+    /// `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`: parameters left to the server are omitted, except the
     /// temperature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { temperature, top_p, top_k, sampling_seed, priority, extra_body_sha256 } = self;
@@ -98,7 +98,7 @@ impl fmt::Display for RequestParameters {
     }
 }
 
-/// Who answered, and what was asked of every answer alike.
+/// The server, and what every request asked of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -113,25 +113,25 @@ pub struct EngineFacts {
     pub streamed: bool,
     /// Model asked for.
     pub model: String,
-    /// What every request asked for besides; absent in virtual time, and in logs of before, which do not tell.
+    /// Other parameters of every request; absent in virtual time and in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<RequestParameters>,
-    /// What the server calls itself, where it tells.
+    /// Version that the server reports, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_version: Option<String>,
-    /// Longest prompt plus answer that the model takes, where the server tells.
+    /// Longest prompt plus answer of the model, if reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_model_len: Option<u64>,
-    /// Tokens of a block of its prefix cache, of which only whole ones are found again; absent where nobody knows.
+    /// Tokens of a block of its prefix cache, which stores whole blocks only; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_block_tokens: Option<u32>,
-    /// What every request's `X-Request-Id` began with, to find it in the server's logs: its index in 12
-    /// hexadecimal digits follows.
+    /// The prefix of every request's `X-Request-Id`, for the server's logs: its index in 12 hexadecimal digits
+    /// follows.
     pub request_id_prefix: String,
-    /// How the server was started, as it tells itself: each setting under its own name, secrets left out.
+    /// The server's settings as it reports them, under its own names, without secrets.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub serving_flags: Map<String, Value>,
-    /// What was modelled, where no server answered but the simulator: each setting under vLLM's name for it.
+    /// The simulated server's settings, under vLLM's names; empty for a real server.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub modelled: Map<String, Value>,
 }
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn parameters_are_told_in_words() {
         let usual = RequestParameters { temperature: Some(0.0), ..RequestParameters::default() };
-        assert!(usual.are_usual() && !RequestParameters::default().are_usual());
+        assert!(usual.are_default() && !RequestParameters::default().are_default());
         assert_eq!(usual.to_string(), "temperature 0");
         let all = RequestParameters {
             temperature: None,
@@ -157,6 +157,6 @@ mod tests {
             all.to_string(),
             "the server's temperature, top_p 0.9, top_k -1, sampling seed 7, priorities sent, extra body 6b86b273ff34"
         );
-        assert!(!all.are_usual());
+        assert!(!all.are_default());
     }
 }

@@ -1,4 +1,4 @@
-//! The first and the last line of a run log: what was about to be done, and how it was left.
+//! The first and the last line of a run log: the conditions of a run, and how it ended.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,48 +15,48 @@ use crate::workload::WorkloadSpec;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunHeader {
-    /// Version of the file's format: [`RunHeader::SCHEMA`] when written by this program.
+    /// Version of the file's format: [`RunHeader::SCHEMA`] when this program wrote it.
     pub schema: u32,
-    /// Version of Skyline that flew the run.
+    /// Version of Skyline that made the run.
     pub skyline_version: String,
     /// Wall-clock time of the run's zero.
     pub started_at: jiff::Timestamp,
     /// The command line as typed, secrets masked.
     pub command: Vec<String>,
-    /// The workload as flown, overrides applied.
+    /// The workload as run, overrides applied.
     pub workload: WorkloadSpec,
-    /// Its place among runs that repeat one another; absent for a run by itself.
+    /// Its place among repeats; absent for a single run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeat: Option<Repeat>,
-    /// The plan that was drawn from it.
+    /// The plan drawn from the workload.
     pub plan: PlanFacts,
     /// How prompts were made.
     pub prompts: PromptFacts,
-    /// What was done to the server's prefix cache before the run; absent: nothing.
+    /// Preparation of the server's prefix cache; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CachePreparation>,
-    /// Who answered.
+    /// The server.
     pub engine: EngineFacts,
-    /// What serves, as the person said who ran it.
+    /// What the operator says about the deployment.
     #[serde(default, skip_serializing_if = "DeploymentFacts::is_empty")]
     pub deployment: DeploymentFacts,
-    /// What the client was told to enforce.
+    /// Limits of the client.
     pub limits: ClientLimits,
-    /// Objectives that the run is held against, as typed.
+    /// Objectives that the run is judged by, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<String>,
-    /// The machine that sent.
+    /// The client machine.
     pub host: HostFacts,
-    /// Where the moments of arriving bytes come from.
+    /// The source of arrival stamps.
     #[serde(default)]
     pub stamps: StampSource,
-    /// The share of the plan that was flown, where that was not the whole.
+    /// The shard of the plan that was run; absent for the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
-    /// What the machine that sent was found to do before the run, where it was asked.
+    /// Calibration of the client machine before the run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
-    /// The pages of metrics that were read while it was on.
+    /// The metrics pages read during the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub telemetry: Vec<TelemetrySource>,
 }
@@ -66,29 +66,29 @@ impl RunHeader {
     pub const SCHEMA: u32 = 4;
 }
 
-/// The place of a run among runs of the same workload that differ in their seeds alone.
+/// The place of a run among repeats, which differ only in their seeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Repeat {
     /// Its number, from 1.
     pub number: u64,
-    /// Runs that were asked for.
+    /// Requested number of runs.
     pub of: u64,
-    /// Seed of the first of them, from which the others' are drawn.
+    /// Seed of the first run, from which the others' are drawn.
     pub first_seed: u64,
 }
 
-/// The plan of a run. Of a share of a plan, hash and window are those of the whole, the counts those of the share.
+/// Facts of the plan. For a shard, hash and window are those of the whole plan, the counts those of the shard.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlanFacts {
-    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority,
-    /// and prefix, tenant and model where there are such), hexadecimal.
+    /// SHA-256 over every planned request up to the horizon (moment, class, lengths, priority, and prefix, tenant and
+    /// model if any), hexadecimal.
     pub hash: String,
-    /// Planned requests before the window; of sessions their first alone, for only the answers tell when others follow.
+    /// Planned requests before the window; of sessions only the first, since answers decide when the others follow.
     pub warmup_requests: u64,
-    /// Planned requests in the window; of sessions their first alone.
+    /// Planned requests in the window; of sessions only the first.
     pub measured_requests: u64,
     /// First moment of the window.
     #[serde(rename = "window_start_ns")]
@@ -104,25 +104,25 @@ pub struct PlanFacts {
 pub struct PromptFacts {
     /// What counted their tokens.
     pub method: PromptMethod,
-    /// Varies every prompt from run to run, so that no prefix cache is warm by accident.
+    /// Changes every prompt from run to run, so that no prefix cache is warm by accident.
     pub salt: u64,
-    /// Tokens that the server adds to a text: its chat template's and special ones. Learned from a first, short prompt;
-    /// absent where nothing could count that, or nothing was asked.
+    /// Tokens that the server adds to a text, by its chat template and special tokens, measured with a first, short
+    /// prompt; absent where this was impossible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template_tokens: Option<u64>,
 }
 
-/// What was done to a prefix cache before a run.
+/// Preparation of a prefix cache before a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CachePreparation {
-    /// Whether it was emptied.
+    /// Whether it was cleared.
     pub emptied: bool,
-    /// Prefixes that were sent then, each once for every model: of every class the most popular, as many as it asks for.
+    /// Prefixes sent then, once per model: the most popular of every class, as many as it requests.
     pub warmed_prefixes: u64,
 }
 
-/// What counts the tokens of a prompt while it is made.
+/// How the tokens of prompts are counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -132,36 +132,36 @@ pub enum PromptMethod {
         /// The path or hub id it came from.
         source: String,
     },
-    /// Token counts of words and templates, learned from the server's `/tokenize`.
+    /// Token counts of words and templates from the server's `/tokenize`.
     Server,
     /// Words that are one token in common vocabularies: an estimate.
     WordList,
-    /// None were made: they are a dataset's, or token ids. What lengths a dataset's texts have in tokens is estimated.
+    /// Prompts come from a dataset or are token ids; the token counts of a dataset's texts are estimated.
     AsGiven,
-    /// There were no texts: the simulator is told lengths alone.
+    /// No texts: the simulator uses lengths only.
     LengthsOnly,
 }
 
-/// What the client was told to enforce. Absent: no limit.
+/// Limits that the client enforces; absent: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ClientLimits {
-    /// Most requests in flight; more wait, and their waiting counts in latency.
+    /// Most requests in flight; the others wait, and their wait counts in latency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
-    /// Seconds allowed to the first token, from the moment the request was let go or admitted under the cap.
+    /// Seconds to the first token, from dispatch or from admission under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_token_timeout_s: Option<f64>,
-    /// Seconds of silence allowed between two tokens.
+    /// Seconds between two tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_tokens_timeout_s: Option<f64>,
-    /// Seconds allowed to the end, from the moment the request was let go or admitted under the cap.
+    /// Seconds to the end, from dispatch or from admission under the cap.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total_timeout_s: Option<f64>,
 }
 
-/// The machine that sent.
+/// The client machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -175,35 +175,35 @@ pub struct HostFacts {
     pub cores: u64,
 }
 
-/// How a run was left: the last line of its log. A log without one was cut off.
+/// How a run ended: the last line of its log. A log without one was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
-    /// Requests scheduled before this moment were released, those scheduled later never were: the end of the
-    /// plan, or the moment at which a person stopped the run.
+    /// All requests scheduled before this moment were dispatched, and none after it: the end of the plan, or the
+    /// moment of an interrupt.
     #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
     /// When the run stopped waiting.
     #[serde(rename = "ended_ns")]
     pub ended: Timestamp,
-    /// What made it stop.
+    /// Why it stopped.
     pub ending: RunEnding,
-    /// Time that requests spent between being let go and having ended, summed over the window, nanoseconds: counted
-    /// by the run as they came and went, without their records. Absent in virtual time and in logs of before.
+    /// Time from dispatch to end, summed over the requests in the window, nanoseconds: counted during the run,
+    /// independent of the records. Absent in virtual time and in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub present_ns: Option<u64>,
-    /// What became of the sessions; absent where every request stood by itself.
+    /// Counts of sessions; absent where every request stood alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionCounts>,
-    /// What this machine went through meanwhile; absent in virtual time.
+    /// State of the client machine during the run; absent in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client: Option<ClientFacts>,
-    /// What the server counted meanwhile, where it was asked.
+    /// The server's counters over the run, if read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ServerCounters>,
 }
 
-/// What made a run stop.
+/// Why a run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -212,6 +212,6 @@ pub enum RunEnding {
     Finished,
     /// The drain limit came first; requests still running were censored.
     DrainLimit,
-    /// A person stopped it.
+    /// The user stopped it.
     Interrupted,
 }

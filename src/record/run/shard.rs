@@ -1,4 +1,4 @@
-//! Which share of a plan one of several generators flies.
+//! The share of a plan that one of several generators runs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,16 +17,16 @@ pub struct Shard {
 }
 
 impl Shard {
-    /// As many shards as a plan may have.
+    /// Most shards of a plan.
     pub const MOST: u64 = 10_000;
 
-    /// Whether the request at place `index` of the whole plan, counted from 0, is of this share.
+    /// Whether this share contains the request at `index` of the whole plan, from 0.
     #[must_use]
     pub const fn has(self, index: u64) -> bool {
         index % self.of == self.number - 1
     }
 
-    /// How many requests of this share there are among the first `requests` of the whole plan.
+    /// Number of this share's requests among the first `requests` of the whole plan.
     #[must_use]
     pub const fn among_first(self, requests: u64) -> u64 {
         (requests + self.of - self.number) / self.of

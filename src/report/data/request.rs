@@ -220,23 +220,7 @@ fn failure_kind(record: &RequestRecord) -> Option<FailureKind> {
 /// The kind of a failure and what was said of it.
 fn failure(record: &RequestRecord) -> Option<(&'static str, &str)> {
     let Outcome::Failed(failure) = &record.outcome else { return None };
-    let kind = match failure.reason {
-        FailureKind::Connect => "connect",
-        FailureKind::Tls => "tls",
-        FailureKind::Reset => "reset",
-        FailureKind::HttpStatus(_) => "http_status",
-        FailureKind::StreamError => "stream_error",
-        FailureKind::Truncated => "truncated",
-        FailureKind::Malformed => "malformed",
-        FailureKind::Aborted => "aborted",
-        FailureKind::Empty => "empty",
-        FailureKind::TimeoutFirstToken => "timeout_first_token",
-        FailureKind::TimeoutBetweenTokens => "timeout_between_tokens",
-        FailureKind::TimeoutTotal => "timeout_total",
-        FailureKind::ClientLimit => "client_limit",
-        FailureKind::Internal => "internal",
-    };
-    Some((kind, &failure.message))
+    Some((failure.reason.into(), &failure.message))
 }
 
 fn finish(reason: &FinishReason) -> Cow<'_, str> {

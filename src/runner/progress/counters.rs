@@ -117,7 +117,7 @@ impl Progress {
     }
 
     /// The latest state of the server; what it no longer reports is dropped.
-    pub fn server_told(&self, state: ServerState) {
+    pub fn server_reported(&self, state: ServerState) {
         *held(&self.server) = state;
     }
 

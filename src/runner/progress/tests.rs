@@ -122,15 +122,15 @@ fn ends_are_counted_by_their_kinds() {
 }
 
 #[test]
-fn the_server_is_as_it_last_told() {
+fn the_server_has_its_last_reported_state() {
     let progress = Progress::default();
     let state = |gauges: &[(Gauge, f64)]| ServerState {
         gauges: gauges.iter().copied().collect(),
         until: Some(at(5_000)),
         ..ServerState::default()
     };
-    progress.server_told(state(&[(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
-    progress.server_told(state(&[(Gauge::Running, 9.0)]));
+    progress.server_reported(state(&[(Gauge::Running, 8.0), (Gauge::Waiting, 2.0)]));
+    progress.server_reported(state(&[(Gauge::Running, 9.0)]));
     assert_eq!(progress.snapshot(at(5_000)).server, state(&[(Gauge::Running, 9.0)]));
     // A server that stops reporting has no known state.
     let silent = progress.snapshot(at(5_001)).server;

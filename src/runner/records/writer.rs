@@ -17,7 +17,7 @@ const GATHERING: Duration = Duration::from_millis(20);
 
 /// Something that has ended.
 #[derive(Debug)]
-enum Ended {
+enum RecordItem {
     /// A request of the plan. Boxed, since its record is much larger than the rest.
     Request(Box<FinishedRequest>),
     /// A golden prompt.
@@ -31,7 +31,7 @@ enum Ended {
 /// Takes whatever ends during a run.
 #[derive(Debug)]
 pub struct RecordWriter {
-    ended: mpsc::Sender<Ended>,
+    ended: mpsc::Sender<RecordItem>,
     thread: JoinHandle<CollectedRun>,
 }
 
@@ -47,7 +47,7 @@ impl RecordWriter {
     /// Takes a request; never waits.
     pub fn keep(&self, finished: FinishedRequest) {
         // The thread lives until `stop`, which reports a panic in it.
-        let _ = self.ended.send(Ended::Request(Box::new(finished)));
+        let _ = self.ended.send(RecordItem::Request(Box::new(finished)));
     }
 
     /// Takes a golden prompt; never waits.
@@ -60,7 +60,7 @@ impl RecordWriter {
     pub fn check_keeper(&self) -> impl FnMut(FinishedCheck) + Send + 'static {
         let ended = self.ended.clone();
         move |asked| {
-            let _ = ended.send(Ended::Check(Box::new(asked)));
+            let _ = ended.send(RecordItem::Check(Box::new(asked)));
         }
     }
 
@@ -68,7 +68,7 @@ impl RecordWriter {
     pub fn reading_keeper(&self) -> impl Fn(Reading) + Send + 'static {
         let ended = self.ended.clone();
         move |reading| {
-            let _ = ended.send(Ended::Reading(Box::new(reading)));
+            let _ = ended.send(RecordItem::Reading(Box::new(reading)));
         }
     }
 
@@ -76,7 +76,7 @@ impl RecordWriter {
     pub fn client_keeper(&self) -> impl FnMut(ClientSample) + Send + 'static {
         let ended = self.ended.clone();
         move |sample| {
-            let _ = ended.send(Ended::Client(sample));
+            let _ = ended.send(RecordItem::Client(sample));
         }
     }
 
@@ -98,7 +98,7 @@ fn keep(
     log: RunLogWriter,
     uncounted: CaptureText,
     judge: &AnswerJudge,
-    incoming: &mpsc::Receiver<Ended>,
+    incoming: &mpsc::Receiver<RecordItem>,
 ) -> CollectedRun {
     let mut collected = CollectedRun {
         records: Vec::new(),
@@ -118,9 +118,9 @@ fn keep(
     collected
 }
 
-fn take(ended: Ended, uncounted: CaptureText, judge: &AnswerJudge, collected: &mut CollectedRun) {
+fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collected: &mut CollectedRun) {
     match ended {
-        Ended::Request(finished) => {
+        RecordItem::Request(finished) => {
             let FinishedRequest { record, captured } = *finished;
             let said = captured.as_ref().map(CapturedText::read_all);
             let record = judge.request(record, said.as_ref().and_then(|said| said.get(&0)));
@@ -129,8 +129,8 @@ fn take(ended: Ended, uncounted: CaptureText, judge: &AnswerJudge, collected: &m
             }
             collected.records.push(record);
         }
-        Ended::Check(asked) => collected.checks.push(judge.check(*asked)),
-        Ended::Reading(reading) => collected.telemetry.readings.push(*reading),
-        Ended::Client(sample) => collected.telemetry.client.push(sample),
+        RecordItem::Check(asked) => collected.checks.push(judge.check(*asked)),
+        RecordItem::Reading(reading) => collected.telemetry.readings.push(*reading),
+        RecordItem::Client(sample) => collected.telemetry.client.push(sample),
     }
 }

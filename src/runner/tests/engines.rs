@@ -163,13 +163,13 @@ impl Answer for EndlessAnswer {
 /// Answers "answer INDEX" in two tokens, the second `stay` after the request was sent; keeps the prompts in
 /// order. A request whose number in its session is in `fails` fails after the same time.
 #[derive(Clone, Default)]
-pub(super) struct Talker {
+pub(super) struct ConversationEngine {
     pub(super) stay: Duration,
     pub(super) fails: Vec<u32>,
     pub(super) asked: Arc<Mutex<Vec<(u64, Prompt)>>>,
 }
 
-impl Talker {
+impl ConversationEngine {
     /// The prompt of the request with this index.
     pub(super) fn asked(&self, index: u64) -> Prompt {
         let asked = self.asked.lock().unwrap();
@@ -177,7 +177,7 @@ impl Talker {
     }
 }
 
-impl Engine for Talker {
+impl Engine for ConversationEngine {
     type Answer = Told;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {

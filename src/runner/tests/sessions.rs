@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::time::sleep_until;
 
-use super::engines::{Talker, at, ms};
+use super::engines::{ConversationEngine, at, ms};
 use super::{Executed, PATIENT, failure};
 use crate::clock::RunClock;
 use crate::generator::{Prompt, PromptBuilder, Schedule};
@@ -44,7 +44,7 @@ output_tokens = { kind = "constant", value = 2 }
 
 async fn execute(
     toml: &str,
-    engine: &Talker,
+    engine: &ConversationEngine,
     options: RunOptions,
     pacing: Pacing,
     wishes: &[(u64, Interrupt)],
@@ -55,7 +55,8 @@ async fn execute(
     let prompts = Arc::new(PromptBuilder::with_word_list(&workload.classes, 1));
     let engine = Arc::new(engine.clone());
     let openers = schedule.generate_stream(Arc::clone(&prompts));
-    let feed = RequestFeed::with_sessions(Arc::clone(&engine), openers, schedule.sessions(&plan), prompts);
+    let later = schedule.sessions(&plan).map(|sessions| (sessions, prompts));
+    let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
     let clock = RunClock::starting_in(ms(0));
     let (wish, interrupt) = watch::channel(Interrupt::None);
     for &(moment, wanted) in wishes {
@@ -76,12 +77,17 @@ async fn execute(
     Executed { records, footer }
 }
 
-async fn timed(toml: &str, engine: &Talker, options: RunOptions, wishes: &[(u64, Interrupt)]) -> Executed {
+async fn timed(
+    toml: &str,
+    engine: &ConversationEngine,
+    options: RunOptions,
+    wishes: &[(u64, Interrupt)],
+) -> Executed {
     execute(toml, engine, options, Pacing::Timer, wishes).await
 }
 
-fn talker(stay: u64) -> Talker {
-    Talker { stay: ms(stay), ..Talker::default() }
+fn talker(stay: u64) -> ConversationEngine {
+    ConversationEngine { stay: ms(stay), ..ConversationEngine::default() }
 }
 
 /// Scheduled, dispatched and ended, in milliseconds, of every turn of a session.
@@ -172,8 +178,8 @@ async fn later_turns_of_the_window_are_awaited_and_openers_keep_coming() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_turn_ends_its_conversation_and_is_told() {
-    let engine = Talker { fails: vec![1], ..talker(1_000) };
+async fn a_failed_turn_ends_its_conversation_and_is_reported() {
+    let engine = ConversationEngine { fails: vec![1], ..talker(1_000) };
     let executed = timed(TALKS, &engine, PATIENT, &[]).await;
     assert_eq!(executed.records.len(), 6);
     let failed: Vec<_> = executed.records.iter().filter(|record| failure(record).is_some()).collect();
@@ -216,7 +222,7 @@ async fn users_take_turns_with_the_server_and_are_never_more_than_they_are() {
 
 #[tokio::test(start_paused = true)]
 async fn a_user_who_is_refused_waits_a_second() {
-    let engine = Talker { fails: (0..100).collect(), ..talker(100) };
+    let engine = ConversationEngine { fails: (0..100).collect(), ..talker(100) };
     let executed = timed(USERS, &engine, PATIENT, &[]).await;
     let begins: Vec<u64> = moments(&executed, 0).iter().take(3).map(|moments| moments[0]).collect();
     assert_eq!(begins, [0, 1_100, 2_200]);

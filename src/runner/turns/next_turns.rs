@@ -68,7 +68,7 @@ impl NextTurns {
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens needs the text too.
-        let captured = if self.sessions.goes_on(&last) { finished.captured.clone() } else { None };
+        let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         self.tell(TurnEvent::Ended { last, captured, next });
         next.map(|next| next.phase)
     }

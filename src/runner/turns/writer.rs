@@ -26,7 +26,7 @@ pub(super) struct TurnWriter<E> {
     sessions: SessionPlanner,
     prompts: Arc<PromptBuilder>,
     /// The sessions under way, by their numbers.
-    talks: HashMap<u64, SessionText>,
+    open_sessions: HashMap<u64, SessionText>,
 }
 
 /// A session under way.
@@ -35,19 +35,19 @@ struct SessionText {
     /// The messages so far, user and server in turn, the user first.
     said: Vec<String>,
     /// The user's next message, if the turn in flight is answered.
-    ahead: Option<Ahead>,
+    ahead: Option<NextMessage>,
 }
 
 /// A message written ahead.
 #[derive(Debug)]
-struct Ahead {
+struct NextMessage {
     index: u64,
     prompt: Prompt,
 }
 
 impl<E: Engine> TurnWriter<E> {
     pub(super) fn new(engine: Arc<E>, sessions: SessionPlanner, prompts: Arc<PromptBuilder>) -> Self {
-        Self { engine, sessions, prompts, talks: HashMap::new() }
+        Self { engine, sessions, prompts, open_sessions: HashMap::new() }
     }
 
     /// Takes an event and returns the request that follows, if any. The message after that is left to
@@ -59,11 +59,11 @@ impl<E: Engine> TurnWriter<E> {
                     Some(Prompt::Text(text)) => vec![text],
                     _ => Vec::new(),
                 };
-                self.talks.insert(opener.session(), SessionText { said, ahead: None });
+                self.open_sessions.insert(opener.session(), SessionText { said, ahead: None });
                 None
             }
             TurnEvent::Ended { last, next: None, .. } => {
-                self.talks.remove(&last.session());
+                self.open_sessions.remove(&last.session());
                 None
             }
             TurnEvent::Ended { captured, next: Some(next), .. } => Some(self.write(&next, captured.as_ref())),
@@ -71,21 +71,21 @@ impl<E: Engine> TurnWriter<E> {
     }
 
     fn write(&mut self, next: &PlannedRequest, captured: Option<&CapturedText>) -> ReadyRequest {
-        let talk = self.talks.entry(next.session()).or_default();
-        let ahead = talk.ahead.take().filter(|ahead| ahead.index == next.index);
+        let session = self.open_sessions.entry(next.session()).or_default();
+        let ahead = session.ahead.take().filter(|ahead| ahead.index == next.index);
         let prompt = ahead.map_or_else(|| says(&self.prompts, next), |ahead| ahead.prompt);
-        let goes_on = self.sessions.goes_on(next);
+        let goes_on = self.sessions.has_next_turn(next);
         let spec = match prompt {
             Prompt::Text(text) if carries_on(next) => {
-                talk.said.push(captured.map(CapturedText::read).unwrap_or_default().content);
-                talk.said.push(text);
-                next.saying(Prompt::Conversation(std::mem::take(&mut talk.said)))
+                session.said.push(captured.map(CapturedText::read).unwrap_or_default().content);
+                session.said.push(text);
+                next.into_spec(Prompt::Conversation(std::mem::take(&mut session.said)))
             }
-            prompt => next.saying(prompt),
+            prompt => next.into_spec(prompt),
         };
         let prepared = carried(self.engine.prepare(&spec), goes_on);
-        let talk = self.talks.entry(next.session()).or_default();
-        talk.said = match spec.prompt {
+        let session = self.open_sessions.entry(next.session()).or_default();
+        session.said = match spec.prompt {
             Prompt::Conversation(said) => said,
             Prompt::Text(text) if goes_on => vec![text],
             _ => Vec::new(),
@@ -97,15 +97,15 @@ impl<E: Engine> TurnWriter<E> {
     pub(super) fn write_ahead(&mut self, request: &PlannedRequest) {
         let Some(next) = self.sessions.if_answered(request) else { return };
         let prompt = says(&self.prompts, &next);
-        if let Some(talk) = self.talks.get_mut(&request.session()) {
-            talk.ahead = Some(Ahead { index: next.index, prompt });
+        if let Some(session) = self.open_sessions.get_mut(&request.session()) {
+            session.ahead = Some(NextMessage { index: next.index, prompt });
         }
     }
 }
 
 /// The user's message of a turn.
 fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
-    if carries_on(request) { Prompt::Text(prompts.going_on(request)) } else { prompts.say(request) }
+    if carries_on(request) { Prompt::Text(prompts.next_message(request)) } else { prompts.prompt(request) }
 }
 
 /// Whether a turn continues a conversation.
@@ -124,7 +124,7 @@ pub(crate) fn first_order<E: Engine>(
     sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
 ) -> ReadyRequest {
-    let goes_on = sessions.is_some_and(|sessions| sessions.goes_on(&spec.planned));
+    let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
     let prepared = carried(engine.prepare(&spec), goes_on);
     ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }

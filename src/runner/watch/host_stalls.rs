@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_a_core_is_no_standstill_until_it_is_long() {
+    fn waiting_for_a_core_is_no_stall_until_it_is_long() {
         assert_eq!(pauses(&[(0, 0), (11_000, 7_500)]), []);
         assert_eq!(pauses(&[(0, 0), (11_000, 4_000)]), [(0, 11_000)]);
         assert_eq!(pauses(&[(0, 0), (22_999, 19_900)]), []);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_waited_before_does_not_hide_a_standstill() {
+    fn what_was_waited_before_does_not_hide_a_stall() {
         // Fifteen steps of a busy machine, each 2 ms late for want of a core, then a stall of 10 ms.
         let mut wakes: Vec<_> = (0..=15).map(|step| (step * 5_000, 2_000)).collect();
         wakes.push((88_000, 0));

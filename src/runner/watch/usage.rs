@@ -77,7 +77,7 @@ impl Thread {
 
     /// CPU time used so far; `None` where the system does not report it.
     #[cfg(not(target_os = "linux"))]
-    #[allow(clippy::unused_self)] // It is nobody's elsewhere.
+    #[allow(clippy::unused_self)] // No thread id elsewhere.
     pub(super) fn cpu_ns(self) -> Option<u64> {
         None
     }

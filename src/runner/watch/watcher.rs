@@ -49,18 +49,18 @@ impl Drop for Watcher {
 }
 
 fn watch(clock: RunClock, stop: &AtomicBool, mut beside: impl FnMut(Timestamp)) -> Vec<HostStall> {
-    let mut host_stalls = HostStalls::default();
+    let mut stalls = HostStalls::default();
     let mut queue = RunQueue::open();
     loop {
         let now = clock.now();
-        host_stalls.woke(now, || queue.waited());
+        stalls.woke(now, || queue.waited());
         beside(now);
         if stop.load(Relaxed) {
             break;
         }
         std::thread::sleep(STEP);
     }
-    host_stalls.finish()
+    stalls.finish()
 }
 
 /// How long this thread waited for a core, as Linux counts it; zero elsewhere.

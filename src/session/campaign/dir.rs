@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::record::{RunEnding, RunLog};
+use crate::record::RunLog;
 use crate::session::exit::Stop;
 use crate::session::files::folder;
 use crate::session::files::whole_file::whole_file;
+use crate::session::stored::runs::ran_to_its_end;
 
 /// What was asked of the experiment, kept with its runs.
-pub(crate) const ASKED: &str = "asked.json";
+pub(crate) const MANIFEST: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
 /// The file that is locked while the experiment is flown.
@@ -25,14 +26,14 @@ const LOCK: &str = ".lock";
 /// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
 /// been flown where it would fly, comes to where it was, and goes on.
 #[derive(Debug)]
-pub(crate) struct Shelf {
+pub(crate) struct ExperimentDir {
     folder: PathBuf,
-    /// Held as long as it is flown, so that nobody else goes on with it meanwhile: who does would take the run that is on
-    /// for one that was broken off.
-    _lock: File,
+    /// Lock held while the experiment runs. Without it, a second process could resume the experiment and mistake the active
+    /// run for an interrupted one.
+    _lock: Option<File>,
 }
 
-impl Shelf {
+impl ExperimentDir {
     /// The page with the experiment's pictures.
     pub(crate) const PAGE: &str = "page.html";
 
@@ -46,14 +47,19 @@ impl Shelf {
     ) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
         let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
-        let shelf = Self { _lock: lock(&folder)?, folder };
-        shelf.write(ASKED, &text)?;
+        let shelf = Self { _lock: Some(lock(&folder)?), folder };
+        shelf.write(MANIFEST, &text)?;
         Ok(shelf)
     }
 
+    /// The folder of runs that are not resumed, so that it needs neither manifest nor lock.
+    pub(crate) const fn unlocked(folder: PathBuf) -> Self {
+        Self { folder, _lock: None }
+    }
+
     /// What was asked of the experiment in `folder`, which was interrupted.
-    pub(crate) fn asked_in(folder: &Path) -> Result<Value, Stop> {
-        let path = folder.join(ASKED);
+    pub(crate) fn manifest_in(folder: &Path) -> Result<Value, Stop> {
+        let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
                 "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
@@ -66,12 +72,12 @@ impl Shelf {
 
     /// That of an experiment that was interrupted, if the same is asked of it now.
     pub(crate) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
-        let before = Self::asked_in(folder)?;
+        let before = Self::manifest_in(folder)?;
         let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
         let mut changes = String::new();
         tell_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
-            return Ok(Self { folder: folder.to_path_buf(), _lock: lock(folder)? });
+            return Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) });
         }
         Err(Stop::usage(format!(
             "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
@@ -92,7 +98,7 @@ impl Shelf {
     }
 
     /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
-    pub(crate) fn kept(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
+    pub(crate) fn stored(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
         if !folder.join(RunLog::FILE_NAME).exists() {
             return Ok(None);
@@ -105,10 +111,7 @@ impl Shelf {
             }
             Err(error) => return Err(Stop::usage(error)),
         };
-        let whole = log
-            .footer
-            .as_ref()
-            .is_some_and(|footer| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit));
+        let whole = ran_to_its_end(&log);
         if whole && log.header.plan.hash != plan_hash {
             return Err(Stop::usage(format!(
                 "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
@@ -200,20 +203,22 @@ fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
 mod tests {
     use serde_json::json;
 
+    use crate::record::RunEnding;
+
     use super::*;
 
     #[test]
     fn an_experiment_goes_on_only_if_the_same_is_asked() {
         let base = tempfile::tempdir().unwrap();
         let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
-        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
+        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
         let folder = shelf.folder().to_path_buf();
-        let live = Shelf::resume(&folder, &asked).unwrap_err();
+        let live = ExperimentDir::resume(&folder, &asked).unwrap_err();
         assert!(live.message().contains("is being flown by another skyline"), "{}", live.message());
         drop(shelf);
-        assert_eq!(Shelf::resume(&folder, &asked).unwrap().folder(), folder);
+        assert_eq!(ExperimentDir::resume(&folder, &asked).unwrap().folder(), folder);
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
-        let refusal = Shelf::resume(&folder, &other).unwrap_err();
+        let refusal = ExperimentDir::resume(&folder, &other).unwrap_err();
         assert!(
             refusal
                 .message()
@@ -222,33 +227,33 @@ mod tests {
             "{}",
             refusal.message()
         );
-        let nothing = Shelf::resume(base.path(), &asked).unwrap_err();
+        let nothing = ExperimentDir::resume(base.path(), &asked).unwrap_err();
         assert!(nothing.message().contains("cannot read"), "{}", nothing.message());
     }
 
     #[test]
     fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
         let base = tempfile::tempdir().unwrap();
-        let shelf = Shelf::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
-        assert!(shelf.kept("run-1", "h").unwrap().is_none());
+        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
+        assert!(shelf.stored("run-1", "h").unwrap().is_none());
         let log = crate::analysis::test_runs::run(1_000, Vec::new());
         let hash = log.header.plan.hash.clone();
         log.store(&shelf.place("run-1").unwrap()).unwrap();
-        assert_eq!(shelf.kept("run-1", &hash).unwrap(), Some(log.clone()));
-        let other = shelf.kept("run-1", "another").unwrap_err();
+        assert_eq!(shelf.stored("run-1", &hash).unwrap(), Some(log.clone()));
+        let other = shelf.stored("run-1", "another").unwrap_err();
         assert!(other.message().contains("another plan"), "{}", other.message());
 
         let mut footer = log.footer.clone().unwrap();
         footer.ending = RunEnding::Interrupted;
         let broken = RunLog { footer: Some(footer), ..log };
         broken.store(&shelf.place("run-2").unwrap()).unwrap();
-        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
         let again = shelf.place("run-2").unwrap();
         assert!(std::fs::read_dir(&again).unwrap().next().is_none());
         let aside = shelf.folder().join("run-2.broken-off-1");
         assert!(aside.join(RunLog::FILE_NAME).exists());
-        assert!(Shelf::is_aside(&aside) && !Shelf::is_aside(&again));
+        assert!(ExperimentDir::is_aside(&aside) && !ExperimentDir::is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
-        assert_eq!(shelf.kept("run-2", &hash).unwrap(), None);
+        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
     }
 }

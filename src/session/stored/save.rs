@@ -6,7 +6,7 @@ use crate::analysis::{Objective, Summary};
 use crate::experiment::{Diagnosis, Repeats, Sweep};
 use crate::record::{RunHeader, RunLog};
 use crate::report::{self, Beside, Told};
-use crate::session::campaign::dir::Shelf;
+use crate::session::campaign::dir::ExperimentDir;
 use crate::session::exit::Stop;
 use crate::session::files::whole_file::whole_file;
 use crate::workload::WorkloadSpec;
@@ -38,7 +38,7 @@ pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
 
 /// Writes a sweep and its page into the folder of its runs.
 pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(Shelf::PAGE), &report::render::html(&report::documents::sweep(sweep)))?;
+    text(&folder.join(ExperimentDir::PAGE), &report::render::html(&report::documents::sweep(sweep)))?;
     text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
 }
 

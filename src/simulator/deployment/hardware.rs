@@ -11,7 +11,7 @@ pub struct Hardware {
     pub name: &'static str,
     /// Memory bandwidth, bytes per second.
     pub memory_bandwidth: f64,
-    /// Memory that a program can have, bytes.
+    /// Memory available to a program, bytes.
     pub memory: f64,
     /// Dense 16-bit (bf16 or fp16) matrix FLOP/s with 32-bit accumulation.
     pub bf16_flops: f64,
@@ -20,7 +20,7 @@ pub struct Hardware {
     /// Bandwidth to the other accelerators of the node, bytes per second and direction (datasheets print the
     /// sum of both directions).
     pub link_bandwidth: f64,
-    /// Time of a small all-reduce before any byte counts, seconds.
+    /// Fixed time of a small all-reduce, seconds.
     pub link_latency: f64,
 }
 
@@ -40,13 +40,12 @@ const PCIE_LATENCY: f64 = 30e-6;
 
 /// Every accelerator known by name.
 ///
-/// Bandwidths and peaks are the vendor's. No datasheet itself was at hand: behind *held against* stands the copy or
-/// measurement that was read and that the figures agree with. Memory is what CUDA or HIP reports, as that is what vLLM
-/// shares out: `total_gpu_memory` in its log, *total capacity* in `PyTorch`'s out-of-memory message. Drivers differ in
-/// it by up to 0.3 GiB.
+/// Bandwidths and peaks are the vendor's. No datasheet was available: *checked against* names the copy or measurement
+/// that was read and that agrees. Memory is what CUDA or HIP reports, since vLLM divides that: `total_gpu_memory` in
+/// its log, *total capacity* in `PyTorch`'s out-of-memory message. It varies by up to 0.3 GiB between drivers.
 pub const HARDWARE: [Hardware; 8] = [
     // NVIDIA A10G for AWS, datasheet of 2022-02-17 (d1.awsstatic.com/product-marketing/ec2/): 600 GB/s, bf16 70
-    // TFLOP/s dense, PCIe 4.0 x16. Held against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s
+    // TFLOP/s dense, PCIe 4.0 x16. Checked against baseten.co, "A10 vs A10G" (600 GB/s, and that the A10's 125 TFLOP/s
     // are not the A10G's), and fullstackdeeplearning.com/cloud-gpus (70); of the link no copy was found. Memory:
     // 22,515.75 MiB in PrunaAI's results.json files on Hugging Face.
     Hardware {
@@ -59,7 +58,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_latency: PCIE_LATENCY,
     },
     // NVIDIA L4 datasheet (nvidia.com/en-us/data-center/l4): 300 GB/s, bf16 242 and fp8 485 TFLOP/s with sparsity,
-    // PCIe 4.0 x16. Held against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
+    // PCIe 4.0 x16. Checked against fpsbench.com (300.1 GB/s) and hmc-tech.com (dense 125 and 251 at the highest clock).
     // Memory: the out-of-memory messages of L4 found on GitHub.
     Hardware {
         name: "l4",
@@ -70,7 +69,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Held against its table at
+    // NVIDIA L40S datasheet: 864 GB/s, bf16 362.05 and fp8 733 TFLOP/s dense, PCIe 4.0 x16. Checked against its table at
     // mullet.se (product 355414). Memory: vllm-project/vllm issue 15598, Wan-Video/Wan2.1 issue 205.
     Hardware {
         name: "l40s",
@@ -81,7 +80,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: PCIE_4,
         link_latency: PCIE_LATENCY,
     },
-    // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s. Held against
+    // NVIDIA A100 datasheet, SXM4 80 GB: 2,039 GB/s, bf16 312 TFLOP/s, NVLink 600 GB/s. Checked against
     // glennklockwood.com/garden/processors/A100. Memory: vllm-project/vllm pull request 10909, lianqi1008/Control-GIC
     // issue 6 (79.14).
     Hardware {
@@ -105,7 +104,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: 450.0 * GB,
         link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Held against aiwiki.ai/wiki/nvidia_h200
+    // NVIDIA H200 datasheet, SXM: 4.8 TB/s, peaks as the H100, NVLink 900 GB/s. Checked against aiwiki.ai/wiki/nvidia_h200
     // (4.8 TB/s, the H100's silicon) and the MLPerf Inference 4.1 system H200-SXM-141GBx8 (900 GB/s). The 141 GB of the
     // datasheet are nearer to 141 GiB. Memory: the out-of-memory messages of H200 found on GitHub (139.72 to 139.81).
     Hardware {
@@ -118,7 +117,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_latency: DIRECT_LATENCY,
     },
     // NVIDIA Blackwell datasheet, HGX B200, per GPU: 7.7 TB/s, bf16 4.5 and fp8 9 PFLOP/s with sparsity, NVLink 1.8
-    // TB/s. Held against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
+    // TB/s. Checked against pytorch/ao pull request 4002, which read 7,680 bits at 3,996 MHz from a card: 7.67 TB/s (the
     // 8 TB/s of others are the announced 8,192 bits, and the GB200's), and glennklockwood.com/garden/processors/B200
     // (2,250 and 4,500 dense at 1,000 W; 900 GB/s a direction). Memory: pytorch/ao pull request 4002.
     Hardware {
@@ -131,7 +130,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_latency: DIRECT_LATENCY,
     },
     // AMD Instinct MI300X data sheet: 5.3 TB/s, bf16 1,307.4 and fp8 2,614.9 TFLOP/s dense, seven Infinity Fabric
-    // links of 128 GB/s (both directions). Held against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
+    // links of 128 GB/s (both directions). Checked against emergentmind.com/topics/amd-mi300x-gpu (5.3 TB/s, 448 GB/s in
     // all) and SemiAnalysis, "MI300X vs H100 vs H200", as others quote it (1,307); of the fp8 peak only tables that
     // cite the data sheet were found. Memory: HIP's out-of-memory messages found on GitHub (191.69 to 191.98).
     Hardware {

@@ -4,14 +4,15 @@ use std::str::FromStr;
 
 use super::preset::{UnknownName, find};
 
-/// A transformer as a server meets it. Counts come from the `config.json` and the model card on Hugging Face.
+/// A transformer from the server's point of view. Counts come from the `config.json` and the model card on Hugging
+/// Face.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ServingModel {
     /// Name as given on a command line.
     pub name: &'static str,
-    /// All parameters.
+    /// Total parameters.
     pub parameters: f64,
-    /// Parameters that one token uses: all of a dense model's, the shared ones and the chosen experts' otherwise.
+    /// Parameters that one token uses: all of a dense model's; the shared ones and the chosen experts' in a mixture.
     pub active_parameters: f64,
     /// The experts of one layer; absent in a dense model.
     pub experts: Option<Experts>,
@@ -22,7 +23,7 @@ pub struct ServingModel {
     /// Query heads × head size, elements: an attended pair of tokens costs 4 × this FLOPs in one layer
     /// (2 for the score, 2 for the weighted sum).
     pub attention_width: u32,
-    /// What the KV cache keeps of one token in one layer.
+    /// What the KV cache stores per token and layer.
     pub kv: KvLayout,
     /// Longest context, tokens.
     pub max_model_len: u32,
@@ -37,17 +38,17 @@ pub struct Experts {
     pub per_token: u32,
 }
 
-/// What the KV cache keeps of one token in one layer.
+/// What the KV cache stores per token and layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KvLayout {
-    /// A key and a value for each KV head; tensor parallelism shares the heads out.
+    /// A key and a value per KV head; tensor parallelism divides the heads.
     Heads {
         /// KV heads.
         count: u32,
         /// Elements of a key, and of a value.
         size: u32,
     },
-    /// One compressed vector (multi-head latent attention); every tensor-parallel rank keeps it whole.
+    /// One compressed vector (multi-head latent attention); every tensor-parallel rank stores all of it.
     Latent {
         /// Elements.
         width: u32,
@@ -57,7 +58,7 @@ pub enum KvLayout {
 }
 
 impl ServingModel {
-    /// Elements that the KV cache keeps of one token on each of `ranks` tensor-parallel ranks.
+    /// Elements that the KV cache stores per token on each of `ranks` tensor-parallel ranks.
     #[must_use]
     pub fn kv_elements_per_token(&self, ranks: u32) -> f64 {
         let per_layer = match self.kv {
@@ -68,10 +69,10 @@ impl ServingModel {
         f64::from(self.layers) * f64::from(per_layer)
     }
 
-    /// Whether `ranks` tensor-parallel ranks get equally many query heads, and each KV head equally many ranks or each
-    /// rank equally many KV heads; vLLM refuses to start otherwise.
+    /// Whether `ranks` tensor-parallel ranks divide the query heads evenly, and the KV heads divide the ranks or the
+    /// ranks the KV heads; vLLM refuses to start otherwise.
     #[must_use]
-    pub const fn shares_out_over(&self, ranks: u32) -> bool {
+    pub const fn divides_over(&self, ranks: u32) -> bool {
         match self.kv {
             _ if ranks == 0 => false,
             KvLayout::Heads { count, size } => {
@@ -102,10 +103,10 @@ const fn heads(count: u32, size: u32) -> KvLayout {
 
 /// Every model known by name.
 ///
-/// Layers, widths and heads stand in the model's own `config.json`; behind *held against* is the copy that was read.
-/// Parameter counts are the published ones: the tests work each out of the configuration again.
+/// Layers, widths and heads come from the model's own `config.json`; *checked against* names the copy that was read.
+/// Parameter counts are the published ones; the tests recompute each from the configuration.
 pub const MODELS: [ServingModel; 7] = [
-    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, held against the count and shape in the metadata of
+    // meta-llama/Llama-3.1-8B-Instruct: 8,030,261,248 parameters, checked against the count and shape in the metadata of
     // its safetensors and GGUF files as others copy them, and 14.96 GiB of weights in vLLM's log
     // (vllm-project/vllm pull request 10511).
     ServingModel {
@@ -119,8 +120,8 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, held against the
-    // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, held against
+    // meta-llama/Llama-3.1-70B-Instruct: 70,553,706,496 parameters and 131,072 tokens of context, checked against the
+    // metadata of its safetensors and GGUF files as others copy them; the shape is that of Llama-3-70B, checked against
     // huggingface.co/vicky4s4s/llama-3-70B-instruct. The 8B and 405B are of the same release: no copy of their context
     // was read.
     ServingModel {
@@ -134,7 +135,7 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, held against copies of the count and shape. Its
+    // meta-llama/Llama-3.1-405B-Instruct: 405,853,388,800 parameters, checked against copies of the count and shape. Its
     // first configuration said 16 KV heads, each of the eight stored twice; that is 410.1 B parameters.
     ServingModel {
         name: "llama-3.1-405b",
@@ -147,7 +148,7 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(8, 128),
         max_model_len: 131_072,
     },
-    // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; held against
+    // Qwen/Qwen2.5-7B-Instruct: 7.61 B parameters (7,615,616,512), 28 query and 4 KV heads of 128; checked against
     // huggingface.co/osllmai-community/Qwen2.5-7B-Instruct.
     ServingModel {
         name: "qwen2.5-7b",
@@ -174,7 +175,7 @@ pub const MODELS: [ServingModel; 7] = [
         max_model_len: 40_960,
     },
     // mistralai/Mixtral-8x7B-Instruct-v0.1: 46.7 B parameters (46,702,792,704), 12.9 B used by a token, 2 of 8 experts;
-    // held against its own config.json (revision eba92302).
+    // checked against its own config.json (revision eba92302).
     ServingModel {
         name: "mixtral-8x7b",
         parameters: 46.7e9,
@@ -187,7 +188,7 @@ pub const MODELS: [ServingModel; 7] = [
         max_model_len: 32_768,
     },
     // deepseek-ai/DeepSeek-V3: 671 B parameters without the head that predicts a second token, 37 B used by a token
-    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; held against
+    // (its README; README_WEIGHTS.md counts 36.6 B without the input embedding), 8 of 256 routed experts; checked against
     // gitcode.com/cann/cann-recipes-train, a copy of the configuration. Latent attention keeps kv_lora_rank 512 +
     // qk_rope_head_dim 64 elements of a token in a layer. The attention width is that of the uncompressed form used in
     // prefill: 128 heads × (192 for the score + 128 for the sum) / 2.

@@ -19,8 +19,8 @@ pub struct Deployment {
     pub tensor_parallel: u32,
     /// Share of the memory that the server may fill; 0.92 is vLLM's default (0.32; older ones 0.9).
     pub gpu_memory_utilization: f64,
-    /// Bytes of each accelerator kept for CUDA graphs, activations, logits and communication buffers. vLLM
-    /// measures it at start-up. Default 1.5 GB (an estimate): of Llama-3-8B it found 1.26 GiB of activations
+    /// Bytes of each accelerator reserved for CUDA graphs, activations, logits and communication buffers. vLLM
+    /// measures it at start-up. Default 1.5 GB (an estimate): for Llama-3-8B vLLM found 1.26 GiB of activations
     /// (vllm-project/vllm pull request 10511), and 0.16 GiB outside `PyTorch` (pull request 12126).
     pub reserve: f64,
 }
@@ -84,7 +84,7 @@ impl Deployment {
         } else {
             let fitting = [2, 4, 8].into_iter().find(|&ranks| {
                 ranks > self.tensor_parallel
-                    && self.model.shares_out_over(ranks)
+                    && self.model.divides_over(ranks)
                     && Self { tensor_parallel: ranks, ..self.clone() }.weight_bytes() + self.reserve < usable
             });
             fitting.map_or_else(

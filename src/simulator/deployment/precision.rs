@@ -1,4 +1,4 @@
-//! How many bytes a number takes, and which of an accelerator's units multiply it.
+//! Bytes per number of each format, and the units that multiply it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::hardware::Hardware;
 use super::preset::{UnknownName, find};
 
-/// The format in which weights, or the KV cache, are kept.
+/// The format of weights or of the KV cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precision {
     /// IEEE half precision.

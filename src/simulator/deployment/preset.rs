@@ -1,18 +1,18 @@
-//! Finds presets by name, and answers a wrong name with the right ones.
+//! Finds presets by name, and suggests names for a wrong one.
 
-/// A name that no preset has.
+/// A name without a preset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no {kind} is called `{asked}`{}; known: {}", nearest(.asked, .known), .known.join(", "))]
 pub struct UnknownName {
-    /// What was looked for.
+    /// The kind of preset.
     pub kind: &'static str,
     /// The name as it was given.
     pub asked: String,
-    /// Every name there is.
+    /// Every known name.
     pub known: Vec<&'static str>,
 }
 
-/// The preset called `asked`; case does not count.
+/// The preset called `asked`, ignoring case.
 pub(crate) fn find<T: Copy>(
     kind: &'static str,
     presets: &[T],
@@ -29,25 +29,10 @@ fn nearest(asked: &str, known: &[&'static str]) -> String {
     let asked = asked.trim().to_ascii_lowercase();
     known
         .iter()
-        .map(|name| (distance(&asked, name), name))
+        .map(|name| (strsim::levenshtein(&asked, name), name))
         .min()
         .filter(|(edits, name)| 2 * edits <= name.len())
         .map_or_else(String::new, |(_, name)| format!(", did you mean `{name}`?"))
-}
-
-/// Levenshtein's edit distance.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.chars().count()]
 }
 
 #[cfg(test)]
@@ -62,12 +47,5 @@ mod tests {
         assert_eq!(error, "no GPU is called `a10`, did you mean `a10g`?; known: a10g, h100, mi300x");
         let error = find("tpu-v5e").unwrap_err().to_string();
         assert_eq!(error, "no GPU is called `tpu-v5e`; known: a10g, h100, mi300x");
-    }
-
-    #[test]
-    fn distances_are_levenshteins() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("same", "same"), 0);
     }
 }

@@ -1,14 +1,14 @@
-//! Lengths of time that vary from one draw to the next.
+//! Random delays.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::random::RandomStream;
 
-/// A distribution of lengths of time. Draws below zero become zero.
+/// A distribution of delays. Draws below zero become zero.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Delay {
-    /// Always the same, seconds.
+    /// A constant, seconds.
     Constant(f64),
     /// Exponential with this mean, seconds.
     Exponential(f64),
@@ -23,7 +23,7 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// One length, from `stream`.
+    /// Draws one delay.
     pub fn draw(&self, stream: &mut RandomStream) -> Duration {
         let seconds = match *self {
             Self::Constant(value) => value,
@@ -37,7 +37,7 @@ impl Delay {
     }
 }
 
-/// In the form in which a command line takes it: `80ms`, `log-normal:80ms:0.45`, …
+/// In command-line notation: `80ms`, `log-normal:80ms:0.45`, …
 impl fmt::Display for Delay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Microseconds, so that no binary fraction shows.

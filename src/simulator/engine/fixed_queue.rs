@@ -1,4 +1,4 @@
-//! A plain server: so many places, first come first served, latencies drawn from distributions.
+//! A plain server: a fixed number of slots, first come, first served, latencies drawn from distributions.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -9,14 +9,14 @@ use crate::random::RandomStream;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
-/// A server with known behaviour and no physics. A job waits for a place, holds it until its last token, and its first
+/// A server with known behaviour and no physics. A job waits for a slot and holds it until its last token; its first
 /// token comes after a drawn TTFT, each later one after a drawn gap.
 ///
-/// With answers of one token it is a textbook queue whose service time is the TTFT: exponential makes M/M/c of
+/// With answers of one token it is a textbook queue whose service time is the TTFT: exponential gives M/M/c for
 /// Poisson arrivals, constant M/D/c.
 #[derive(Clone, Debug)]
 pub struct FixedQueue {
-    free_places: usize,
+    free_slots: usize,
     ttft: Delay,
     gap: Delay,
     ttfts: RandomStream,
@@ -27,7 +27,7 @@ pub struct FixedQueue {
     counts: ServerGauges,
 }
 
-/// A job in a place; the heap has the one whose next token is soonest on top, of several the first started.
+/// A job in a slot; the heap's top is the one with the earliest next token, then the one started first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Running {
     next_token: Timestamp,
@@ -39,11 +39,11 @@ struct Running {
 }
 
 impl FixedQueue {
-    /// A server of `places` (at least one) that draws from its own streams of `seed`.
+    /// A server with `slots` slots (at least one) that draws from its own streams of `seed`.
     #[must_use]
-    pub fn new(places: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
+    pub fn new(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
-            free_places: places.max(1),
+            free_slots: slots.max(1),
             ttft,
             gap,
             ttfts: RandomStream::named(seed, "simulator ttft"),
@@ -55,12 +55,12 @@ impl FixedQueue {
         }
     }
 
-    /// Gives the free places to those who wait.
+    /// Gives the free slots to waiting jobs.
     fn start_waiting(&mut self, at: Timestamp) {
-        while self.free_places > 0
+        while self.free_slots > 0
             && let Some(job) = self.waiting.pop_front()
         {
-            self.free_places -= 1;
+            self.free_slots -= 1;
             self.running.push(Reverse(Running {
                 next_token: at.after(self.ttft.draw(&mut self.ttfts)),
                 scheduled: at,
@@ -89,21 +89,21 @@ impl SimulatedServer for FixedQueue {
         self.running.retain(|running| running.0.id != id);
         let place_freed = before.1 > self.running.len();
         if place_freed {
-            self.free_places += 1;
+            self.free_slots += 1;
             self.woken = now;
         }
         place_freed || before.0 > self.waiting.len()
     }
 
     fn next_event(&self) -> Option<Timestamp> {
-        if self.free_places > 0 && !self.waiting.is_empty() {
+        if self.free_slots > 0 && !self.waiting.is_empty() {
             return Some(self.woken);
         }
         self.running.peek().map(|running| running.0.next_token)
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        // Who can start because of what came or went at `woken` starts then, also when the driver is late.
+        // Jobs that a change at `woken` lets start do so then, even when the driver is late.
         self.start_waiting(self.woken);
         while self.running.peek().is_some_and(|next| next.0.next_token <= now)
             && let Some(Reverse(mut job)) = self.running.pop()
@@ -119,7 +119,7 @@ impl SimulatedServer for FixedQueue {
                 self.counts.prompt_tokens += u64::from(job.input_tokens);
             }
             if finished {
-                self.free_places += 1;
+                self.free_slots += 1;
                 self.start_waiting(at);
             } else {
                 job.first = false;
@@ -195,7 +195,7 @@ mod tests {
         }
         server.advance(Timestamp::ZERO, &mut events);
         server.cancel(Timestamp::from_nanos(30_000_000), JobId(0));
-        // It wakes at 150 ms. By then, at 100 ms, another place had become free.
+        // It wakes at 150 ms. By then, at 100 ms, another slot was free.
         server.advance(Timestamp::from_nanos(150_000_000), &mut events);
         assert_eq!(server.next_event(), None);
         let ends: Vec<_> = events.iter().map(|event| event.at.as_nanos() / 1_000_000).collect();

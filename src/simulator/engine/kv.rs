@@ -1,14 +1,14 @@
-//! The pool of KV-cache blocks: counted out as sequences grow, shared by prefix, evicted by age.
+//! The pool of KV-cache blocks: allocated as sequences grow, shared by prefix, evicted by age.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-/// Blocks of one sequence: the leading ones known by their hashes, the rest its own.
+/// Blocks of one sequence: leading ones known by their hashes, and private ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeldBlocks {
-    /// Leading blocks that are in the cache under the sequence's own hashes, which it refers to.
+    /// Leading blocks in the cache under the sequence's hashes, which it references.
     pub(crate) shared: u32,
-    /// Blocks that nobody else can find.
+    /// Blocks that no other sequence can find.
     pub(crate) own: u32,
 }
 
@@ -30,10 +30,10 @@ impl HeldBlocks {
 #[derive(Clone, Debug)]
 pub(crate) struct BlockPool {
     total: u64,
-    /// Blocks held by nobody, findable ones included.
+    /// Blocks without an owner, findable ones included.
     free: u64,
     findable: HashMap<u64, Findable>,
-    /// Free blocks in order of age. An entry for a findable block counts only while its turn is the block's.
+    /// Free blocks by age. An entry for a findable block counts only while its turn matches the block's.
     queue: VecDeque<Free>,
     turns: u64,
 }
@@ -41,7 +41,7 @@ pub(crate) struct BlockPool {
 #[derive(Clone, Copy, Debug)]
 struct Findable {
     users: u32,
-    /// Which entry of the queue is this block's, while it has no user.
+    /// Which queue entry is this block's, while it has no user.
     turn: u64,
 }
 
@@ -70,18 +70,18 @@ impl BlockPool {
         self.free
     }
 
-    /// How many of the leading `hashes` can be found.
+    /// How many of the leading `hashes` are in the cache.
     pub(crate) fn found(&self, hashes: &[u64]) -> u32 {
         hashes.iter().take_while(|hash| self.findable.contains_key(hash)).count() as u32
     }
 
-    /// How many of these findable blocks have no user, and so count as free.
+    /// How many of these blocks have no user, and so count as free.
     pub(crate) fn idle(&self, hashes: &[u64]) -> u64 {
         hashes.iter().filter(|hash| self.findable.get(hash).is_some_and(|block| block.users == 0)).count()
             as u64
     }
 
-    /// Refers to blocks that were found.
+    /// References blocks that were found.
     pub(crate) fn refer(&mut self, hashes: &[u64]) {
         for hash in hashes {
             if let Some(block) = self.findable.get_mut(hash) {
@@ -91,7 +91,7 @@ impl BlockPool {
         }
     }
 
-    /// Takes `count` blocks, oldest first; takes none, and says so, when there are not as many.
+    /// Takes `count` blocks, oldest first; takes none and returns false if there are too few.
     #[must_use]
     pub(crate) fn take(&mut self, count: u64) -> bool {
         if count > self.free {
@@ -121,7 +121,7 @@ impl BlockPool {
         self.findable.get(&hash).is_some_and(|block| block.users == 0 && block.turn == turn)
     }
 
-    /// Makes a block that its sequence fills findable; says whether none like it was findable before.
+    /// Makes a full block findable; returns whether no equal one was.
     #[must_use]
     pub(crate) fn name(&mut self, hash: u64) -> bool {
         let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
@@ -129,9 +129,9 @@ impl BlockPool {
         true
     }
 
-    /// Gives a sequence's blocks back: `hashes` are those of its shared ones, `full` and `begun` its own that are full and
-    /// that are not. What is begun is of use to nobody, and is taken again first.
-    pub(crate) fn give_back(&mut self, hashes: &[u64], full: u32, begun: u32) {
+    /// Returns a sequence's blocks: `hashes` are those of its shared ones, `full` and `begun` its private full and
+    /// partial ones. Partial blocks are of no use to others and are reused first.
+    pub(crate) fn release(&mut self, hashes: &[u64], full: u32, begun: u32) {
         if begun > 0 {
             self.free += u64::from(begun);
             self.queue.push_front(Free::Unnamed(u64::from(begun)));
@@ -151,7 +151,7 @@ impl BlockPool {
         self.sweep();
     }
 
-    /// Drops entries of blocks that were found again since, once they outnumber the others.
+    /// Drops stale entries of blocks that are in use again, once they outnumber the others.
     fn sweep(&mut self) {
         if self.queue.len() > 64 + 2 * self.findable.len() + self.total.min(1 << 20) as usize / 8 {
             let findable = &self.findable;
@@ -173,7 +173,7 @@ impl BlockPool {
         }
     }
 
-    /// Forgets every block that has no user.
+    /// Forgets every block without a user.
     pub(crate) fn forget(&mut self) {
         self.findable.retain(|_, block| block.users > 0);
         self.queue = VecDeque::from([Free::Unnamed(self.free)]);

@@ -1,4 +1,4 @@
-//! The scheduler's settings, under vLLM's names and with vLLM's defaults.
+//! The scheduler's settings, with vLLM's names and defaults.
 
 use crate::simulator::deployment::hardware::Hardware;
 
@@ -15,7 +15,7 @@ pub struct SchedulerLimits {
     pub chunked_prefill: bool,
     /// Whether equal prefixes are computed once.
     pub prefix_caching: bool,
-    /// Who goes first.
+    /// Scheduling order.
     pub policy: SchedulingPolicy,
 }
 

@@ -6,20 +6,20 @@ use super::kv::{BlockPool, HeldBlocks};
 use super::limits::{SchedulerLimits, SchedulingPolicy};
 use super::sequence::Sequence;
 use crate::clock::Timestamp;
-use crate::simulator::effort::Shortage;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::step_time::work::StepWork;
+use crate::simulator::work_totals::Shortage;
 
 /// The waiting queue, the running set and their blocks.
 ///
-/// Each step has a budget of tokens. The running sequences come first, in the order in which they were admitted: one
-/// token each, or the next chunk of a prompt. Then the waiting ones, in order, while budget, seats and blocks last; one
-/// that does not fit keeps those behind it waiting. A sequence is admitted only when all its known tokens fit the
-/// free blocks (vLLM's `scheduler_reserve_full_isl`). When a running sequence finds no block, the one admitted last
-/// (under `Priority`: the least urgent, of those the latest) loses all of its own, goes back to its place in the queue
-/// and is computed again later; nothing new is admitted in that step.
+/// Each step has a token budget. Running sequences come first, in the order of admission: one token each, or the next
+/// chunk of a prompt. Then waiting ones, in order, while budget, slots and blocks last; one that does not fit blocks
+/// those behind it. A sequence is admitted only when all its known tokens fit the free blocks (vLLM's
+/// `scheduler_reserve_full_isl`). When a running sequence finds no block, the one admitted last (under `Priority`:
+/// the least urgent, then the latest) is preempted: it loses its blocks, returns to its position in the queue and is
+/// recomputed later; nothing new is admitted in that step.
 ///
-/// Traces of vLLM 0.32's own scheduler hold this to it, step by step (`tests/library/simulator/against_vllm.rs`).
+/// Traces of vLLM 0.32's own scheduler verify this step by step (`tests/library/simulator/against_vllm.rs`).
 #[derive(Clone, Debug)]
 pub(crate) struct Scheduler {
     limits: SchedulerLimits,
@@ -33,13 +33,13 @@ pub(crate) struct Scheduler {
     pub(crate) prefix_queries: u64,
     pub(crate) prefix_hits: u64,
     pub(crate) preemptions: u64,
-    /// Why somebody waits in the step planned last.
+    /// Why a request waits in the last planned step.
     pub(crate) shortage: Option<Shortage>,
 }
 
 impl Scheduler {
     pub(crate) fn new(limits: SchedulerLimits, blocks: u64, block_size: u32, drafts: u32) -> Self {
-        // Without a seat or a token nothing would ever move.
+        // Without a slot or a token nothing would ever move.
         let limits = SchedulerLimits {
             max_num_seqs: limits.max_num_seqs.max(1),
             max_num_batched_tokens: limits.max_num_batched_tokens.max(1),
@@ -60,8 +60,8 @@ impl Scheduler {
         }
     }
 
-    /// Puts a job that can fit at its place in the queue. `emitted` tokens of its answer are out already, and the
-    /// keys and values of `computed` tokens come with it.
+    /// Adds a job that can fit to the queue. `emitted` tokens of its answer are out already, and the KV of `computed`
+    /// tokens comes with it.
     pub(crate) fn enqueue(&mut self, job: Job, emitted: u32, computed: u32) {
         let urgency = match self.limits.policy {
             SchedulingPolicy::Fcfs => 0,
@@ -72,29 +72,28 @@ impl Scheduler {
         self.waiting.insert(turn, Sequence { computed, emitted, ..Sequence::new(job, turn) });
     }
 
-    /// Lets a job go, and its blocks with it; says whether there was one of this name.
+    /// Removes a job and frees its blocks; returns whether it was there.
     pub(crate) fn remove(&mut self, id: JobId) -> bool {
         if let Some(place) = self.running.iter().position(|sequence| sequence.job.id == id) {
             let sequence = self.running.remove(place);
-            give_back(&sequence, self.block_size, &mut self.pool);
+            release(&sequence, self.block_size, &mut self.pool);
             return true;
         }
         let turn = self.waiting.values().find(|sequence| sequence.job.id == id).map(|sequence| sequence.turn);
         turn.is_some_and(|turn| self.waiting.remove(&turn).is_some())
     }
 
-    /// Tokens in a block.
     pub(crate) const fn block_size(&self) -> u32 {
         self.block_size
     }
 
-    /// Tokens of the job's prompt that are in the prefix cache. At least one is always computed: the last one's
-    /// logits are what the first step is for.
+    /// Prompt tokens of the job in the prefix cache. At least one token is always computed: the first step needs the
+    /// last one's logits.
     pub(crate) fn cached_tokens(&self, job: &Job) -> u32 {
         self.found(job, job.input_tokens) * self.block_size
     }
 
-    /// Cached blocks at the head of a job's `known` tokens.
+    /// Cached leading blocks of a job's `known` tokens.
     fn found(&self, job: &Job, known: u32) -> u32 {
         if !self.limits.prefix_caching {
             return 0;
@@ -129,7 +128,7 @@ impl Scheduler {
         work
     }
 
-    /// Gives the running sequences their tokens; says whether none had to be preempted for it.
+    /// Gives the running sequences their tokens; returns whether none was preempted.
     fn continue_running(&mut self, budget: &mut u32) -> bool {
         for sequence in &mut self.running {
             sequence.new = 0;
@@ -141,7 +140,7 @@ impl Scheduler {
             let sequence = &self.running[place];
             let pending = sequence.pending();
             let drafts = if sequence.decodes() {
-                // A draft past the end of the answer would be thrown away.
+                // A draft past the end of the answer would be discarded.
                 self.drafts.min(sequence.job.output_tokens - sequence.emitted - 1).min(*budget - 1)
             } else {
                 0
@@ -172,7 +171,7 @@ impl Scheduler {
         undisturbed
     }
 
-    /// Who gives way when blocks run out: the last admitted, or the least urgent and latest.
+    /// The victim when blocks run out: the last admitted, or the least urgent, then the latest.
     fn victim(&self) -> usize {
         let last = self.running.len() - 1;
         match self.limits.policy {
@@ -183,18 +182,17 @@ impl Scheduler {
         }
     }
 
-    /// Sends a running sequence back to its place in the queue, with nothing computed; returns the tokens of the
-    /// step that were to be its.
+    /// Preempts a running sequence back to its position in the queue; returns its tokens of this step.
     fn preempt(&mut self, victim: usize) -> u32 {
         let mut sequence = self.running.remove(victim);
         if self.limits.prefix_caching {
-            // In vLLM every full block has a hash, so that a preempted sequence finds again what nobody has taken
-            // meanwhile. Here blocks of its own have one from now on, made of its turn, which no other has.
+            // In vLLM every full block has a hash, so a preempted sequence finds again the blocks that were not
+            // reused. Here its private blocks get hashes now, made from its turn, which no other sequence has.
             let full = full_blocks(&sequence, self.block_size);
             sequence.job.prefix = sequence.job.prefix.lengthened(full, sequence.turn.1);
             name_full_blocks(&mut sequence, self.block_size, &mut self.pool);
         }
-        give_back(&sequence, self.block_size, &mut self.pool);
+        release(&sequence, self.block_size, &mut self.pool);
         let new = sequence.new;
         sequence.held = HeldBlocks::default();
         sequence.computed = 0;
@@ -205,7 +203,7 @@ impl Scheduler {
         new
     }
 
-    /// Admits waiting sequences, in order, until one does not fit; says what there is too little of for the next.
+    /// Admits waiting sequences in order until one does not fit; returns what is short for the next.
     fn admit_waiting(&mut self, budget: &mut u32, now: Timestamp) -> Shortage {
         while *budget > 0 && self.running.len() < self.limits.max_num_seqs as usize {
             let Some(sequence) = self.waiting.values().next() else { break };
@@ -230,7 +228,7 @@ impl Scheduler {
             if sequence.scheduled.is_none() {
                 sequence.scheduled = Some(now);
                 sequence.cached_tokens = found * self.block_size;
-                // One whose prompt was computed elsewhere looks nothing up.
+                // A job whose prompt was computed elsewhere looks nothing up.
                 if self.limits.prefix_caching && sequence.emitted == 0 {
                     self.prefix_queries += u64::from(known);
                     self.prefix_hits += u64::from(sequence.cached_tokens);
@@ -245,35 +243,35 @@ impl Scheduler {
             *budget -= new;
             self.running.push(sequence);
         }
-        if *budget == 0 { Shortage::Tokens } else { Shortage::Seats }
+        if *budget == 0 { Shortage::Tokens } else { Shortage::Slots }
     }
 
-    /// Lets go of every running sequence whose answer is whole.
+    /// Removes every running sequence whose answer is complete.
     pub(crate) fn retire_finished(&mut self) {
         self.running.retain(|sequence| {
             let finished = sequence.emitted >= sequence.job.output_tokens;
             if finished {
-                give_back(sequence, self.block_size, &mut self.pool);
+                release(sequence, self.block_size, &mut self.pool);
             }
             !finished
         });
     }
 }
 
-/// Blocks that known tokens will fill by the end of the step.
+/// Blocks that known tokens fill by the end of the step.
 fn full_blocks(sequence: &Sequence, block_size: u32) -> u32 {
     (sequence.computed + sequence.new).min(sequence.known()) / block_size
 }
 
-/// Gives all of a sequence's blocks back.
-fn give_back(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
+/// Returns all of a sequence's blocks.
+fn release(sequence: &Sequence, block_size: u32, pool: &mut BlockPool) {
     let HeldBlocks { shared, own } = sequence.held;
     let full = full_blocks(sequence, block_size).saturating_sub(shared).min(own);
-    pool.give_back(sequence.shared(), full, own - full);
+    pool.release(sequence.shared(), full, own - full);
 }
 
-/// Makes the blocks that this step fills findable, as far as they have a hash: already for the next in line, as in vLLM,
-/// because within a pass each layer writes all keys and values before any are read.
+/// Makes the hashed blocks that this step fills findable, at once for the next in line, as in vLLM: within a pass
+/// each layer writes all KV before any is read.
 fn name_full_blocks(sequence: &mut Sequence, block_size: u32, pool: &mut BlockPool) {
     let full = full_blocks(sequence, block_size) as usize;
     let hashes = sequence.job.prefix.hashes();

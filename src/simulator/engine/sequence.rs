@@ -1,4 +1,4 @@
-//! A job on its way through a scheduler: what is computed, what is out, what it holds.
+//! A job's progress in the scheduler: what is computed, what is out, what it holds.
 
 use super::kv::HeldBlocks;
 use crate::clock::Timestamp;
@@ -8,7 +8,7 @@ use crate::simulator::job::Job;
 #[derive(Clone, Debug)]
 pub(crate) struct Sequence {
     pub(crate) job: Job,
-    /// Its place in the order of service: urgency under the policy, then arrival.
+    /// Its position in the order of service: urgency under the policy, then arrival.
     pub(crate) turn: (i32, u64),
     /// First time in a step.
     pub(crate) scheduled: Option<Timestamp>,
@@ -19,7 +19,7 @@ pub(crate) struct Sequence {
     /// Prompt tokens found in the prefix cache when it was first scheduled.
     pub(crate) cached_tokens: u32,
     pub(crate) held: HeldBlocks,
-    /// Tokens it computes in the step under way, drafts included; 0 when it sits this one out.
+    /// Tokens it computes in the current step, drafts included; 0 when it is not in the step.
     pub(crate) new: u32,
     /// Draft tokens among them.
     pub(crate) drafts: u32,
@@ -45,17 +45,17 @@ impl Sequence {
         self.job.input_tokens + self.emitted
     }
 
-    /// Known tokens not yet computed. One, the newest, when it decodes.
+    /// Known tokens not yet computed; one, the newest, in decode.
     pub(crate) const fn pending(&self) -> u32 {
         self.known() - self.computed
     }
 
-    /// Whether its next step makes the next token of an answer that has begun, and nothing else.
+    /// Whether its next step only decodes the next token.
     pub(crate) const fn decodes(&self) -> bool {
         self.emitted > 0 && self.pending() == 1
     }
 
-    /// Hashes of the blocks it refers to.
+    /// Hashes of the blocks it references.
     pub(crate) fn shared(&self) -> &[u64] {
         &self.job.prefix.hashes()[..self.held.shared as usize]
     }

@@ -1,20 +1,20 @@
-//! Several servers behind one router, driven as if they were one.
+//! Several servers behind one router, driven as one.
 
 use std::collections::BTreeSet;
 use std::ops::Add as _;
 
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
-use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
-/// Replicas behind a router. Each goes at its own pace; the cluster's next event is that of the soonest.
+/// Replicas behind a router. Each has its own pace; the cluster's next event is the earliest of theirs.
 #[derive(Clone, Debug)]
 pub struct Cluster<S> {
     replicas: Vec<S>,
     router: Router,
-    /// When each replica must be advanced next, and which: a large cluster must not be searched at every step of one.
+    /// When each replica must be advanced next: a large cluster must not be searched at every step of one.
     due: BTreeSet<(Timestamp, usize)>,
 }
 
@@ -23,7 +23,7 @@ impl<S: SimulatedServer> Cluster<S> {
     ///
     /// # Errors
     ///
-    /// Gives the rule back when there are no replicas to route to.
+    /// When there are no replicas.
     pub fn new(replicas: Vec<S>, routing: Routing) -> Result<Self, NoReplicas> {
         if replicas.is_empty() {
             return Err(NoReplicas);
@@ -33,7 +33,7 @@ impl<S: SimulatedServer> Cluster<S> {
         Ok(Self { due: due.collect(), replicas, router: Router::new(routing) })
     }
 
-    /// Does something with the replica at `place`, and notes when it is due from now on.
+    /// Acts on the replica at `place`, and updates when it is due.
     fn with<T>(&mut self, place: usize, act: impl FnOnce(&mut S) -> T) -> T {
         let replica = &mut self.replicas[place];
         if let Some(due) = replica.next_event() {
@@ -46,14 +46,14 @@ impl<S: SimulatedServer> Cluster<S> {
         done
     }
 
-    /// The replicas, in the order in which the router counts them.
+    /// The replicas, in the router's order.
     #[must_use]
     pub fn replicas(&self) -> &[S] {
         &self.replicas
     }
 }
 
-/// A cluster of nothing.
+/// A cluster without replicas.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a cluster needs at least one replica; give it one or more")]
 pub struct NoReplicas;

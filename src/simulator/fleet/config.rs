@@ -1,4 +1,4 @@
-//! What is served with: an engine, how many of it, and how requests get to them.
+//! A deployment: an engine, how many of it, and how requests are routed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,33 +9,33 @@ use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
 use super::router::{PriorityLane, Routing};
 use crate::simulator::deployment::preset::{UnknownName, find};
+use crate::simulator::engine::batching::{BatchingConfig, BatchingEngine};
 use crate::simulator::engine::delay::Delay;
 use crate::simulator::engine::fixed_queue::FixedQueue;
-use crate::simulator::engine::instance::{BatchingConfig, BatchingEngine};
 use crate::simulator::server::SimulatedServer;
 
-/// A model of a whole deployment, from which servers are made as often as they are wanted.
+/// The description of a whole deployment, from which servers are made on demand.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fleet {
-    /// What each server is.
+    /// The engine.
     pub engine: EngineModel,
-    /// How many, and who gets what.
+    /// How many, and which requests each gets.
     pub layout: FleetLayout,
-    /// Seed of what is random inside; each server draws from streams of its own.
+    /// Seed; each server draws from its own streams.
     pub seed: u64,
-    /// How long after it is made a token is seen: what stands between the engines and a client.
+    /// Delay from making a token to the client's view of it: whatever stands in between.
     pub front_end: Duration,
 }
 
-/// What each server is.
+/// The kind of engine.
 #[derive(Clone, Debug, PartialEq)]
 pub enum EngineModel {
-    /// A continuous-batching engine; its own seed does not count.
+    /// A continuous-batching engine; its own seed is ignored.
     Batching(Box<BatchingConfig>),
     /// A plain server without physics.
     Plain {
-        /// Requests that it serves at a time; others wait.
-        places: usize,
+        /// Requests served at a time; others wait.
+        slots: usize,
         /// From the start of service to the first token.
         ttft: Delay,
         /// From each token to the next.
@@ -43,25 +43,25 @@ pub enum EngineModel {
     },
 }
 
-/// How many servers, and who gets what.
+/// How many servers, and which requests each gets.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FleetLayout {
-    /// Servers that are alike.
+    /// Identical servers.
     Replicas {
         /// How many.
         count: u32,
-        /// Who gets what.
+        /// Routing rule.
         rule: RoutingRule,
     },
-    /// Prompts in one pool, answers in another. For continuous-batching engines only.
+    /// Prompts in one pool, answers in another; continuous batching only.
     Pools {
         /// Servers that compute prompts.
         prefill: u32,
-        /// Servers that make answers.
+        /// Servers that decode answers.
         decode: u32,
-        /// Which prefill server gets what.
+        /// Routing rule of the prefill servers.
         rule: RoutingRule,
-        /// How keys and values get from one pool to the other.
+        /// How the KV moves from one pool to the other.
         transfer: KvTransfer,
     },
 }
@@ -76,8 +76,8 @@ pub enum RoutingRule {
     /// The one whose cache holds most of the prompt, unless it has over [`Self::IMBALANCE`] requests more than the
     /// least loaded.
     PrefixAware,
-    /// A third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are not of low priority;
-    /// the others for the rest.
+    /// A third of the servers, at least one, for prompts of up to [`Self::SHORT`] tokens that are not of low
+    /// priority; the others for the rest.
     ByPriority,
 }
 
@@ -89,9 +89,10 @@ const RULES: [(&str, RoutingRule); 4] = [
 ];
 
 impl RoutingRule {
-    /// Requests more than the least loaded that a warm server may have (a choice; routers make it a setting).
+    /// Requests more than the least loaded that a server with a warm cache may have (a choice; routers make it a
+    /// setting).
     pub const IMBALANCE: u64 = 32;
-    /// Longest prompt of the urgent lane, tokens.
+    /// Longest prompt of the priority lane, tokens.
     pub const SHORT: u32 = 1024;
 
     /// The rule for `count` servers.
@@ -101,7 +102,7 @@ impl RoutingRule {
             Self::RoundRobin => Routing::RoundRobin,
             Self::LeastLoaded => Routing::LeastLoaded,
             Self::PrefixAware => Routing::PrefixAware { imbalance: Self::IMBALANCE },
-            // A lone server has nothing to keep apart.
+            // A single server needs no lanes.
             Self::ByPriority if count < 2 => Routing::LeastLoaded,
             Self::ByPriority => {
                 let urgent = (count / 3).max(1) as usize;
@@ -138,7 +139,7 @@ impl fmt::Display for RoutingRule {
     }
 }
 
-/// A fleet that cannot be.
+/// An impossible fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFleet {
     /// A number of servers is zero.
@@ -163,7 +164,7 @@ impl Fleet {
         }
     }
 
-    /// Servers in all.
+    /// Total number of servers.
     #[must_use]
     pub const fn servers(&self) -> u32 {
         match self.layout {
@@ -172,7 +173,7 @@ impl Fleet {
         }
     }
 
-    /// The server, fresh and idle.
+    /// A fresh, idle server.
     ///
     /// # Errors
     ///
@@ -191,9 +192,9 @@ impl Fleet {
                     *transfer,
                 )?)
             }
-            (EngineModel::Plain { places, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
+            (EngineModel::Plain { slots, ttft, itl }, FleetLayout::Replicas { count, rule }) => {
                 let seeds = (0..u64::from(*count)).map(|place| self.seed.wrapping_add(place));
-                let servers = seeds.map(|seed| FixedQueue::new(*places, *ttft, *itl, seed)).collect();
+                let servers = seeds.map(|seed| FixedQueue::new(*slots, *ttft, *itl, seed)).collect();
                 Box::new(Cluster::new(servers, rule.among(*count))?)
             }
             (EngineModel::Plain { .. }, FleetLayout::Pools { .. }) => return Err(BadFleet::PlainPools),
@@ -201,13 +202,12 @@ impl Fleet {
         Ok(if self.front_end.is_zero() { engines } else { Box::new(FrontEnd::new(engines, self.front_end)) })
     }
 
-    fn instances(&self, config: &BatchingConfig, places: std::ops::Range<u32>) -> Vec<BatchingEngine> {
-        let seeds = places.map(|place| self.seed.wrapping_add(u64::from(place)));
+    fn instances(&self, config: &BatchingConfig, range: std::ops::Range<u32>) -> Vec<BatchingEngine> {
+        let seeds = range.map(|index| self.seed.wrapping_add(u64::from(index)));
         seeds.map(|seed| BatchingEngine::new(BatchingConfig { seed, ..config.clone() })).collect()
     }
 
-    /// What this is to be held against: as many servers that are all alike, behind round robin. Absent when it is that
-    /// already.
+    /// The baseline for a comparison: as many identical servers behind round robin. Absent when it is that already.
     #[must_use]
     pub fn baseline(&self) -> Option<Self> {
         let layout = FleetLayout::Replicas { count: self.servers(), rule: RoutingRule::RoundRobin };
@@ -216,7 +216,7 @@ impl Fleet {
 }
 
 impl FleetLayout {
-    /// Who gets what; of pools, which prefill server.
+    /// The routing rule; for pools, that of the prefill servers.
     #[must_use]
     pub const fn rule(&self) -> RoutingRule {
         match self {
@@ -244,7 +244,7 @@ mod tests {
     use crate::simulator::job::{Job, JobId};
 
     fn plain(layout: FleetLayout) -> Fleet {
-        let engine = EngineModel::Plain { places: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
+        let engine = EngineModel::Plain { slots: 1, ttft: Delay::Constant(0.1), itl: Delay::Constant(0.01) };
         Fleet { layout, ..Fleet::of_one(engine, 0) }
     }
 

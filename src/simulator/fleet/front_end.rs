@@ -1,27 +1,27 @@
-//! What stands between a client and the engine: every token is seen a fixed time after it is made.
+//! A front end that delays every token by a fixed time.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::simulator::effort::WorkTotals;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
-/// A server behind a front end (HTTP, tokenising, the network) that takes a fixed time on the way out.
+/// A server behind a front end (HTTP, tokenising, the network) that adds a fixed time on the way out.
 ///
-/// Where the time is spent on the way in, a client sees the same of a server that is not full: an answer begins as much
-/// later. Work is done as soon as it would be without a front end.
+/// If the time is spent on the way in instead, a client of a server that is not full sees the same: answers begin
+/// that much later. The work itself is not delayed.
 pub(crate) struct FrontEnd {
     inner: Box<dyn SimulatedServer + Send>,
     delay: Duration,
-    /// Tokens on their way, in order.
+    /// Tokens in transit, in order.
     under_way: VecDeque<TokenEvent>,
     made: Vec<TokenEvent>,
 }
 
 impl FrontEnd {
-    /// `inner`, whose tokens are seen after `delay`.
+    /// `inner`, whose tokens arrive after `delay`.
     pub(crate) fn new(inner: Box<dyn SimulatedServer + Send>, delay: Duration) -> Self {
         Self { inner, delay, under_way: VecDeque::new(), made: Vec::new() }
     }

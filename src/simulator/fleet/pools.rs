@@ -9,31 +9,31 @@ use super::cluster::{Cluster, NoReplicas};
 use super::router::{Router, Routing};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
-use crate::simulator::effort::WorkTotals;
-use crate::simulator::engine::instance::BatchingEngine;
+use crate::simulator::engine::batching::BatchingEngine;
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::work_totals::WorkTotals;
 
-/// How a prompt's keys and values get from a prefill to a decode engine.
+/// How a prompt's KV moves from a prefill to a decode engine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KvTransfer {
-    /// Bytes of keys and values of one token, over all ranks and layers.
+    /// KV bytes of one token, over all ranks and layers.
     pub bytes_per_token: f64,
-    /// Bytes per second. All transfers share it, one after the other.
+    /// Bytes per second, shared by all transfers one after the other.
     pub bandwidth: f64,
     /// Time before the first byte.
     pub latency: Duration,
 }
 
 impl KvTransfer {
-    /// The transfer of `deployment`'s keys and values over `bandwidth` bytes per second, at no latency.
+    /// The transfer of `deployment`'s KV over `bandwidth` bytes per second, without latency.
     #[must_use]
     pub fn of(deployment: &Deployment, bandwidth: f64) -> Self {
         let bytes_per_token = deployment.model.kv_elements_per_token(1) * deployment.kv_cache.bytes();
         Self { bytes_per_token, bandwidth, latency: Duration::ZERO }
     }
 
-    /// The time that `tokens` tokens take, waiting for others not included.
+    /// Time for `tokens` tokens, without waiting for other transfers.
     #[must_use]
     pub fn time(&self, tokens: u32) -> Duration {
         let seconds = f64::from(tokens) * self.bytes_per_token / self.bandwidth;
@@ -53,19 +53,19 @@ pub struct Pools {
     decode: Vec<BatchingEngine>,
     decode_router: Router,
     transfer: KvTransfer,
-    /// Jobs in the prefill pool that will go on.
+    /// Jobs in the prefill pool that continue in the other.
     in_prefill: HashMap<JobId, Job>,
     moving: BinaryHeap<Reverse<(Timestamp, JobId)>>,
     moved: HashMap<JobId, Job>,
     link_free: Timestamp,
-    /// Jobs that went on after the prefill pool, which had called them done.
+    /// Jobs that continued after the prefill pool, which had counted them as finished.
     sent: u64,
     fresh: Vec<TokenEvent>,
 }
 
 impl Pools {
-    /// Two pools (at least one engine in each), the rule for new jobs, and the link between. Decode engines are chosen
-    /// by load.
+    /// Two pools (at least one engine in each), the rule for new jobs, and the link between. Decode engines are
+    /// chosen by load.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl Pools {
         })
     }
 
-    /// The first token is out: the rest of the job takes to the road.
+    /// After the first token: transfers the rest of the job.
     fn send(&mut self, now: Timestamp, job: Job) {
         self.sent += 1;
         self.link_free = self.link_free.max(now).after(self.transfer.time(job.input_tokens));
@@ -106,7 +106,7 @@ impl Pools {
             && at <= now
         {
             self.moving.pop();
-            // A cancelled job has no more entry.
+            // A cancelled job has no entry.
             let Some(job) = self.moved.remove(&id) else { continue };
             let place = self.decode_router.choose(&self.decode, &job);
             let taken = self.decode[place].submit_prefilled(at, job);
@@ -114,7 +114,7 @@ impl Pools {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Processes what is due at `now`.
     fn pass(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
         let mut fresh = std::mem::take(&mut self.fresh);
         self.prefill.advance(now, &mut fresh);
@@ -140,7 +140,7 @@ impl SimulatedServer for Pools {
         for engine in &self.decode {
             engine.check(&job)?;
         }
-        // The prefill engine makes one token; the rest is not its business.
+        // The prefill engine makes one token only.
         self.prefill.submit(now, Job { output_tokens: job.output_tokens.min(1), ..job.clone() })?;
         if job.output_tokens > 1 {
             self.in_prefill.insert(job.id, job);
@@ -162,7 +162,7 @@ impl SimulatedServer for Pools {
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
-        // One moment at a time, so that each pool sees the other's in order also when the driver is late.
+        // One moment at a time, so that each pool sees the other's events in order even when the driver is late.
         while let Some(due) = self.next_event()
             && due <= now
         {
@@ -170,7 +170,7 @@ impl SimulatedServer for Pools {
         }
     }
 
-    /// Both pools as one; a job counts as a success, and its prompt as begun, once.
+    /// Both pools as one; a job counts as one success and one prompt.
     fn gauges(&self) -> ServerGauges {
         let all = ServerGauges::of_all(
             self.prefill.replicas().iter().chain(&self.decode).map(SimulatedServer::gauges),

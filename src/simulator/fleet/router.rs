@@ -1,31 +1,31 @@
-//! Chooses the server that takes a job.
+//! Chooses the server of each job.
 
 use crate::simulator::job::Job;
 use crate::simulator::server::SimulatedServer;
 
-/// How a router spreads jobs over servers.
+/// How a router distributes jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Routing {
     /// Each in turn.
     RoundRobin,
-    /// The one with the fewest jobs, waiting and running; of several the first.
+    /// The one with the fewest jobs, waiting and running; the first among equals.
     LeastLoaded,
     /// The one whose cache holds the longest prefix of the prompt, unless it has over `imbalance` jobs more than the
-    /// least loaded; of several the least loaded.
+    /// least loaded; the least loaded among equals.
     PrefixAware {
-        /// How many jobs more than the least loaded a warm server may have.
+        /// How many jobs more than the least loaded a server with a warm cache may have.
         imbalance: u64,
     },
-    /// The first lane that takes the job, and the least loaded of its servers; the last lane takes all.
+    /// The first lane that takes the job, and the least loaded of its servers; the last lane takes all jobs.
     Lanes(Vec<PriorityLane>),
 }
 
-/// Servers kept for some of the jobs.
+/// Servers reserved for some of the jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriorityLane {
-    /// Places of its servers among all.
+    /// Indices of its servers.
     pub servers: Vec<usize>,
-    /// Takes jobs at least this urgent: of a [`Job::priority`] no higher than this. `None` takes any.
+    /// Takes jobs at least this urgent: a [`Job::priority`] no higher than this. `None` takes any.
     pub priority_up_to: Option<i32>,
     /// Takes prompts no longer than this, tokens. `None` takes any.
     pub input_up_to: Option<u32>,
@@ -38,7 +38,7 @@ impl PriorityLane {
     }
 }
 
-/// A router: a rule, and what it remembers.
+/// A routing rule with its state.
 #[derive(Clone, Debug)]
 pub(crate) struct Router {
     routing: Routing,
@@ -50,7 +50,7 @@ impl Router {
         Self { routing, next: 0 }
     }
 
-    /// The place of the server that takes `job`; 0 when there is no server.
+    /// The index of the server for `job`; 0 when there is no server.
     pub(crate) fn choose<S: SimulatedServer>(&mut self, servers: &[S], job: &Job) -> usize {
         match &self.routing {
             Routing::RoundRobin => {

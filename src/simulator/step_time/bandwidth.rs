@@ -1,4 +1,4 @@
-//! What a deployment can do at best, worked out on the back of an envelope.
+//! What a deployment can do at best, by simple bandwidth arithmetic.
 
 use std::fmt;
 
@@ -10,7 +10,7 @@ use crate::simulator::deployment::placement::DoesNotFit;
 use crate::simulator::engine::limits::SchedulerLimits;
 use crate::units::{count, three_digits};
 
-/// Four figures that say what to expect of a deployment before anything is run.
+/// Four figures of what to expect of a deployment before any run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BandwidthMath {
     /// Context that the figures assume for each sequence, tokens.
@@ -18,18 +18,18 @@ pub struct BandwidthMath {
     /// Time per output token of one sequence alone, seconds: the time of a step that decodes one token.
     #[serde(rename = "single_stream_tpot_s")]
     pub single_stream_tpot: f64,
-    /// Prompt tokens per second when steps are full of prompts of `context` tokens, each as many steps long as it takes.
+    /// Prompt tokens per second when prompts of `context` tokens fill every step.
     pub prefill_tokens_per_s: f64,
     /// Tokens that the KV cache holds.
     pub kv_capacity_tokens: u64,
     /// Sequences of `context` tokens that the KV cache holds.
     pub kv_capacity_sequences: u64,
-    /// The smallest batch whose decode step takes longer to compute than to read from memory; absent when reading KV
-    /// keeps the step memory-bound however many sequences there are.
+    /// The smallest batch whose decode step is compute-bound; absent when reading KV keeps it memory-bound at every
+    /// batch.
     pub compute_bound_batch: Option<u32>,
 }
 
-/// Batches beyond this are not looked at.
+/// Largest batch considered.
 const LARGEST_BATCH: u32 = 1 << 20;
 
 impl BandwidthMath {
@@ -52,13 +52,13 @@ impl BandwidthMath {
             kv_capacity_tokens,
             kv_capacity_sequences: kv_capacity_tokens / u64::from(context),
             compute_bound_batch: compute_bound(LARGEST_BATCH)
-                .then(|| first_from(1, LARGEST_BATCH, compute_bound)),
+                .then(|| bisect(1, LARGEST_BATCH, compute_bound)),
         })
     }
 }
 
-/// Tokens per second of prompts of `context` tokens, one after the other, in steps of `budget` tokens: over as many steps
-/// as four prompts need and no fewer than four, so that a prompt cut in two by a step weighs little.
+/// Tokens per second for back-to-back prompts of `context` tokens in steps of `budget` tokens: over as many steps as
+/// four prompts need, at least four, so that a prompt cut by a step boundary weighs little.
 fn prefill_rate(roofline: &Roofline, budget: u32, context: u32) -> f64 {
     let (mut tokens, mut seconds, mut computed) = (0, 0.0, 0);
     for _ in 0..4 * context.div_ceil(budget) {
@@ -76,8 +76,8 @@ fn prefill_rate(roofline: &Roofline, budget: u32, context: u32) -> f64 {
     tokens as f64 / seconds
 }
 
-/// The smallest number from `low` to `high` of which `holds`, where it holds of `high` and of all above the first.
-fn first_from(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
+/// The smallest number from `low` to `high` for which `holds`, if it holds for `high` and is monotonic.
+fn bisect(mut low: u32, mut high: u32, holds: impl Fn(u32) -> bool) -> u32 {
     while low < high {
         let middle = low + (high - low) / 2;
         if holds(middle) {
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn the_first_is_found() {
         for first in [1, 2, 77, 1000] {
-            assert_eq!(first_from(1, 1000, |n| n >= first), first);
+            assert_eq!(bisect(1, 1000, |n| n >= first), first);
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The time of a forward pass as a sum of what it does, each part at a rate that was measured.
+//! The time of a forward pass as a sum of its parts, each at a measured rate.
 
 use super::work::StepWork;
 
-/// A step takes so long for itself, and so long for each sequence, prompt token, context token and attended pair in it.
+/// A fixed time per step, and a time per sequence, prompt token, context token and attended pair.
 ///
-/// It is what a server shows from outside of which nobody knows hardware and model: the costs come from a fit to runs, not
-/// from physics, and hold for the mix of work that those runs had.
+/// It describes a server of unknown hardware and model: the costs are fitted to runs, not derived from physics, and
+/// hold for the mix of work of those runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinearStep {
     /// Seconds of every step.
@@ -14,7 +14,7 @@ pub struct LinearStep {
     pub sequence: f64,
     /// Seconds for each prompt token computed.
     pub prompt_token: f64,
-    /// Seconds for each token whose keys and values are read.
+    /// Seconds per token whose KV is read.
     pub context_token: f64,
     /// Seconds for each pair of a new token and a token that it attends to.
     pub attended_pair: f64,

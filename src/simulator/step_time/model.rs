@@ -7,15 +7,15 @@ use super::roofline::Roofline;
 use super::table::StepTable;
 use super::work::StepWork;
 
-/// A model of the time of one forward pass.
+/// A model of the time of a forward pass.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // there is one for each engine, not one for each step
 pub enum StepTime {
-    /// From the hardware's and the model's figures.
+    /// From the figures of hardware and model.
     Roofline(Roofline),
     /// From a measured table.
     Table(StepTable),
-    /// From a sum of costs that were fitted to runs.
+    /// From costs fitted to runs.
     Linear(LinearStep),
 }
 
@@ -30,7 +30,7 @@ impl StepTime {
         }
     }
 
-    /// The time of a pass over `work`; never zero, so that virtual time moves on.
+    /// The time of a pass over `work`; never zero, so that virtual time advances.
     #[must_use]
     pub fn of(&self, work: &StepWork) -> Duration {
         let seconds = match self {
@@ -38,7 +38,7 @@ impl StepTime {
             Self::Table(table) => table.seconds(work),
             Self::Linear(costs) => costs.seconds(work),
         };
-        // A rate of next to nothing makes a step that outlasts every run.
+        // A rate near zero makes a step longer than any run.
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).max(Duration::from_nanos(1))
     }
 }

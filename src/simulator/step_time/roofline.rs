@@ -1,9 +1,9 @@
-//! The time of a forward pass from physics: the slower of computing and of moving bytes.
+//! The time of a forward pass from physics: the slower of compute and memory traffic.
 
 use super::work::StepWork;
 use crate::simulator::deployment::placement::Deployment;
 
-/// How much of the datasheet real kernels reach, and what a step costs besides.
+/// How much of the datasheet real kernels reach, and the overhead of a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Efficiency {
     /// Share of the peak FLOP/s. Default 0.6 (an estimate): bf16 matrix products reach about 0.73 of the datasheet on
@@ -12,7 +12,7 @@ pub struct Efficiency {
     pub compute: f64,
     /// Share of the memory and link bandwidth. Default 0.85 (an estimate): vLLM's blog on V1 (2025) gives
     /// "as low as ~5ms" on the GPU for a decode step of an 8B model on H100, where the weights alone take 4.8 ms at
-    /// the full bandwidth; long-running decode is a little slower. Held against lone streams of Llama-3.1-8B that
+    /// the full bandwidth; long-running decode is a little slower. Checked against lone streams of Llama-3.1-8B that
     /// others measured (README, *Before you rent the GPU*) the whole step comes out 4 to 5 % short.
     pub bandwidth: f64,
     /// Seconds that every step costs on top: scheduling, launching, sampling. Default 0.5 ms (an estimate for V1,
@@ -46,7 +46,7 @@ impl Default for Efficiency {
 pub struct Roofline {
     deployment: Deployment,
     efficiency: Efficiency,
-    /// Seconds for each unit of work, worked out once.
+    /// Seconds per unit of work, computed once.
     per_token: f64,
     per_pair: f64,
     per_parameter_read: f64,
@@ -107,7 +107,7 @@ impl Roofline {
         &self.deployment
     }
 
-    /// The parts of the time of a pass over `work`, drafting not included.
+    /// The parts of the time of a pass over `work`, without drafting.
     #[must_use]
     pub fn parts(&self, work: &StepWork) -> StepParts {
         let tokens = work.new_tokens as f64;
@@ -121,8 +121,8 @@ impl Roofline {
         }
     }
 
-    /// The time of a pass over `work`, seconds. A draft token costs its share of a step of one token: drafting
-    /// reads the draft model's weights once a token, however many sequences there are.
+    /// The time of a pass over `work`, seconds. A draft token costs its share of a step of one token: drafting reads
+    /// the draft model's weights once per token, whatever the number of sequences.
     #[must_use]
     pub fn seconds(&self, work: &StepWork) -> f64 {
         let drafting = if work.draft_tokens == 0 {

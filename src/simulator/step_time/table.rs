@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::work::StepWork;
 
-/// Measured step times against batch size, linear between the points. Beyond the last they go on as steeply as between
-/// the last two, or stay level if they fall there: noise must not make a large batch free.
+/// Measured step times by batch size, linear between the points. Beyond the last point the last slope continues, or
+/// the time stays level if that falls: noise must not make a large batch free.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StepTable {
     /// (sequences in the batch, seconds), batch sizes rising.
@@ -29,9 +29,9 @@ pub enum StepTableError {
 }
 
 impl StepTable {
-    /// A table of (sequences in the batch, step time). Below its first row the first time holds.
+    /// A table of (sequences in the batch, step time). Below its first row the first time applies.
     ///
-    /// With `prefill_tokens_per_s` a prompt's tokens cost extra time at that rate; without it only the number of
+    /// With `prefill_tokens_per_s` prompt tokens cost extra time at that rate; without it only the number of
     /// sequences counts.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
 //! What one forward pass has to do.
 
-/// What one forward pass has to do: the sums over its sequences from which every step-time model works.
+/// The work of a forward pass: the sums over its sequences that every step-time model uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepWork {
     /// Sequences in the batch.
     pub sequences: u32,
     /// Tokens computed, prompts' and answers' together.
     pub new_tokens: u64,
-    /// Of them, tokens of prompts (and of what a preemption made to be computed again).
+    /// Of them, prompt tokens (and tokens recomputed after a preemption).
     pub prefill_tokens: u64,
     /// Pairs of a new token and a token that it attends to, itself included.
     pub attended_pairs: u64,
-    /// Tokens whose keys and values are read: each sequence's context, once.
+    /// Tokens whose KV is read: each sequence's context, once.
     pub kv_tokens_read: u64,
-    /// Tokens proposed by a draft model for each sequence that decodes.
+    /// Draft tokens proposed per decoding sequence.
     pub draft_tokens: u32,
 }
 

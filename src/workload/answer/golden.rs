@@ -8,30 +8,31 @@ use super::json_schema::JsonSchema;
 use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Characters that an answer may be asked to have.
+/// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);
 
-/// What must hold of an answer: all that is given. Reasoning is no part of the answer, and cases count.
+/// What must hold of an answer: every field that is given. Reasoning is not part of the answer. Matching is
+/// case-sensitive.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Expectation {
-    /// Every one of these texts is in it.
+    /// The answer contains every one of these texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub contains: Vec<String>,
-    /// None of these texts is in it.
+    /// The answer contains none of these texts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub not_contains: Vec<String>,
-    /// The pattern is found somewhere in it.
+    /// The pattern matches somewhere in the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub regex: Option<RegexPattern>,
-    /// It is this text, white space around both left out.
+    /// The answer is exactly this text, surrounding white space ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub exact: Option<String>,
-    /// It is JSON of this schema.
+    /// The answer is JSON that fits this schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json_schema: Option<JsonSchema>,
-    /// It has at least as many characters, white space around it left out.
+    /// The answer has at least this many characters, surrounding white space ignored.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_characters: Option<u64>,
 }
@@ -41,7 +42,7 @@ pub struct Expectation {
 pub struct RegexPattern(Regex);
 
 impl Expectation {
-    /// The first expectation that does not hold of `answer`, and how; `None` when all hold.
+    /// The first expectation that `answer` does not meet, and how; `None` when it meets all.
     #[must_use]
     pub fn unmet(&self, answer: &str) -> Option<String> {
         let trimmed = answer.trim();
@@ -75,11 +76,11 @@ impl Expectation {
         place.table("an expectation", |fields| {
             let contains = fields.optional("contains", Vec::new(), texts);
             let not_contains = fields.optional("not_contains", Vec::new(), texts);
-            let regex = fields.optional("regex", None, |place| RegexPattern::read(place).map(Some));
-            let exact = fields.optional("exact", None, |place| place.said().map(Some));
-            let json_schema = fields.optional("json_schema", None, |place| JsonSchema::read(place).map(Some));
+            let regex = fields.option("regex", RegexPattern::read);
+            let exact = fields.option("exact", |place| place.nonblank());
+            let json_schema = fields.option("json_schema", JsonSchema::read);
             let min_characters =
-                fields.optional("min_characters", None, |place| place.whole(CHARACTERS).map(Some));
+                fields.option("min_characters", |place| place.whole(CHARACTERS));
             let expect = Self {
                 contains: contains?,
                 not_contains: not_contains?,
@@ -102,18 +103,18 @@ impl Expectation {
 /// One text or several.
 fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
     match place.text_or_none() {
-        Some(_) => place.said().map(|text| vec![text]),
-        None => place.list(|text| text.said()),
+        Some(_) => place.nonblank().map(|text| vec![text]),
+        None => place.list(|text| text.nonblank()),
     }
 }
 
 impl RegexPattern {
     fn read(place: SpecValue<'_>) -> Option<Self> {
-        let text = place.said()?;
+        let text = place.nonblank()?;
         match Regex::new(&text) {
             Ok(regex) => Some(Self(regex)),
             Err(error) => {
-                // The crate draws the pattern with an arrow under the place; the cause is the last line.
+                // The crate's message draws the pattern with an arrow; the cause is its last line.
                 let error = error.to_string();
                 let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
                 place.complain(&format!("is {text:?}, which is no regular expression: {cause}"));
@@ -135,19 +136,19 @@ impl Serialize for RegexPattern {
     }
 }
 
-/// Tokens of an answer when the file does not say.
+/// Longest answer when the file gives none, tokens.
 const USUAL_TOKENS: u32 = 64;
 
-/// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed and ends by itself, on top of
-/// the load and in none of its figures.
+/// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
+/// and counts in none of its figures.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct GoldenCheck {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// What is asked: in a chat, the one message of the user. Either this or `messages` is there.
+    /// The prompt; in a chat, the one user message. Either this or `messages` is given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The messages of a chat, sent as they stand.
+    /// The messages of a chat, sent unchanged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Value>,
     /// The longest answer, tokens; 64 when the file does not say.
@@ -157,10 +158,10 @@ pub struct GoldenCheck {
 }
 
 impl GoldenCheck {
-    /// Seconds from one check under load to the next, when the file does not say.
+    /// Seconds between two checks under load, when the file does not say.
     pub const USUAL_EVERY_S: f64 = 5.0;
 
-    /// The checks of a workload; none when it gives none.
+    /// Reads the checks of a workload; an empty list when it gives none.
     pub(in crate::workload) fn read_all(fields: &mut Fields<'_>) -> Option<Vec<Self>> {
         let mut seen = Vec::new();
         fields.optional("checks", Vec::new(), |place| {
@@ -181,8 +182,8 @@ impl GoldenCheck {
     fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a check", |fields| {
             let name = fields.required("name", |place| place.name());
-            let prompt = fields.optional("prompt", None, |place| place.said().map(Some));
-            let messages = fields.optional("messages", None, |place| messages(place).map(Some));
+            let prompt = fields.option("prompt", |place| place.nonblank());
+            let messages = fields.option("messages", messages);
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
             let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
             let expect = fields.required("expect", Expectation::read);
@@ -200,7 +201,7 @@ fn messages(place: SpecValue<'_>) -> Option<Value> {
     place
         .list(|place| {
             place.table("a message", |fields| {
-                let role = fields.required("role", |place| place.said())?;
+                let role = fields.required("role", |place| place.nonblank())?;
                 let content = fields.required("content", |place| place.json())?;
                 Some(serde_json::json!({ "role": role, "content": content }))
             })
@@ -210,7 +211,7 @@ fn messages(place: SpecValue<'_>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    /// What is wrong with `answer` by the expectation written here.
+    /// How `answer` misses this expectation.
     fn unmet(expect: &serde_json::Value, answer: &str) -> Option<String> {
         let text = serde_json::json!({
             "name": "w", "arrival": { "kind": "poisson", "rate_per_s": 1 },

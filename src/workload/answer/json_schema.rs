@@ -1,4 +1,4 @@
-//! A JSON Schema that answers are held against.
+//! A JSON Schema that answers are checked against.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,9 +7,10 @@ use jsonschema::Validator;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// A schema, ready to judge. Equal when the text is; stored as the schema itself, whatever file it came from.
+/// A compiled schema. Two are equal when their JSON is. It is stored as the schema itself, even when it came from a
+/// file.
 #[derive(Clone)]
 pub struct JsonSchema {
     schema: Value,
@@ -37,7 +38,7 @@ impl JsonSchema {
         &self.schema
     }
 
-    /// Whether the value is of this schema, and else the first thing that is wrong with it.
+    /// Checks a value; the error is the first violation.
     pub fn check(&self, value: &Value) -> Result<(), String> {
         self.validator.validate(value).map_err(|error| {
             let place = error.instance_path().to_string();
@@ -45,7 +46,8 @@ impl JsonSchema {
         })
     }
 
-    /// Reads a schema: a table, or the same as JSON in a text. The path of a file becomes what is in it before this.
+    /// Reads a schema: a table, or a text that holds JSON. Paths of schema files have been replaced by their content
+    /// before.
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         let schema = match place.text_or_none() {
             Some(text) if text.trim_start().starts_with('{') => match serde_json::from_str(text) {

@@ -1,4 +1,4 @@
-//! Puts what is in schema files in place of their paths, before a spec is read.
+//! Replaces the paths of schema files by the content of the files, before a spec is read.
 
 use std::path::Path;
 
@@ -6,8 +6,9 @@ use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::Mistakes;
 use crate::workload::reading::node::{Node, NodeValue};
 
-/// Replaces every path of a schema in a workload by the schema: those that checks expect, that answers must have, and
-/// of the parameters of tools. A relative path begins at `folder`. What cannot be read is a mistake on the path's line.
+/// Replaces every path of a schema in a workload by the schema itself: in checks, in answer formats and in the
+/// parameters of tools. A relative path begins at `folder`. A file that cannot be read is a mistake on the path's
+/// line.
 pub(crate) fn inline(workload: &mut Node, folder: &Path, mistakes: &Mistakes) {
     for (i, check) in workload.items_mut("checks").iter_mut().enumerate() {
         if let Some(expect) = check.field_mut("expect") {
@@ -40,7 +41,7 @@ fn replace(table: &mut Node, field: &str, path: &str, folder: &Path, mistakes: &
         }
     };
     match json_text::parse(read.trim_start_matches('\u{feff}')) {
-        // Its lines are those of another file: a mistake in it is told on the line of its path.
+        // The schema's own lines belong to another file: mistakes in it are reported on the line of its path.
         Ok(schema) => *node = schema.on_line(node.line),
         Err(error) => complain(error.into_error(&file.display().to_string()).to_string()),
     }

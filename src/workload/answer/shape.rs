@@ -1,28 +1,30 @@
-//! The form that the answers of a class are asked to have, and whether an answer has it.
+//! The format that a class requires of its answers, and the check of an answer against it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// A form that a server is told to keep answers to. Their length is not forced: `output_tokens` is the most.
+/// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
+/// limit.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AnswerShape {
-    /// A JSON object, whatever is in it.
+    /// Any JSON object.
     Json {
-        /// Whether an answer of another form misses its SLO.
+        /// Whether an answer in another format misses its SLO.
         in_slo: bool,
     },
-    /// JSON of a schema.
+    /// JSON that fits a schema.
     JsonSchema {
         /// The schema.
         schema: JsonSchema,
-        /// Sent as `strict`: `OpenAI` then holds answers to the schema, and refuses one that is not written for that.
+        /// Sent as `strict`: `OpenAI` then enforces the schema, and refuses a schema that does not follow its strict
+        /// subset.
         strict: bool,
-        /// Whether an answer of another form misses its SLO.
+        /// Whether an answer in another format misses its SLO.
         in_slo: bool,
     },
     /// A call of one of these tools.
@@ -31,7 +33,7 @@ pub enum AnswerShape {
         tools: Vec<ToolSpec>,
         /// Whether the model must call one.
         choice: ToolChoice,
-        /// Whether an answer of another form misses its SLO.
+        /// Whether an answer in another format misses its SLO.
         in_slo: bool,
     },
 }
@@ -41,10 +43,10 @@ pub enum AnswerShape {
 pub struct ToolSpec {
     /// Its name.
     pub name: String,
-    /// What the model is told of it.
+    /// The description that the model sees.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// What it is called with; an object without fields when the file does not say.
+    /// Schema of the arguments; an object without fields when the file does not say.
     pub parameters: JsonSchema,
 }
 
@@ -52,38 +54,38 @@ pub struct ToolSpec {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolChoice {
-    /// It may answer in words.
+    /// The model may answer in text.
     Auto,
-    /// It must call some tool.
+    /// The model must call some tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     #[serde(untagged)]
     Named(String),
 }
 
-/// Why an answer is not of the form that was asked for.
+/// Why an answer is not in the required format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ShapeFault {
-    /// It is not JSON, or not the JSON of an object where any would do.
+    /// The answer is not JSON, or not an object where any object would do.
     NotJson,
-    /// It is JSON of another schema.
+    /// The answer is JSON that does not fit the schema.
     NotOfSchema,
-    /// It calls no tool, and had to.
+    /// The answer calls no tool, and had to.
     NoToolCall,
-    /// It calls a tool that there is not, or another than it had to.
+    /// The answer calls an unknown tool, or another one than required.
     WrongTool,
-    /// It calls a tool with what is not JSON.
+    /// The arguments of a call are not JSON.
     ArgumentsNotJson,
-    /// It calls a tool with arguments of another schema.
+    /// The arguments of a call do not fit the tool's schema.
     ArgumentsNotOfSchema,
 }
 
 impl ShapeFault {
-    /// It in words, after "2 answers".
+    /// Its description, to follow "2 answers".
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn description(self) -> &'static str {
         match self {
             Self::NotJson => "not JSON",
             Self::NotOfSchema => "not of the schema",
@@ -119,7 +121,7 @@ impl AnswerShape {
         )
     }
 
-    /// Its kind, as it is written in a workload.
+    /// Its kind, as in a workload file.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -129,7 +131,7 @@ impl AnswerShape {
         }
     }
 
-    /// Whether an answer of another form misses its SLO.
+    /// Whether an answer in another format misses its SLO.
     #[must_use]
     pub const fn is_in_slo(&self) -> bool {
         match self {
@@ -137,7 +139,7 @@ impl AnswerShape {
         }
     }
 
-    /// Whether an answer that says `content` and calls these tools, each a name with its arguments, has this form.
+    /// Checks an answer with this `content` and these tool calls, each a name with its arguments.
     pub fn judge<'a>(
         &self,
         content: &str,
@@ -170,7 +172,7 @@ fn judge_calls<'a>(
             ToolChoice::Named(only) => only == name,
         };
         let tool = tools.iter().find(|tool| meant && tool.name == name).ok_or(ShapeFault::WrongTool)?;
-        // A tool without parameters is often called with nothing at all.
+        // Models often call a tool without parameters with an empty text.
         let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
         let value = serde_json::from_str(arguments).map_err(|_| ShapeFault::ArgumentsNotJson)?;
         tool.parameters.check(&value).map_err(|_| ShapeFault::ArgumentsNotOfSchema)?;
@@ -192,7 +194,7 @@ impl ToolSpec {
                 }
                 Some(name)
             });
-            let description = fields.optional("description", None, |place| place.said().map(Some));
+            let description = fields.option("description", |place| place.nonblank());
             let nothing = serde_json::json!({ "type": "object", "properties": {} });
             let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
             Some(Self { name: name?, description: description?, parameters: parameters? })
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
     use crate::workload::spec::WorkloadSpec;
 
-    /// The shape that is written so in a class.
+    /// The answer format of a class that says this.
     fn shape(answer: &str) -> AnswerShape {
         let text = format!(
             "name = \"w\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"c\"\n\

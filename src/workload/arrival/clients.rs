@@ -1,15 +1,21 @@
-//! Clients that each send requests at a rate of their own.
+//! Clients that each send requests at their own rate.
 
 use serde::Serialize;
 
-use super::gaps::{GapFamily, GapForm};
+use super::gaps::{CV, GapFamily, GapForm};
 use crate::random::normal_quantile;
-use crate::workload::lengths::weights::zipf;
+use crate::workload::lengths::weights::{SKEW, zipf};
+use crate::workload::limits::RATE;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::value::SpecValue;
+
+/// At 5 the largest of 100 clients sends nearly everything.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
 /// One client: independent gaps with mean 1/rate.
 ///
-/// Most of what is bursty in production comes of a few large clients (`ServeGen`: Xiang et al., *Workload
-/// Characterization and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
+/// Most burstiness in production comes from a few large clients (`ServeGen`: Xiang et al., *Workload Characterization
+/// and Generation of Large Language Model Serving in Production*, arXiv 2505.09999).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Client {
@@ -21,13 +27,13 @@ pub struct Client {
     pub gaps: GapFamily,
 }
 
-/// How a total rate is shared out among the clients of a population, the largest first. The shares are quantiles, not
+/// How a total rate is divided among the clients of a population, the largest first. The shares are quantiles, not
 /// draws: every seed and every repeat has the same clients.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum RateSpread {
-    /// All alike.
+    /// All clients have the same rate.
     Equal,
     /// The i-th client's rate is proportional to 1/i^exponent.
     Zipf {
@@ -42,7 +48,7 @@ pub enum RateSpread {
 }
 
 impl Client {
-    /// The form of its gaps.
+    /// The distribution of its gaps.
     #[must_use]
     pub fn form(&self) -> GapForm {
         self.gaps.with_cv(self.cv)
@@ -63,6 +69,36 @@ impl RateSpread {
         };
         let all: f64 = weights.iter().sum();
         weights.into_iter().map(|weight| total_per_s * weight / all).collect()
+    }
+}
+
+impl Client {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a client", |fields| {
+            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE));
+            let cv = fields.optional("cv", 1.0, |place| place.number(CV));
+            let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+            Some(Self { rate_per_s: rate_per_s?, cv: cv?, gaps: gaps? })
+        })
+    }
+}
+
+impl RateSpread {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.tagged(
+            "spread",
+            &[
+                ("equal", |_| Some(Self::Equal)),
+                ("zipf", |fields| {
+                    let exponent = fields.required("exponent", |place| place.number(SKEW))?;
+                    Some(Self::Zipf { exponent })
+                }),
+                ("log_normal", |fields| {
+                    let sigma = fields.required("sigma", |place| place.number(SIGMA))?;
+                    Some(Self::LogNormal { sigma })
+                }),
+            ],
+        )
     }
 }
 

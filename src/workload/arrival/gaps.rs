@@ -1,11 +1,18 @@
-//! Families of gaps between arrivals that are independent of one another.
+//! Families of independent inter-arrival gaps.
 
 use serde::Serialize;
+use strum::{EnumString, VariantNames};
 
-/// A family of distributions of gaps, each with one parameter beside the mean.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+use crate::workload::reading::allowed::Allowed;
+
+/// Coefficients of variation that both families can have.
+pub(super) const CV: Allowed = Allowed::from(0.04, 8.0);
+
+/// A family of gap distributions with one parameter beside the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum GapFamily {
     /// Gamma.
     #[default]
@@ -14,7 +21,7 @@ pub enum GapFamily {
     Weibull,
 }
 
-/// The form of gaps, whatever their mean.
+/// The shape of a gap distribution, whatever its mean.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GapForm {
     /// Gamma with this shape; 1 is the exponential.
@@ -23,13 +30,13 @@ pub enum GapForm {
     Weibull(f64),
 }
 
-/// Weibull shapes among which the one of a coefficient of variation is looked for: CVs from 8.3 down to 0.013.
+/// Range of Weibull shapes searched for a coefficient of variation: CVs from 8.3 down to 0.013.
 const SHAPES: (f64, f64) = (0.25, 100.0);
 
 impl GapFamily {
-    /// The member of the family whose gaps have this coefficient of variation, their standard deviation ÷ mean.
+    /// The member of the family whose gaps have this coefficient of variation (standard deviation ÷ mean).
     ///
-    /// Gamma: shape 1/cv². Weibull: by bisection, for its CV has no inverse in closed form.
+    /// Gamma: shape 1/cv². Weibull: by bisection, since its CV has no closed-form inverse.
     #[must_use]
     pub fn with_cv(self, cv: f64) -> GapForm {
         match self {

@@ -4,11 +4,12 @@ pub(super) mod clients;
 pub(super) mod gaps;
 pub(super) mod pattern;
 pub(super) mod rate;
-mod read;
+pub(super) mod stages;
 pub(super) mod think_time;
 
 pub use clients::{Client, RateSpread};
 pub use gaps::{GapFamily, GapForm};
-pub use pattern::{ArrivalPattern, RateStage, RateState, Spike};
+pub use pattern::ArrivalPattern;
 pub use rate::RateProfile;
+pub use stages::{RateStage, RateState, Spike};
 pub use think_time::ThinkTime;

@@ -1,38 +1,74 @@
-//! When requests arrive.
+//! When requests arrive: the declared processes, and how they are read from a spec.
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::clients::{Client, RateSpread};
-use super::gaps::GapFamily;
+use super::gaps::{CV, GapFamily, GapForm};
+use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
+use crate::workload::limits::{RATE, SECONDS, USERS};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::{Fields, KindReader};
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
-/// The process by which requests arrive. Rates are requests per second.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// Below 0.01 nearly all requests come in one clump; above 1000 the gaps are constant to 3 %.
+const BURSTINESS: Allowed = Allowed::from(0.01, 1000.0);
+/// Coefficients of variation from 8.3 down to 0.013.
+const WEIBULL_SHAPE: Allowed = Allowed::from(0.25, 100.0);
+/// Above 0: without a swing it is a Poisson process.
+const AMPLITUDE: Allowed = Allowed::above(0.0, 1.0);
+/// Most clients: each holds a random stream in memory.
+const MOST_CLIENTS: u32 = 10_000;
+const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
+
+/// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
+/// where files have `[trace]` or arrivals of their classes.
+const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
+    ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
+    ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
+    ("gamma", gamma),
+    ("weibull", weibull),
+    ("bursts", bursts),
+    ("stages", stages),
+    ("markov", markov),
+    ("diurnal", diurnal),
+    ("spikes", spikes),
+    ("clients", clients),
+    ("population", population),
+    ("users", users),
+    ("trace", |fields| Trace::read_fields(fields).map(|trace| ArrivalPattern::Trace(Box::new(trace)))),
+    ("by_class", by_class),
+];
+
+/// The arrival process of requests. Rates are requests per second.
+#[derive(Clone, Debug, PartialEq, Serialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ArrivalPattern {
     /// Independent users: exponential gaps with mean 1/rate.
     Poisson {
         /// Requests per second.
         rate_per_s: f64,
     },
-    /// A metronome: every gap is 1/rate; the first request leaves after one gap.
+    /// Equal gaps of 1/rate; the first request leaves after one gap.
     Constant {
         /// Requests per second.
         rate_per_s: f64,
     },
-    /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson,
-    /// below 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may
-    /// give it, as `cv`, in place of burstiness.
+    /// Gamma gaps with mean 1/rate; `burstiness` is the gamma shape as in vLLM's `--burstiness`: 1 is Poisson, below
+    /// 1 is burstier, above 1 more regular. The gaps' coefficient of variation is 1/√burstiness; a file may give it
+    /// as `cv` instead of `burstiness`.
     Gamma {
         /// Requests per second.
         rate_per_s: f64,
         /// Gamma shape.
         burstiness: f64,
     },
-    /// Weibull gaps with mean 1/rate: the other family that measured gaps follow (`ServeGen`, arXiv 2505.09999).
+    /// Weibull gaps with mean 1/rate, the other family that fits measured gaps (`ServeGen`, arXiv 2505.09999).
     Weibull {
         /// Requests per second.
         rate_per_s: f64,
@@ -40,8 +76,8 @@ pub enum ArrivalPattern {
         /// is √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
         shape: f64,
     },
-    /// A Poisson process whose rate steps between two values: each period begins with `base_s` seconds at the
-    /// base rate and goes on with `burst_s` seconds at the burst rate.
+    /// A Poisson process whose rate alternates between two values: each period has `base_s` seconds at the base rate,
+    /// then `burst_s` seconds at the burst rate.
     Bursts {
         /// Requests per second between bursts; may be 0.
         base_rate_per_s: f64,
@@ -52,165 +88,102 @@ pub enum ArrivalPattern {
         /// Seconds at the burst rate in each period.
         burst_s: f64,
     },
-    /// A Poisson process whose rate follows stages in time, one after the other; when the last has ended, its
-    /// final rate goes on.
+    /// A Poisson process whose rate follows stages in time; after the last stage its final rate continues.
     Stages {
         /// The stages, in order; at least one.
         stages: Vec<RateStage>,
     },
-    /// The very moments of a recorded trace, which brings the lengths of its requests along. In a file it may also
-    /// stand by itself, as the table `trace`.
+    /// The exact moments of a recorded trace, which also gives the lengths of its requests. In a file it may also be
+    /// given as the table `trace`.
     Trace(Box<Trace>),
-    /// A Markov-modulated Poisson process: it stays in each state for an exponential time, at the state's rate, and
-    /// goes on to the next in the list, from the last to the first. The state it begins in is drawn by how much time
-    /// each takes in the long run, so the mean rate holds from the first second.
+    /// A Markov-modulated Poisson process. It stays in each state for an exponential time, at the state's rate, then
+    /// moves to the next state in the list, and from the last to the first. The initial state is drawn by the
+    /// long-run share of time in each state, so the mean rate holds from the first second.
     Markov {
         /// The states, in order; at least two.
         states: Vec<RateState>,
     },
-    /// A Poisson process whose rate swings as the day does:
-    /// rate(t) = `rate_per_s` · (1 + `amplitude` · sin(2π(t + `phase_s`) / `period_s`)).
+    /// A Poisson process whose rate follows a sine, as over a day: rate(t) = `rate_per_s` · (1 + `amplitude` ·
+    /// sin(2π(t + `phase_s`) / `period_s`)).
     Diurnal {
         /// Mean requests per second.
         rate_per_s: f64,
-        /// The swing as a share of the mean, up to 1: then the rate rests at 0 for a moment.
+        /// The amplitude as a share of the mean, up to 1, where the rate touches 0.
         amplitude: f64,
         /// Length of a period in seconds.
         period_s: f64,
-        /// How far into the period the run begins, seconds: at 0 the rate is the mean and rising, at a quarter of
-        /// the period it is highest. 0 when the file gives none.
+        /// Offset into the period at the start of the run, seconds: at 0 the rate is at its mean and rising, at a
+        /// quarter of the period it is at its maximum. 0 when the file gives none.
         phase_s: f64,
     },
     /// A Poisson process at a base rate with spikes at given moments.
     Spikes {
         /// Requests per second before, between and after the spikes.
         base_rate_per_s: f64,
-        /// The spikes, in order, none beginning before the one before has ended; at least one.
+        /// The spikes, in order and without overlap; at least one.
         spikes: Vec<Spike>,
     },
-    /// Clients with rates and gaps of their own, superposed. Each is under way when the run begins: its first gap is
-    /// what is left of one, so no common start shows.
+    /// Superposed clients with their own rates and gaps. Each client is already active when the run begins: its first
+    /// gap is the rest of one, so they do not start together.
     Clients {
         /// The clients; at least one.
         clients: Vec<Client>,
     },
-    /// As [`ArrivalPattern::Clients`], with a total rate shared out among many of them.
+    /// As [`ArrivalPattern::Clients`], with a total rate divided among many clients.
     Population {
         /// Requests per second of all clients together.
         rate_per_s: f64,
         /// How many clients.
         clients: u64,
-        /// How the rate is shared out; a Zipf law with exponent 1 when the file gives none.
+        /// How the rate is divided; a Zipf law with exponent 1 when the file gives none.
         rates: RateSpread,
         /// Coefficient of variation of every client's gaps; 1 when the file gives none.
         cv: f64,
         /// Family of the gaps; gamma when the file gives none.
         gaps: GapFamily,
     },
-    /// Closed loop: so many users, each of whom sends a request, waits for its answer, thinks and sends the next, from
-    /// the run's start to its end. How many requests come of it is the server's doing: a slow one is asked less. After a
-    /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. Of a class with a conversation a user holds
+    /// Closed loop: each user sends a request, waits for the answer, thinks and sends the next, from the start of the
+    /// run to its end. The server decides how many requests that makes: a slower server receives fewer. After a
+    /// failure a user waits at least [`ArrivalPattern::AFTER_FAILURE_S`]. In a class with conversations a user holds
     /// one after another.
     Users {
         /// How many.
         users: u64,
-        /// From the end of an answer to the user's next request, or the next conversation; none when the file gives none.
+        /// Time from the end of an answer to the user's next request or conversation; 0 when the file gives none.
         think_time_s: ThinkTime,
-        /// Users begin evenly spread over this many seconds, the first at once. When the file gives none: a twentieth
-        /// of a second for each, 5 s at most, so that they do not begin in one instant.
+        /// Users start evenly spread over this many seconds, the first at once. When the file gives none: a twentieth
+        /// of a second per user, at most 5 s, so that they do not start together.
         ramp_s: f64,
     },
-    /// A process for each class, superposed. In a file each class has its own `arrival`.
+    /// One process per class, superposed. In a file each class has its own `arrival`.
     ByClass {
-        /// One for each class of the workload, in the same order; none is itself of this kind.
+        /// One process for each class of the workload, in the same order, never of this kind itself.
         classes: Vec<ArrivalPattern>,
     },
 }
 
-/// One state of [`ArrivalPattern::Markov`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateState {
-    /// Requests per second in this state; may be 0.
-    pub rate_per_s: f64,
-    /// Mean time until the next state, seconds.
-    pub mean_s: f64,
-}
-
-/// One spike of [`ArrivalPattern::Spikes`].
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Spike {
-    /// When the rate leaves the base rate, seconds since the run began.
-    pub at_s: f64,
-    /// Requests per second at the top.
-    pub rate_per_s: f64,
-    /// Seconds of the straight way up; 0, a jump, when the file gives none.
-    pub rise_s: f64,
-    /// Seconds at the top.
-    pub hold_s: f64,
-    /// Seconds of the straight way down; 0, a jump, when the file gives none.
-    pub fall_s: f64,
-}
-
-/// One stage of [`ArrivalPattern::Stages`]: the rate goes linearly from `from_rate_per_s` to `to_rate_per_s`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct RateStage {
-    /// Length in seconds.
-    pub duration_s: f64,
-    /// Requests per second when the stage begins.
-    pub from_rate_per_s: f64,
-    /// Requests per second when the stage ends; as when it begins, if the file does not say.
-    pub to_rate_per_s: f64,
-}
-
-impl Spike {
-    /// When the rate is back at the base rate, seconds since the run began.
-    #[must_use]
-    pub fn end_s(&self) -> f64 {
-        self.at_s + self.rise_s + self.hold_s + self.fall_s
-    }
-
-    /// The rate with these spikes over this base as stages, the last of which never ends.
-    #[must_use]
-    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<RateStage> {
-        let base = base_rate_per_s;
-        let mut stages = Vec::new();
-        let mut add = |duration_s: f64, from_rate_per_s, to_rate_per_s| {
-            if duration_s > 0.0 {
-                stages.push(RateStage { duration_s, from_rate_per_s, to_rate_per_s });
-            }
-        };
-        let mut now = 0.0;
-        for spike in spikes {
-            add(spike.at_s - now, base, base);
-            add(spike.rise_s, base, spike.rate_per_s);
-            add(spike.hold_s, spike.rate_per_s, spike.rate_per_s);
-            add(spike.fall_s, spike.rate_per_s, base);
-            now = spike.end_s();
-        }
-        add(f64::INFINITY, base, base);
-        stages
-    }
-}
-
 impl ArrivalPattern {
-    /// The shortest wait of a closed-loop user after a request that failed, seconds: a server that refuses at once would
-    /// be asked without end.
+    /// Shortest wait of a closed-loop user after a failed request, seconds: without it a server that refuses at once
+    /// would get requests without end.
     pub const AFTER_FAILURE_S: f64 = 1.0;
 
-    /// So many closed-loop users, who begin as in a file that does not say how.
+    /// Its kind in specs.
     #[must_use]
-    pub fn of_users(users: u64, think_time_s: ThinkTime) -> Self {
-        Self::Users { users, think_time_s, ramp_s: Self::usual_ramp_s(users) }
+    pub fn kind(&self) -> &'static str {
+        self.into()
     }
 
-    pub(super) fn usual_ramp_s(users: u64) -> f64 {
+    /// Closed-loop users with the default ramp.
+    #[must_use]
+    pub fn of_users(users: u64, think_time_s: ThinkTime) -> Self {
+        Self::Users { users, think_time_s, ramp_s: Self::default_ramp_s(users) }
+    }
+
+    fn default_ramp_s(users: u64) -> f64 {
         (users as f64 / 20.0).min(5.0)
     }
 
-    /// How many users take turns with the server, where the loop is closed.
+    /// Number of closed-loop users; `None` in an open loop.
     #[must_use]
     pub const fn users(&self) -> Option<u64> {
         match self {
@@ -219,7 +192,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// The trace that is replayed, if one is.
+    /// The replayed trace, if any.
     #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         match self {
@@ -228,7 +201,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// Whether both say the same of when requests arrive, whatever was found in a trace under the seed of each.
+    /// Whether both declare the same arrivals, ignoring what was found in a trace under each seed.
     #[must_use]
     pub fn declares(&self, other: &Self) -> bool {
         let unread = |trace: &Trace| Trace { found: None, ..trace.clone() };
@@ -238,9 +211,179 @@ impl ArrivalPattern {
         }
     }
 
-    /// What was found in that trace; none where no trace is replayed.
+    /// What was found in the replayed trace, if any.
     #[must_use]
     pub fn found(&self) -> Option<&TraceFindings> {
         self.trace()?.found.as_ref()
     }
+
+    /// Reads the process of a workload.
+    pub(in crate::workload) fn read(place: SpecValue<'_>) -> Option<Self> {
+        if let Some("trace" | "by_class") = place.field("kind") {
+            return place.tagged("arrival", &KINDS);
+        }
+        let [of_a_workload @ .., _trace, _by_class] = &KINDS;
+        place.tagged("arrival", of_a_workload)
+    }
+
+    /// Reads the process of one class.
+    pub(in crate::workload) fn read_of_class(place: SpecValue<'_>) -> Option<Self> {
+        let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
+        place.tagged("arrival", of_a_class)
+    }
+}
+
+fn rate(fields: &mut Fields<'_>) -> Option<f64> {
+    fields.required("rate_per_s", |place| place.number(RATE))
+}
+
+fn gamma(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let burstiness = either_or_cv(fields, "burstiness", BURSTINESS, GapFamily::Gamma);
+    Some(ArrivalPattern::Gamma { rate_per_s: rate_per_s?, burstiness: burstiness? })
+}
+
+fn weibull(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let shape = either_or_cv(fields, "shape", WEIBULL_SHAPE, GapFamily::Weibull);
+    Some(ArrivalPattern::Weibull { rate_per_s: rate_per_s?, shape: shape? })
+}
+
+/// The shape of gaps, given as such or by their coefficient of variation.
+fn either_or_cv(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    allowed: Allowed,
+    family: GapFamily,
+) -> Option<f64> {
+    let shape = fields.option(name, |place| place.number(allowed));
+    let cv = fields.option("cv", |place| place.number(CV));
+    match (shape?, cv?) {
+        (Some(shape), None) => Some(shape),
+        (None, Some(cv)) => Some(match family.with_cv(cv) {
+            GapForm::Gamma(shape) | GapForm::Weibull(shape) => shape,
+        }),
+        (None, None) => {
+            let cure = "give it, or `cv`, the coefficient of variation of the gaps";
+            fields.complain_of(name, &format!("is missing; {cure}"));
+            None
+        }
+        (Some(_), Some(_)) => {
+            fields.complain_of("cv", &format!("repeats `{name}`; keep one of them"));
+            None
+        }
+    }
+}
+
+fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE_OR_NONE));
+    let burst_rate_per_s = fields.required("burst_rate_per_s", |place| place.number(RATE));
+    let base_s = fields.required("base_s", |place| place.number(SECONDS));
+    let burst_s = fields.required("burst_s", |place| place.number(SECONDS));
+    Some(ArrivalPattern::Bursts {
+        base_rate_per_s: base_rate_per_s?,
+        burst_rate_per_s: burst_rate_per_s?,
+        base_s: base_s?,
+        burst_s: burst_s?,
+    })
+}
+
+fn stages(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let stages = fields.required("stages", |place| place.list(RateStage::read))?;
+    some_rate(fields, "stages", "stage", ArrivalPattern::Stages { stages })
+}
+
+fn markov(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let states = fields.required("states", |place| place.list(RateState::read))?;
+    if states.len() < 2 {
+        fields.complain_of("states", "has one state, between which nothing changes; give two or more");
+        return None;
+    }
+    some_rate(fields, "states", "state", ArrivalPattern::Markov { states })
+}
+
+/// The pattern, unless its rate is always zero.
+fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPattern) -> Option<ArrivalPattern> {
+    if pattern.mean_rate_per_s() > 0.0 {
+        return Some(pattern);
+    }
+    let sentence = format!("has a rate of 0 throughout; give at least one {item} a rate above 0");
+    fields.complain_of(name, &sentence);
+    None
+}
+
+fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let amplitude = fields.required("amplitude", |place| place.number(AMPLITUDE));
+    let period_s = fields.required("period_s", |place| place.number(SECONDS));
+    let phase_s = fields.optional("phase_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+    Some(ArrivalPattern::Diurnal {
+        rate_per_s: rate_per_s?,
+        amplitude: amplitude?,
+        period_s: period_s?,
+        phase_s: phase_s?,
+    })
+}
+
+fn spikes(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE));
+    let mut free_from = 0.0;
+    let spikes = fields.required("spikes", |place| {
+        place.list(|place| {
+            let spike = Spike::read(place)?;
+            if spike.at_s < free_from {
+                place.complain(&format!(
+                    "begins at {} s, and the spike before it ends at {free_from} s; put spikes in order, each after \
+                     the end of the last",
+                    spike.at_s
+                ));
+            }
+            free_from = spike.end_s();
+            Some(spike)
+        })
+    });
+    Some(ArrivalPattern::Spikes { base_rate_per_s: base_rate_per_s?, spikes: spikes? })
+}
+
+fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let clients = fields.required("clients", |place| place.list(Client::read))?;
+    let total = clients.iter().map(|client| client.rate_per_s).sum();
+    if clients.len() as f64 > f64::from(MOST_CLIENTS) || !RATE.has(total) {
+        let sentence = format!(
+            "has {} clients that send {total} requests/s together; the most is {MOST_CLIENTS} clients and a rate {RATE}",
+            clients.len()
+        );
+        fields.complain_of("clients", &sentence);
+        return None;
+    }
+    Some(ArrivalPattern::Clients { clients })
+}
+
+fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let rate_per_s = rate(fields);
+    let clients = fields.required("clients", |place| place.whole(CLIENTS));
+    let rates = fields.optional("rates", RateSpread::Zipf { exponent: 1.0 }, RateSpread::read);
+    let cv = fields.optional("cv", 1.0, |place| place.number(CV));
+    let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+    Some(ArrivalPattern::Population {
+        rate_per_s: rate_per_s?,
+        clients: clients?,
+        rates: rates?,
+        cv: cv?,
+        gaps: gaps?,
+    })
+}
+
+fn users(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let users = fields.required("users", |place| place.whole(USERS));
+    let think_time_s = fields.optional("think_time_s", ThinkTime::default(), ThinkTime::read);
+    let ramp_s = fields.option("ramp_s", |place| place.number(SECONDS_OR_NONE));
+    let (users, think_time_s) = (users?, think_time_s?);
+    let ramp_s = ramp_s?.unwrap_or_else(|| ArrivalPattern::default_ramp_s(users));
+    Some(ArrivalPattern::Users { users, think_time_s, ramp_s })
+}
+
+fn by_class(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
+    let classes = fields.required("classes", |place| place.list(ArrivalPattern::read_of_class))?;
+    Some(ArrivalPattern::ByClass { classes })
 }

@@ -1,27 +1,28 @@
-//! How many requests an arrival pattern brings, and the same pattern with more or fewer of them.
+//! How many requests an arrival pattern brings, and the same pattern at another rate.
 
 use std::f64::consts::TAU;
 
 use super::gaps::{GapFamily, GapForm};
-use super::pattern::{ArrivalPattern, RateStage, Spike};
+use super::pattern::ArrivalPattern;
+use super::stages::{RateStage, Spike};
 use crate::workload::trace::findings::TraceFindings;
 
-/// What a rate does in the course of a run.
+/// How a rate develops over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum RateProfile {
-    /// It stays.
+    /// The rate is constant.
     Level,
-    /// It comes back to where it was after each period of so many seconds.
+    /// The rate repeats after a period of this many seconds.
     Periodic(f64),
-    /// It changes, and any stretch of the run may be unlike the others.
+    /// The rate changes without a period.
     Changing,
 }
 
 impl ArrivalPattern {
-    /// Mean rate, requests per second: of bursts and of a diurnal rate over one period, of stages over all of them, of
-    /// states in the long run, of spikes the base rate, to which they always come back, of a trace over its slice (0 before
-    /// the file was read), of classes the sum of theirs. 0 of closed-loop users, whose requests come as the server lets
-    /// them. A window may expect another: see [`Self::expected_between`].
+    /// Mean rate, requests per second: of bursts and of a diurnal rate over one period, of stages over all of them,
+    /// of states in the long run, of a trace over its slice (0 before the file is read), of classes their sum. The
+    /// mean of spikes is the base rate, to which they return. 0 for closed-loop users, whose rate the server decides.
+    /// The expectation within a window may differ: see [`Self::expected_between`].
     #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
@@ -51,8 +52,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// The highest rate that the pattern reaches, requests per second; of classes, all of theirs at once. 0 of closed-loop
-    /// users.
+    /// Highest rate of the pattern, requests per second; of classes the sum of theirs. 0 for closed-loop users.
     #[must_use]
     pub fn peak_rate_per_s(&self) -> f64 {
         let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
@@ -78,8 +78,8 @@ impl ArrivalPattern {
         }
     }
 
-    /// Requests expected in the first `until_s` seconds: the integral of the rate. Of closed-loop users their first ones
-    /// alone.
+    /// Expected requests in the first `until_s` seconds: the integral of the rate. For closed-loop users only their
+    /// first requests.
     #[must_use]
     pub fn expected_arrivals(&self, until_s: f64) -> f64 {
         match self {
@@ -116,15 +116,15 @@ impl ArrivalPattern {
         }
     }
 
-    /// Requests expected from one moment to another, seconds of the run.
+    /// Expected requests between two moments, seconds of the run.
     #[must_use]
     pub fn expected_between(&self, from_s: f64, until_s: f64) -> f64 {
         self.expected_arrivals(until_s) - self.expected_arrivals(from_s)
     }
 
-    /// What the rate does in the course of a run. Of classes together: what all of them do, if that is one thing.
+    /// How the rate develops over a run; for several classes, what all of them have in common.
     #[must_use]
-    pub fn course(&self) -> RateProfile {
+    pub fn rate_profile(&self) -> RateProfile {
         match self {
             Self::Poisson { .. }
             | Self::Constant { .. }
@@ -139,16 +139,18 @@ impl ArrivalPattern {
                 RateProfile::Changing
             }
             Self::ByClass { classes } => {
-                classes.iter().map(Self::course).fold(RateProfile::Level, |all, course| match (all, course) {
-                    (RateProfile::Level, course) => course,
-                    (all, course) if course == RateProfile::Level || course == all => all,
-                    _ => RateProfile::Changing,
+                classes.iter().map(Self::rate_profile).fold(RateProfile::Level, |all, course| {
+                    match (all, course) {
+                        (RateProfile::Level, course) => course,
+                        (all, course) if course == RateProfile::Level || course == all => all,
+                        _ => RateProfile::Changing,
+                    }
                 })
             }
         }
     }
 
-    /// The gaps of a process whose gaps are independent and alike, its requests per second first; none for others.
+    /// Requests per second and gap distribution of a process with independent, identical gaps; `None` for others.
     #[must_use]
     pub fn gaps(&self) -> Option<(f64, GapForm)> {
         match *self {
@@ -158,7 +160,7 @@ impl ArrivalPattern {
         }
     }
 
-    /// The clients of a process of clients, each with its requests per second and its gaps; none for others.
+    /// The clients of a process of clients, each with its rate and its gap distribution; `None` for others.
     #[must_use]
     pub fn clients(&self) -> Option<Vec<(f64, GapForm)>> {
         match self {
@@ -173,13 +175,13 @@ impl ArrivalPattern {
         }
     }
 
-    /// The same pattern with every rate multiplied, so that the mean rate becomes `rate_per_s`; of classes, by
-    /// one factor for all. A trace and closed-loop users stay as they are.
+    /// The same pattern with every rate multiplied by one factor, so that the mean rate becomes `rate_per_s`. A trace
+    /// and closed-loop users stay unchanged.
     #[must_use]
     pub fn with_mean_rate(mut self, rate_per_s: f64) -> Self {
         let factor = rate_per_s / self.mean_rate_per_s();
         match &mut self {
-            // Given as it is: a product would lose the last bit.
+            // Assigned, not multiplied: a product would lose the last bit.
             Self::Poisson { rate_per_s: rate }
             | Self::Constant { rate_per_s: rate }
             | Self::Gamma { rate_per_s: rate, .. }
@@ -218,7 +220,7 @@ impl ArrivalPattern {
                     *class = class.clone().with_mean_rate(rate);
                 }
             }
-            // A trace has its own ways of being made denser, each with its own meaning; users have no rate to multiply.
+            // Traces have their own scales; users have no rate to multiply.
             Self::Trace(_) | Self::Users { .. } => {}
         }
         self
@@ -241,7 +243,7 @@ fn expected_of_stages(stages: &[RateStage], until_s: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::workload::arrival::clients::{Client, RateSpread};
-    use crate::workload::arrival::pattern::RateState;
+    use crate::workload::arrival::stages::RateState;
 
     fn bursts() -> ArrivalPattern {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 }
@@ -332,10 +334,10 @@ mod tests {
         };
         let shared: f64 = population.clients().unwrap().iter().map(|client| client.0).sum();
         assert!((shared - 4.0).abs() < 1e-12);
-        assert_eq!(clients.course(), RateProfile::Level);
+        assert_eq!(clients.rate_profile(), RateProfile::Level);
         let both = ArrivalPattern::ByClass { classes: vec![markov, clients, population] };
         assert_eq!(
-            (both.mean_rate_per_s(), both.peak_rate_per_s(), both.course()),
+            (both.mean_rate_per_s(), both.peak_rate_per_s(), both.rate_profile()),
             (14.0, 27.5, RateProfile::Changing)
         );
         let ArrivalPattern::ByClass { classes } = both.with_mean_rate(7.0) else {
@@ -348,7 +350,7 @@ mod tests {
     #[test]
     fn classes_of_one_period_have_it_together() {
         let course =
-            |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.course();
+            |classes: &[ArrivalPattern]| ArrivalPattern::ByClass { classes: classes.to_vec() }.rate_profile();
         let poisson = ArrivalPattern::Poisson { rate_per_s: 1.0 };
         assert_eq!(course(&[poisson.clone(), poisson.clone()]), RateProfile::Level);
         assert_eq!(course(&[poisson.clone(), bursts(), poisson, bursts()]), RateProfile::Periodic(10.0));

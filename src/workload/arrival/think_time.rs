@@ -1,4 +1,4 @@
-//! How long people take before they go on.
+//! Think times: how long users wait before they go on.
 
 use serde::Serialize;
 
@@ -6,16 +6,16 @@ use crate::random::normal_cdf;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// A pause, or its mean.
+/// A think time, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);
-/// The centre of pauses that vary.
+/// The median or mean of think times that vary.
 const CENTRE: Allowed = Allowed::above(0.0, LONGEST_S);
-/// At 5, one pause in forty is 18,000 times the median.
+/// At 5, one think time in forty is 18,000 times the median.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
-/// A distribution of pauses, in seconds, from the end of an answer to the next request.
+/// A distribution of think times in seconds, from the end of an answer to the next request.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -25,19 +25,19 @@ pub enum ThinkTime {
         /// Seconds.
         value: f64,
     },
-    /// Any pause from `min` to `max`, equally likely.
+    /// Uniform from `min` to `max`.
     Uniform {
         /// The shortest, seconds.
         min: f64,
         /// The longest, seconds.
         max: f64,
     },
-    /// Exponential: no pause is more likely to end for having lasted.
+    /// Exponential: memoryless.
     Exponential {
         /// Mean, seconds.
         mean: f64,
     },
-    /// Log-normal, as the times that people take to read and write have been found to be.
+    /// Log-normal, which fits measured reading and writing times.
     LogNormal {
         /// Median, seconds (exp(μ)).
         median: f64,
@@ -47,7 +47,7 @@ pub enum ThinkTime {
 }
 
 impl Default for ThinkTime {
-    /// None at all.
+    /// No think time.
     fn default() -> Self {
         Self::Constant { value: 0.0 }
     }
@@ -83,7 +83,7 @@ impl ThinkTime {
         )
     }
 
-    /// Expected seconds.
+    /// Expected value, seconds.
     #[must_use]
     pub fn mean_s(&self) -> f64 {
         match *self {
@@ -95,8 +95,8 @@ impl ThinkTime {
         }
     }
 
-    /// Mean of the part of a pause that lies in its first `limit_s` seconds, E[min(X, limit)]: the limited expected value
-    /// (Klugman, Panjer and Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
+    /// Mean of a think time limited to `limit_s`, E[min(X, limit)]: the limited expected value (Klugman, Panjer and
+    /// Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
     #[must_use]
     pub fn mean_within_s(&self, limit_s: f64) -> f64 {
         let limit = limit_s.max(0.0);

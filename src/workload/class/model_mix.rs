@@ -1,11 +1,11 @@
-//! The models that requests ask for where they are several: adapters of one base, say.
+//! The mix of models that requests ask for: several adapters of one base model, for example.
 
 use serde::Serialize;
 
 use crate::workload::lengths::weights::{self, SKEW, zipf};
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Most models; each has a line of its own in reports.
+/// Most models; each has its own line in reports.
 const MOST: usize = 1_000;
 
 /// The `model` of each request, drawn by weight.
@@ -13,8 +13,8 @@ const MOST: usize = 1_000;
 pub struct ModelMix {
     /// Names as the server knows them; at least one, none twice.
     pub names: Vec<String>,
-    /// One weight a name. A file that gives `zipf` in their place has them by [`zipf`] of it in the order of the names;
-    /// one that gives neither has all equal.
+    /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
+    /// are equal.
     pub weights: Vec<f64>,
 }
 
@@ -24,7 +24,7 @@ impl ModelMix {
             let mut seen = Vec::new();
             let names = fields.required("names", |place| {
                 place.list(|place| {
-                    let name = place.said()?;
+                    let name = place.nonblank()?;
                     if seen.contains(&name) {
                         place.complain(&format!("names \"{name}\" a second time; add the two weights"));
                     }
@@ -32,8 +32,8 @@ impl ModelMix {
                     Some(name)
                 })
             });
-            let weights = fields.optional("weights", None, |place| place.list(weights::read).map(Some));
-            let skew = fields.optional("zipf", None, |place| place.number(SKEW).map(Some));
+            let weights = fields.option("weights", |place| place.list(weights::read));
+            let skew = fields.option("zipf", |place| place.number(SKEW));
             let (names, weights, skew) = (names?, weights?, skew?);
             if names.len() > MOST {
                 fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));

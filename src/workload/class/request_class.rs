@@ -13,7 +13,7 @@ use crate::workload::prompt::images::Images;
 use crate::workload::prompt::shared_prefix::SharedPrefixes;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 
@@ -22,29 +22,29 @@ use crate::workload::trace::source::Trace;
 pub struct RequestClass {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and where each
-    /// class has an arrival process of its own.
+    /// Share of the requests, relative to the other classes' weights; 1 when the file gives none, and when classes
+    /// have their own arrival processes.
     pub weight: f64,
-    /// Tokens of prompt content asked for, neither the chat template's own nor those of a shared prefix counted. Of a
-    /// class with a dataset, whose prompts are as long as they are, or of a workload with a trace the file says nothing.
-    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    /// Requested prompt tokens, without the chat template and a shared prefix. A file leaves it out for a class with
+    /// a dataset, whose prompts have their own lengths, and in a workload with a trace.
+    #[serde(skip_serializing_if = "Distribution::is_from_file")]
     pub input_tokens: Distribution,
-    /// Tokens of answer asked for. A class with a dataset may leave it out: then each row says. One of a workload with a
-    /// trace has none of its own.
-    #[serde(skip_serializing_if = "Distribution::is_said_elsewhere")]
+    /// Requested answer tokens. A class with a dataset may leave it out: then each row says. A workload with a trace
+    /// has none.
+    #[serde(skip_serializing_if = "Distribution::is_from_file")]
     pub output_tokens: Distribution,
-    /// Prefixes that its requests share, their tokens on top of `input_tokens`; absent: no two prompts begin alike.
+    /// Prefixes that its requests share, in addition to `input_tokens`; absent: no two prompts begin alike.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shared_prefix: Option<SharedPrefixes>,
-    /// How its requests go on; absent: each stands by itself.
+    /// How its requests continue as conversations; absent: each request stands alone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation: Option<Conversation>,
-    /// What the prompts say; a few everyday questions when the file gives nothing.
+    /// What the prompts say; a few everyday questions by default.
     pub prompt: PromptSource,
-    /// Pictures that go along; none when absent.
+    /// Images sent with the prompts; none when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub images: Option<Images>,
-    /// The form that answers are asked to have, whose length is then not forced; absent: words, as many as asked.
+    /// Required answer format, which leaves the length unforced; absent: text of the requested length.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<AnswerShape>,
     /// Priorities with their shares; never empty (one `medium` share when the file gives none).
@@ -58,13 +58,13 @@ pub struct PriorityShare {
     pub priority: Priority,
     /// Share of the class's requests, relative to the other shares' weights; 1 when the file gives none.
     pub weight: f64,
-    /// What a request of this share promises: the share's own `slo` as a whole, else the one of its class.
+    /// SLO of this share's requests: its own `slo` as a whole, else the SLO of its class.
     pub slo: Slo,
 }
 
 impl RequestClass {
-    /// Reads a class of a workload that replays this trace, if it replays one, and the class's own arrival process, if
-    /// it has one.
+    /// Reads a class, with its own arrival process if it has one; `trace` is the trace that the workload replays, if
+    /// any.
     pub(crate) fn read(
         place: SpecValue<'_>,
         trace: Option<&Trace>,
@@ -72,42 +72,20 @@ impl RequestClass {
         place.table("a class", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let arrival = fields.optional("arrival", None, |place| {
-                if trace.is_some() {
-                    place.complain("is given beside a trace, which says when requests arrive; leave it out");
-                    return None;
-                }
-                ArrivalPattern::read_of_class(place).map(Some)
-            });
+            let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
-            let shared_prefix = fields.optional("shared_prefix", None, |place| {
-                if trace.is_some() {
-                    place.complain(
-                        "is given beside a trace, which says what prompts have in common; leave it out",
-                    );
-                    return None;
-                }
-                SharedPrefixes::read(place).map(Some)
-            });
-            let conversation = fields.optional("conversation", None, |place| {
-                if trace.is_some() {
-                    place.complain(
-                        "is given beside a trace, which says when every request leaves; leave it out",
-                    );
-                    return None;
-                }
-                Conversation::read(place).map(Some)
-            });
+            let shared_prefix = without_trace(fields, "shared_prefix", trace, "what prompts have in common", SharedPrefixes::read);
+            let conversation = without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
-            let images = fields.optional("images", None, |place| Images::read(place).map(Some));
+            let images = fields.option("images", Images::read);
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
                 fit_trace(fields, prompt, trace);
             }
             let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
             let rows = dataset.map(RowLengths::of);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
-                let sentence = "stands beside a dataset, whose prompts are as long as they are; leave it out";
+                let sentence = "is given beside a dataset, whose prompts have their own lengths; leave it out";
                 fields.complain_of("input_tokens", sentence);
             }
             let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
@@ -119,7 +97,7 @@ impl RequestClass {
                 }
             }
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
-            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_taken), &shared_prefix)
+            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_verbatim), &shared_prefix)
             {
                 let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
                 fields.complain_of("shared_prefix", sentence);
@@ -133,11 +111,11 @@ impl RequestClass {
                 }
                 if let Some(Some(_)) = &images {
                     let sentence =
-                        "stands beside `conversation`, whose turns are texts; leave one of them out";
+                        "is given beside `conversation`, whose turns are texts; leave one of them out";
                     fields.complain_of("images", sentence);
                 }
             }
-            let answer = fields.optional("answer", None, |place| AnswerShape::read(place).map(Some));
+            let answer = fields.option("answer", AnswerShape::read);
             if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
@@ -164,17 +142,15 @@ impl RequestClass {
             Some((class, arrival?))
         })
     }
-}
 
-impl RequestClass {
-    /// How many requests come of an arrival, on average: the turns of its conversations.
+    /// Mean number of requests per arrival: the turns of its conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
         self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
     }
 }
 
-/// The lengths that the rows of a dataset have.
+/// The lengths of a dataset's rows.
 struct RowLengths {
     input: Distribution,
     output: Distribution,
@@ -191,7 +167,7 @@ impl RowLengths {
 }
 
 impl RequestClass {
-    /// The classes of a workload that gives none: one for each kind of request of its trace, else one for all.
+    /// The classes of a workload that gives none: one for each kind of request in its trace, else one for all.
     pub(crate) fn of_trace(trace: &Trace) -> Vec<Self> {
         let class = |name: &str, weight| Self {
             name: name.to_owned(),
@@ -215,10 +191,8 @@ impl RequestClass {
         }
         kinds.iter().map(|kind| class(&kind.name, kind.requests as f64)).collect()
     }
-}
 
-impl RequestClass {
-    /// SHA-256 of the files that its requests are made of, once they were read: dataset, then images.
+    /// SHA-256 of the files its requests come from, once read: dataset, then images.
     pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
         let dataset = self.prompt.dataset().and_then(|dataset| dataset.found.as_ref());
         let images = self.images.as_ref().and_then(|images| images.found.as_ref());
@@ -228,7 +202,24 @@ impl RequestClass {
     }
 }
 
-/// The lengths of a class: drawn, or those of the trace, whose mean is `traced`.
+/// Reads an optional field that a class may have only without a trace, which says `what` already.
+fn without_trace<T>(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    trace: Option<&Trace>,
+    what: &str,
+    read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+) -> Option<Option<T>> {
+    fields.option(name, |place| {
+        if trace.is_some() {
+            place.complain(&format!("is given beside a trace, which says {what}; leave it out"));
+            return None;
+        }
+        read(place)
+    })
+}
+
+/// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read) };
     let given = fields.given(name, |place| {
@@ -241,7 +232,7 @@ fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> 
     }
 }
 
-/// Refuses prompts that cannot have what this trace says of them.
+/// Refuses prompts that contradict the trace.
 fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     match prompt {
         PromptSource::Dataset(_) => fields.complain_of(
@@ -262,7 +253,7 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     }
 }
 
-/// The shares of a class whose own SLO is `class_slo`.
+/// The priority shares of a class whose own SLO is `class_slo`.
 fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PriorityShare>> {
     let alone = vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: class_slo }];
     let mut seen = Vec::new();
@@ -287,7 +278,7 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
 impl PriorityShare {
     fn read(place: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
         place.table("a priority share", |fields| {
-            let priority = fields.required("priority", Priority::read);
+            let priority = fields.required("priority", |place| place.variant());
             let weight = fields.optional("weight", 1.0, weights::read);
             let slo = fields.optional("slo", class_slo, Slo::read);
             Some(Self { priority: priority?, weight: weight?, slo: slo? })

@@ -1,45 +1,44 @@
-//! What a request promises its user: priorities and service-level objectives.
-
-use std::fmt;
+//! Priorities and service-level objectives of requests.
 
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantNames};
 
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 /// How urgent a request is. Ordered: `High` is the most urgent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    VariantNames,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Priority {
-    /// Somebody is waiting.
+    /// A user is waiting.
     High,
-    /// Somebody will look soon.
+    /// A user will look soon.
     #[default]
     Medium,
-    /// Nobody is waiting.
+    /// No user is waiting.
     Low,
 }
 
-impl Priority {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.choice(&[("high", Self::High), ("medium", Self::Medium), ("low", Self::Low)])
-    }
-}
-
-impl fmt::Display for Priority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::High => "high",
-            Self::Medium => "medium",
-            Self::Low => "low",
-        })
-    }
-}
-
-/// Upper bounds on one request's latency, milliseconds. A bound that is absent asks nothing.
+/// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
 ///
-/// A request meets its SLO when it completed and every bound given holds; a failed or censored request never does.
+/// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slo {
@@ -55,19 +54,20 @@ pub struct Slo {
 }
 
 impl Slo {
-    /// Whether no bound is given: then nothing is promised, and nothing counted as kept or broken.
+    /// Whether there is no SLO: then requests count neither as met nor as missed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }
+
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        /// A day: no answer is awaited longer.
+        /// A day: no user waits longer for an answer.
         const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
-        let bound = |place: SpecValue<'_>| place.number(BOUND_MS).map(Some);
+        let bound = |place: SpecValue<'_>| place.number(BOUND_MS);
         place.table("an SLO", |fields| {
-            let ttft_ms = fields.optional("ttft_ms", None, bound);
-            let tpot_ms = fields.optional("tpot_ms", None, bound);
-            let e2e_ms = fields.optional("e2e_ms", None, bound);
+            let ttft_ms = fields.option("ttft_ms", bound);
+            let tpot_ms = fields.option("tpot_ms", bound);
+            let e2e_ms = fields.option("e2e_ms", bound);
             Some(Self { ttft_ms: ttft_ms?, tpot_ms: tpot_ms?, e2e_ms: e2e_ms? })
         })
     }

@@ -1,4 +1,4 @@
-//! Those who send requests: tenants that share a server.
+//! Tenants that share a server.
 
 use serde::Serialize;
 
@@ -6,33 +6,32 @@ use super::request_class::RequestClass;
 use super::slo::Slo;
 use crate::workload::lengths::weights;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::source::Trace;
 
-/// Most tenants; each has a line of its own in reports.
+/// Most tenants; each has its own line in reports.
 const MOST: usize = 1_000;
 
-/// One who sends requests. Which of a class's requests are whose is drawn by the weights of those who send the class.
+/// A sender of requests. The tenant of each request is drawn by the weights of the tenants that send its class.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Tenant {
     /// Name shown in reports, unique in its workload.
     pub name: String,
-    /// Share of the requests of each class that it sends, relative to the other senders' weights; 1 when the file gives
-    /// none.
+    /// Share of the requests of each class that it sends, relative to the other tenants' weights; 1 when the file
+    /// gives none.
     pub weight: f64,
-    /// What its requests are promised, as a whole in place of what their class and priority promise; absent: nothing
-    /// else than that.
+    /// SLO of its requests, as a whole in place of the SLO of their class and priority; absent: that one applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slo: Option<Slo>,
-    /// Names of the classes that it sends; empty: all of them. A class that one tenant alone sends is its own: so it has
-    /// its own rate, lengths and prompts.
+    /// Names of the classes that it sends; empty: all. A class that only one tenant sends has its own rate, lengths
+    /// and prompts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<String>,
 }
 
 impl Tenant {
-    /// Reads a workload's tenants; the classes are looked for among `classes`, any of which a trace may name whatever it
-    /// weighs.
+    /// Reads a workload's tenants. Their classes must be among `classes`; a trace may name any of them, whatever its
+    /// weight.
     pub(crate) fn read_all(
         fields: &mut Fields<'_>,
         classes: Option<&[RequestClass]>,
@@ -70,7 +69,7 @@ impl Tenant {
         place.table("a tenant", |fields| {
             let name = fields.required("name", |place| place.name());
             let weight = fields.optional("weight", 1.0, weights::read);
-            let slo = fields.optional("slo", None, |place| Slo::read(place).map(Some));
+            let slo = fields.option("slo", Slo::read);
             let classes = fields.optional("classes", Vec::new(), |place| {
                 place.list(|place| {
                     let name = place.text()?;
@@ -87,7 +86,7 @@ impl Tenant {
         })
     }
 
-    /// Whether requests of this class can be its own.
+    /// Whether it can send requests of this class.
     #[must_use]
     pub fn sends(&self, class: &str) -> bool {
         self.classes.is_empty() || self.classes.iter().any(|name| name == class)

@@ -1,4 +1,4 @@
-//! How a token count varies from request to request.
+//! How token counts vary from request to request.
 
 use serde::Serialize;
 
@@ -6,10 +6,10 @@ use super::weights;
 use crate::units::count;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Longest prompt or answer that a spec may ask for, tokens; also the upper bound of a distribution whose file
-/// gives none. It lies beyond the context of any model served today.
+/// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
+/// served today has such a context.
 pub const TOKEN_LIMIT: u32 = 1_000_000;
 /// Counts of tokens, and their means and spreads.
 const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
@@ -19,15 +19,14 @@ const SIGMA: Allowed = Allowed::above(0.0, 5.0);
 
 /// vLLM's `--random-range-ratio`, which must be below 1.
 const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
-/// SGLang's.
+/// SGLang's ratio.
 const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
 
 /// A distribution of token counts. A draw is rounded to the nearest whole token.
 ///
-/// `min` and `max` are inclusive bounds in tokens. The normal and the log-normal are *truncated* to them (drawn
-/// from the conditional distribution given the bounds, not piled up on the edges), so the realised mean moves
-/// when a bound cuts deep; the exponential likewise. In a file, a `min` that is left out is 1 and a `max`
-/// [`TOKEN_LIMIT`], save for the uniform, which needs both.
+/// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them (drawn
+/// from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a file, `min`
+/// defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Distribution {
@@ -75,21 +74,20 @@ pub enum Distribution {
         /// Largest count, tokens.
         max: u32,
     },
-    /// Counts as observed: `values[i]` with a probability proportional to `weights[i]`.
+    /// Observed counts: `values[i]` with a probability proportional to `weights[i]`.
     Empirical {
         /// Observed counts, tokens.
         values: Vec<u32>,
-        /// One weight a value; all equal when the file gives none.
+        /// One weight per value; all equal when the file gives none.
         weights: Vec<f64>,
     },
-    /// As each row of the class's dataset says. Only a class with a dataset has it, by leaving its lengths out; it is
-    /// not written.
+    /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is never
+    /// written.
     Dataset {
         /// Mean over the rows, tokens; absent before the dataset is read.
         mean: Option<f64>,
     },
-    /// As the replayed trace says, request by request: the lengths of every workload with a trace, whose spec gives
-    /// none.
+    /// As the replayed trace says for each request: the lengths of every workload with a trace.
     Trace {
         /// Mean over the trace's slice, tokens.
         mean: f64,
@@ -97,9 +95,9 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// Whether lengths are those of a trace or of a dataset's rows, which are neither given in a spec nor stored with it.
+    /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
     #[must_use]
-    pub const fn is_said_elsewhere(&self) -> bool {
+    pub const fn is_from_file(&self) -> bool {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
 
@@ -142,8 +140,7 @@ impl Distribution {
                 }),
                 ("empirical", |fields| {
                     let values = fields.required("values", |place| place.list(tokens));
-                    let weights =
-                        fields.optional("weights", None, |place| place.list(weights::read).map(Some));
+                    let weights = fields.option("weights", |place| place.list(weights::read));
                     let values = values?;
                     let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
                     if weights.len() != values.len() {
@@ -179,16 +176,16 @@ impl Distribution {
     }
 
     /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
-    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, and at least 1 (vLLM,
-    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). None where that is more than a request may have.
+    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, at least 1 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). `None` where that exceeds the limit.
     fn vllm_range(length: u32, ratio: f64) -> Option<Self> {
         let bound = |factor: f64| f64::from(length) * factor;
         let (min, max) = (bound(1.0 - ratio).floor().max(1.0), bound(1.0 + ratio).ceil());
         (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
     }
 
-    /// What SGLang's `bench_serving` draws for the same options, whose ratio means something else: uniform from
-    /// ⌊length × ratio⌋, but at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
+    /// What SGLang's `bench_serving` draws for the same options, with another meaning of the ratio: uniform from
+    /// ⌊length × ratio⌋, at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
     /// `compute_random_lens`).
     fn sglang_range(length: u32, ratio: f64) -> Self {
         Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
@@ -207,7 +204,7 @@ impl Distribution {
         }
     }
 
-    /// Whether the rows of a dataset decide.
+    /// Whether the rows of a dataset give the lengths.
     #[must_use]
     pub const fn is_of_rows(&self) -> bool {
         matches!(self, Self::Dataset { .. })
@@ -233,7 +230,7 @@ fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(
     None
 }
 
-/// Refuses a truncation that leaves next to nothing of the distribution: its draws would be the bounds' doing.
+/// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
 fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
     /// Share of the draws before truncation that must lie within the bounds.
     const LEAST: f64 = 0.001;

@@ -1,12 +1,12 @@
-//! What to expect of a distribution: its mean, and how much its bounds cut off.
+//! The mean of a distribution, and the share that its bounds keep.
 
 use std::f64::consts::{PI, SQRT_2};
 
 use super::distribution::Distribution;
 
 impl Distribution {
-    /// Expected tokens of a request, after truncation to the bounds and before rounding to whole tokens. Not a number
-    /// where a dataset decides that was not read.
+    /// Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has not
+    /// been read.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -38,7 +38,7 @@ impl Distribution {
         }
     }
 
-    /// Share of the draws before truncation that lie within the bounds: 1 where nothing is truncated.
+    /// Share of draws before truncation that lie within the bounds: 1 without truncation.
     #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {

@@ -1,21 +1,21 @@
-//! Weights: shares of a whole, relative to one another, and Zipf's law for them.
+//! Relative weights, and Zipf's law for them.
 
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Exponents of Zipf's law: from all alike to one that has nearly all; at 5 the second is chosen once for every 32 times
-/// of the first.
+/// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
+/// first.
 pub(crate) const SKEW: Allowed = Allowed::from(0.0, 5.0);
 
-/// Weights by Zipf's law: the k-th of `count` things, counted from 1, weighs k^−`exponent`; 0 makes all alike.
+/// Weights by Zipf's law: the k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
 ///
-/// By `libm`, so that they are the same on every machine.
+/// Computed by `libm`, so that they are the same on every machine.
 pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
     (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
 }
 
-/// Far enough for counts used as weights; a share may be switched off with 0.
+/// Large enough for counts used as weights; 0 switches a share off.
 const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
 
 /// Reads one weight.
@@ -23,7 +23,7 @@ pub(crate) fn read(place: SpecValue<'_>) -> Option<f64> {
     place.number(WEIGHT)
 }
 
-/// Requires that something has a share: a mistake of the field `name` when all weights are 0.
+/// Requires at least one weight above 0; else it is a mistake of the field `name`.
 pub(crate) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
     if weights.iter().any(|weight| *weight > 0.0) {
         return Some(());

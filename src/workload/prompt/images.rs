@@ -6,44 +6,44 @@ use serde::Serialize;
 
 use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Most pictures of one request.
+/// Most images of one request.
 const MOST_IMAGES: u32 = 64;
 /// Counts of files and bytes.
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
-/// Pictures from a folder, sent inside chat messages as data URLs.
+/// Images from a folder, sent inside chat messages as data URLs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Images {
-    /// The folder: PNG, JPEG, GIF and WebP files, told apart by what they hold and not by their names. In a workload
-    /// file a relative path begins at the folder of that file.
+    /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
+    /// begins at the folder of that file.
     pub folder: String,
-    /// How many pictures a request has; 1 when the file does not say, and 64 at most.
+    /// Images per request; 1 when the file does not say, at most 64.
     pub per_request: Distribution,
-    /// What was found in the folder; absent until it is read.
+    /// What the folder was found to hold; absent until it is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub found: Option<ImageFindings>,
 }
 
-/// What a folder of pictures was found to hold.
+/// What a folder of images was found to hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ImageFindings {
-    /// Pictures.
+    /// Number of images.
     pub images: u64,
-    /// Their sizes together, bytes.
+    /// Their total size, bytes.
     pub bytes: u64,
-    /// SHA-256 of all of them, one after the other in the order of their names, hexadecimal.
+    /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
     pub sha256: String,
 }
 
 impl Images {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("the images of a class", |fields| {
-            let folder = fields.required("folder", |place| place.said());
+            let folder = fields.required("folder", |place| place.nonblank());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
-            let found = fields.optional("found", None, |place| ImageFindings::read(place).map(Some));
+            let found = fields.option("found", ImageFindings::read);
             let per_request = per_request?;
             let most = per_request.most();
             if most > MOST_IMAGES {
@@ -61,7 +61,7 @@ impl Images {
         })
     }
 
-    /// Lets a relative path begin at `folder`.
+    /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.folder = folder.join(&self.folder).display().to_string();
     }
@@ -73,7 +73,7 @@ impl ImageFindings {
             Some(Self {
                 images: fields.required("images", |place| place.whole(COUNT))?,
                 bytes: fields.required("bytes", |place| place.whole(COUNT))?,
-                sha256: fields.required("sha256", |place| place.said())?,
+                sha256: fields.required("sha256", |place| place.nonblank())?,
             })
         })
     }

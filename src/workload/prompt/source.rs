@@ -1,15 +1,15 @@
-//! What the prompts of a class say.
+//! Where the prompts of a class come from.
 
 use serde::Serialize;
 
 use super::dataset::Dataset;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
-/// Sizes of vocabularies: the largest known have some 260,000 entries.
+/// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);
 
-/// What prompts say. Templates and retrieved passages grow or are cut to the asked token count.
+/// Where prompts come from. Templates and retrieved passages are extended or cut to the requested length.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum PromptSource {
@@ -23,11 +23,12 @@ pub enum PromptSource {
         /// The questions; at least one.
         questions: Vec<String>,
     },
-    /// Prompts from a file, as they stand there.
+    /// Prompts from a file, unchanged.
     Dataset(Dataset),
-    /// Token ids at random, sent as such (`prompt` of the completions endpoint): exactly as many as asked, and no text.
+    /// Random token ids, sent as such (`prompt` of the completions endpoint): exactly as many as requested, and no
+    /// text.
     RandomTokens {
-        /// Ids are drawn from 0 to one less than this; absent: those of the run's tokenizer but for its special ones.
+        /// Ids are drawn from 0 to this number − 1; absent: the run's tokenizer's ids without its special ones.
         #[serde(skip_serializing_if = "Option::is_none")]
         vocabulary: Option<u32>,
     },
@@ -36,7 +37,7 @@ pub enum PromptSource {
 impl PromptSource {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
-            place.list(|text| text.said())
+            place.list(|text| text.nonblank())
         }
         place.tagged(
             "prompt",
@@ -49,15 +50,14 @@ impl PromptSource {
                 }),
                 ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
                 ("random_tokens", |fields| {
-                    let vocabulary =
-                        fields.optional("vocabulary", None, |place| place.whole(VOCABULARY).map(Some));
+                    let vocabulary = fields.option("vocabulary", |place| place.whole(VOCABULARY));
                     Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
                 }),
             ],
         )
     }
 
-    /// The dataset that prompts are taken from, if they are.
+    /// The dataset of the prompts, if any.
     #[must_use]
     pub const fn dataset(&self) -> Option<&Dataset> {
         match self {
@@ -66,13 +66,13 @@ impl PromptSource {
         }
     }
 
-    /// Whether prompts are taken from elsewhere as they are, in place of being written to a length.
+    /// Whether prompts are taken as they are, instead of being written to a length.
     #[must_use]
-    pub const fn is_taken(&self) -> bool {
+    pub const fn is_verbatim(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }
 
-    /// Openings for a class whose file names none: the everyday questions that chat servers are asked.
+    /// Default templates: everyday questions to a chat server.
     pub(crate) fn everyday() -> Self {
         let templates = [
             "Explain in simple terms how a refrigerator keeps food cold.",

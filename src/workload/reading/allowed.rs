@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::units;
 
-/// A range of numbers, said in words by its `Display`: `above 0, at most 1,000,000`.
+/// A range of numbers. Its `Display` describes it: `above 0, at most 1,000,000`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Allowed {
     low: Low,
@@ -28,7 +28,7 @@ impl Allowed {
         Self { low: Low::From(low), high }
     }
 
-    /// Whether the range has the number; it never has a NaN or an infinity.
+    /// Whether the number is in the range; NaN and infinity never are.
     pub(crate) fn has(self, value: f64) -> bool {
         let high_enough = match self.low {
             Low::Above(low) => value > low,
@@ -48,7 +48,7 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// A bound with all its digits, thousands separated where it is whole.
+/// A bound with all its digits, thousands separated if it is whole.
 fn plain(bound: f64) -> String {
     if bound.fract() == 0.0 && bound >= 0.0 { units::count(bound as u64) } else { bound.to_string() }
 }

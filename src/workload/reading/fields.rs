@@ -1,37 +1,37 @@
-//! The fields of one table of a spec: taking those it should have, naming those it should not.
+//! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
 use super::mistakes::Mistakes;
-use super::near::nearest;
+use super::nearest::nearest;
 use super::node::{Entry, NodeValue};
-use super::place::{SpecValue, list};
+use super::value::{SpecValue, list};
 
-/// How one kind of a tagged value is read from the fields beside its `kind`.
+/// Reads one kind of a tagged value from the fields beside its `kind`.
 pub(crate) type KindReader<T> = fn(&mut Fields<'_>) -> Option<T>;
 
-/// A table being read. What is not taken when the reading ends is a mistake.
+/// A table being read. Fields that nobody has read by the end are mistakes.
 pub(crate) struct Fields<'n> {
     table: SpecValue<'n>,
-    /// The table in messages: `a poisson arrival`.
+    /// The table's name in messages: `a poisson arrival`.
     what: String,
     entries: &'n [Entry],
-    /// Fields asked for, in order: those allowed.
+    /// Fields read so far, in order: the allowed ones.
     known: Vec<&'static str>,
     /// Required fields that are not there.
     missing: Vec<&'static str>,
-    /// Whether the fields cannot be judged, since nothing says which are allowed.
-    given_up: bool,
+    /// Whether unknown fields are not reported, because nothing says which are allowed.
+    accepts_any: bool,
 }
 
-/// A field that may be there.
+/// An optional field.
 pub(crate) enum Given<T> {
     Absent,
     Right(T),
-    /// It is there and cannot be read, which is said.
+    /// The field is there and cannot be read; the mistake is reported.
     Wrong,
 }
 
 impl<T> Given<T> {
-    /// The value, or else `usual`; neither of a field that cannot be read.
+    /// The value, or `default` if the field is absent; `None` if it cannot be read.
     pub(crate) fn or(self, usual: Option<T>) -> Option<T> {
         match self {
             Self::Absent => usual,
@@ -43,10 +43,10 @@ impl<T> Given<T> {
 
 impl<'n> Fields<'n> {
     pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
-        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], given_up: false }
+        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], accepts_any: false }
     }
 
-    /// Reads a field that must be there.
+    /// Reads a required field.
     pub(crate) fn required<T>(
         &mut self,
         name: &'static str,
@@ -60,7 +60,7 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name)))
     }
 
-    /// Reads a field that has a default.
+    /// Reads an optional field that has a default.
     pub(crate) fn optional<T>(
         &mut self,
         name: &'static str,
@@ -72,7 +72,16 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name)))
     }
 
-    /// Reads a field of which only other fields tell whether it must be there.
+    /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
+    pub(crate) fn option<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.optional(name, None, |place| read(place).map(Some))
+    }
+
+    /// Reads a field that other fields may require.
     pub(crate) fn given<T>(
         &mut self,
         name: &'static str,
@@ -83,24 +92,24 @@ impl<'n> Fields<'n> {
         read(self.at(entry, &self.path_of(name))).map_or(Given::Wrong, Given::Right)
     }
 
-    /// Says that a field must be there which is not.
+    /// Reports a missing field.
     pub(crate) fn miss(&mut self, name: &'static str) {
         self.missing.push(name);
     }
 
-    /// Adds a mistake about the table as a whole; `sentence` follows its path.
+    /// Reports a mistake about the table as a whole; `sentence` follows its path.
     pub(crate) fn complain(&self, sentence: &str) {
         self.table.complain(sentence);
     }
 
-    /// Adds a mistake that shows only when fields are seen together; `sentence` follows the path of `name`, on
-    /// whose line the mistake stands.
+    /// Reports a mistake about several fields together; `sentence` follows the path of `name`, and the mistake has
+    /// its line.
     pub(crate) fn complain_of(&self, name: &str, sentence: &str) {
         let line = self.entry(name).map_or(self.table.node.line, |entry| entry.line);
         self.mistakes().add(line, format!("`{}` {sentence}", self.path_of(name)));
     }
 
-    /// Reads `kind`, which says what the table is.
+    /// Reads `kind`, which decides the other fields.
     pub(super) fn kind<'k, T>(
         &mut self,
         noun: &str,
@@ -115,20 +124,20 @@ impl<'n> Fields<'n> {
         None
     }
 
-    /// Names the table anew, once its kind is known.
+    /// Changes the table's name in messages, once its kind is known.
     pub(super) fn rename(&mut self, what: String) {
         self.what = what;
     }
 
-    /// Leaves the other fields unjudged.
-    pub(super) fn give_up(&mut self) {
-        self.given_up = true;
+    /// Stops reporting unknown fields.
+    pub(super) fn accept_any(&mut self) {
+        self.accepts_any = true;
     }
 
-    /// Says which fields are too many, too few or there twice. A field that is missing while a near miss of its
-    /// name is there is one mistake.
+    /// Reports unknown, missing and duplicate fields. A missing field and a misspelled one that resembles it are one
+    /// mistake.
     pub(super) fn finish(mut self) {
-        if self.given_up {
+        if self.accepts_any {
             return;
         }
         for (i, entry) in self.entries.iter().enumerate() {
@@ -175,8 +184,8 @@ impl<'n> Fields<'n> {
 }
 
 impl SpecValue<'_> {
-    /// A table: `read` takes its fields, and those it does not know are mistakes. `what` names the table in
-    /// messages, article included.
+    /// Reads a table: `read` takes its fields; unknown ones are mistakes. `what` names the table in messages, with
+    /// its article.
     pub(crate) fn table<T>(&self, what: &str, read: impl FnOnce(&mut Fields<'_>) -> Option<T>) -> Option<T> {
         let NodeValue::Table(entries) = &self.node.value else {
             return self.refuse(&format!("a table that describes {what}"));
@@ -187,11 +196,11 @@ impl SpecValue<'_> {
         read
     }
 
-    /// A table whose field `kind` says which others it has. `noun` names the table in messages after its kind.
+    /// Reads a table whose field `kind` decides its other fields. `noun` names the table in messages after its kind.
     pub(crate) fn tagged<T>(&self, noun: &str, kinds: &[(&str, KindReader<T>)]) -> Option<T> {
         self.table(&with_article(noun), |fields| {
             let Some((kind, read)) = fields.kind(noun, kinds) else {
-                fields.give_up();
+                fields.accept_any();
                 return None;
             };
             fields.rename(with_article(&format!("{kind} {noun}")));

@@ -1,4 +1,4 @@
-//! JSON text as a tree.
+//! JSON text to a tree.
 
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::Ranged;
@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::mistakes::{Mistakes, SpecMistake};
 use super::node::{Entry, Lines, Node, NodeValue};
 
-/// JSON as its standard has it: no comments, no trailing commas, no bare words.
+/// Strict JSON: no comments, no trailing commas, no bare words.
 const STRICT: ParseOptions = ParseOptions {
     allow_comments: false,
     allow_loose_object_property_names: false,

@@ -1,10 +1,10 @@
-//! What is wrong with a spec, as a person reads it.
+//! Mistakes in a spec, in the words that a user reads.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why there is no workload. Displayed, it is the whole text to print: what happened and the cure.
+/// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     /// No workload of the library has this name.
@@ -27,7 +27,7 @@ pub enum SpecError {
         cause: std::io::Error,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
-    #[error("cannot tell the format of {}; a workload file's name ends in .toml or .json", path.display())]
+    #[error("the name of {} does not imply a format; a workload file's name ends in .toml or .json", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -61,7 +61,7 @@ impl fmt::Display for SpecMistake {
 }
 
 fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
-    /// A file of a wrong format has thousands of mistakes; this many tell enough.
+    /// A file in a wrong format has thousands of mistakes; this many are enough.
     const SHOWN: usize = 50;
     let noun = if mistakes.len() == 1 { "mistake" } else { "mistakes" };
     let mut lines = vec![format!("{} {noun} in {origin}", mistakes.len())];
@@ -72,7 +72,7 @@ fn listing(origin: &str, mistakes: &[SpecMistake]) -> String {
     lines.join("\n  ")
 }
 
-/// The mistakes found so far. Shared by all readers of one tree, so they can be at work at once.
+/// Mistakes found so far, shared by all readers of one tree.
 #[derive(Debug, Default)]
 pub(crate) struct Mistakes(RefCell<Vec<SpecMistake>>);
 
@@ -89,7 +89,7 @@ impl Mistakes {
         self.0.borrow().is_empty()
     }
 
-    /// The error that lists them from the top down, those without a line last.
+    /// The error that lists them by line; those without a line come last.
     pub(crate) fn into_error(self, origin: &str) -> SpecError {
         let mut mistakes = self.0.into_inner();
         mistakes.sort_by_key(|mistake| mistake.line.unwrap_or(usize::MAX));

@@ -1,23 +1,23 @@
-//! From the text of a spec to typed values: a small tree with lines, and a reader that collects every mistake.
+//! From the text of a spec to typed values: a small tree with lines, and readers that collect every mistake.
 //!
-//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, and
-//! each noun of the room reads itself from one. Nothing stops at the first mistake.
+//! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, from
+//! which each type of the workload reads itself. Reading does not stop at the first mistake.
 
 pub(super) mod allowed;
 pub(super) mod fields;
 pub(super) mod json_text;
 pub(super) mod mistakes;
-pub(super) mod near;
+pub(super) mod nearest;
 pub(super) mod node;
-pub(super) mod place;
 pub(super) mod toml_text;
+pub(super) mod value;
 
 pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
 pub(crate) use json_text::parse as parse_json;
 pub(crate) use mistakes::Mistakes;
 pub use mistakes::{SpecError, SpecMistake};
-pub(crate) use near::nearest;
+pub(crate) use nearest::nearest;
 pub(crate) use node::Node;
-pub(crate) use place::SpecValue;
 pub(crate) use toml_text::parse as parse_toml;
+pub(crate) use value::SpecValue;

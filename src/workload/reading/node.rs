@@ -1,8 +1,8 @@
-//! The tree that every text format becomes before it is read: values with the lines they stand on.
+//! The tree that every text format becomes first: values with their line numbers.
 
 use std::fmt;
 
-/// A value and the line it begins on, counted from 1; no line when it comes from a stored run.
+/// A value and its line, counted from 1; no line when it comes from a stored run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Node {
     pub(crate) line: Option<usize>,
@@ -14,10 +14,10 @@ pub(crate) struct Node {
 pub(crate) enum NodeValue {
     Null,
     Bool(bool),
-    /// Digits as written, so that whole numbers keep every digit.
+    /// Digits as written, so that whole numbers keep all of them.
     Number(String),
     Text(String),
-    /// A date or a time, which TOML has and no field wants.
+    /// A TOML date or time; no field accepts one.
     Date(String),
     List(Vec<Node>),
     Table(Vec<Entry>),
@@ -31,7 +31,7 @@ pub(crate) struct Entry {
     pub(crate) node: Node,
 }
 
-/// The value as a mistake quotes it: `"abc", a text`, `12`, `a list`.
+/// The value as messages quote it: `"abc", a text`, `12`, `a list`.
 impl fmt::Display for NodeValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         /// Longest text quoted whole, characters.
@@ -51,7 +51,7 @@ impl fmt::Display for NodeValue {
     }
 }
 
-/// A value without lines, as it comes from a stored run.
+/// A value without lines, from a stored run.
 impl From<serde_json::Value> for Node {
     fn from(value: serde_json::Value) -> Self {
         use serde_json::Value;
@@ -73,7 +73,7 @@ impl From<serde_json::Value> for Node {
 }
 
 impl NodeValue {
-    /// The value as JSON; `None` where JSON cannot say it.
+    /// The value as JSON; `None` where JSON has no equivalent.
     pub(super) fn json(&self) -> Option<serde_json::Value> {
         use serde_json::Value;
         Some(match self {
@@ -96,13 +96,13 @@ impl NodeValue {
 }
 
 impl Node {
-    /// The field of this name, where this is a table that has it.
+    /// The field of this name, if this is a table that has it.
     pub(crate) fn field_mut(&mut self, name: &str) -> Option<&mut Self> {
         let NodeValue::Table(entries) = &mut self.value else { return None };
         entries.iter_mut().find(|entry| entry.key == name).map(|entry| &mut entry.node)
     }
 
-    /// The items of the field of this name, where this is a table that has a list there; else none.
+    /// The items of this field, if it is a list; else none.
     pub(crate) fn items_mut(&mut self, name: &str) -> &mut [Self] {
         match self.field_mut(name) {
             Some(Self { value: NodeValue::List(items), .. }) => items,
@@ -110,7 +110,7 @@ impl Node {
         }
     }
 
-    /// The same value, all of it on this line.
+    /// The same value with this line throughout.
     pub(crate) fn on_line(self, line: Option<usize>) -> Self {
         let value = match self.value {
             NodeValue::List(items) => {

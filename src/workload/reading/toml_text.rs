@@ -1,4 +1,4 @@
-//! TOML text as a tree.
+//! TOML text to a tree.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
     let mut by_line = BTreeMap::new();
     for error in errors {
         let line = error.span().map(|span| lines.at(span.start));
-        // The words at fault: the parser's message often leaves them out.
+        // The words at fault: the parser's message often omits them.
         let at = error.span().and_then(|span| text.get(span)).map(str::trim).filter(|at| !at.is_empty());
         let at = at.map(|at| format!(", at `{}`", at.lines().next().unwrap_or(at))).unwrap_or_default();
         by_line.entry(line).or_insert_with(|| format!("not valid TOML: {}{at}", error.message()));
@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, Mistakes> {
 
 fn table_node(table: &DeTable<'_>, line: Option<usize>, lines: &Lines) -> Node {
     let mut entries: Vec<_> = table.iter().collect();
-    // The parser sorts by key; a reader of the mistakes goes from the top down.
+    // The parser sorts by key; mistakes are reported from the top down.
     entries.sort_by_key(|(key, _)| key.span().start);
     let entries = entries
         .into_iter()
@@ -59,7 +59,7 @@ fn node(value: &Spanned<DeValue<'_>>, lines: &Lines) -> Node {
     Node { line, value }
 }
 
-/// The digits in base ten; as written when they are too many for that.
+/// The digits in base ten; as written when they are too many for 64 bits.
 fn decimal(integer: &DeInteger<'_>) -> String {
     match integer.radix() {
         10 => integer.as_str().to_owned(),

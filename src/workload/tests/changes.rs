@@ -1,4 +1,4 @@
-//! The command line's changes.
+//! Changes from the command line.
 
 use crate::workload::arrival::clients::Client;
 use crate::workload::arrival::gaps::GapFamily;

@@ -1,4 +1,4 @@
-//! Golden prompts and forms of answers: what is read, from where, and every mistake in it.
+//! Golden prompts and answer formats: how they are read, and every mistake in them.
 
 use crate::workload::answer::shape::{AnswerShape, ToolChoice};
 use crate::workload::spec::WorkloadSpec;
@@ -87,7 +87,7 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
     let spec = load("city", "city").unwrap();
     assert_eq!(spec.checks[0].expect.unmet(r#"{"name": "Rome"}"#), None);
     assert!(spec.checks[0].expect.unmet("{}").unwrap().contains("\"name\" is a required property"));
-    // What is stored needs no file any more.
+    // What is stored needs no file.
     assert_eq!(serde_json::from_value::<WorkloadSpec>(serde_json::to_value(&spec).unwrap()).unwrap(), spec);
     for (checked, asked, said) in [
         (

@@ -1,4 +1,4 @@
-//! Classes whose prompts are not written: what may stand in a file, and what the command line changes.
+//! Classes whose prompts are not written: their fields, and what the command line changes.
 
 use crate::workload::lengths::distribution::Distribution;
 use crate::workload::overrides::{DatasetChange, Overrides};
@@ -7,7 +7,7 @@ use crate::workload::prompt::source::PromptSource;
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::tests::said_of;
 
-/// A workload of one class of the name `only`; `class` is the rest of its table.
+/// A workload with one class named `only`; `class` is the rest of its table.
 fn with(class: &str) -> String {
     format!(
         "name = \"taken\"\narrival = {{ kind = \"poisson\", rate_per_s = 2 }}\n[[classes]]\nname = \"only\"\n{class}\n"
@@ -54,7 +54,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
     for (class, said) in [
         (
             r#"prompt = { kind = "dataset", path = "a.parquet" }"#.to_owned(),
-            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose ending does not tell the format; add `format`: one of \
+            "line 5: `classes[0].prompt.path` is \"a.parquet\", whose extension does not imply a format; add `format`: one of \
              sharegpt, jsonl, csv",
         ),
         (
@@ -75,7 +75,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             format!("{length}\nprompt = {{ kind = \"dataset\", path = \"a.json\" }}"),
-            "line 5: `classes[0].input_tokens` stands beside a dataset, whose prompts are as long as they are; leave it out",
+            "line 5: `classes[0].input_tokens` is given beside a dataset, whose prompts have their own lengths; leave it out",
         ),
         (
             format!("{length}\nprompt = {{ kind = \"random_tokens\", vocabulary = 1 }}"),
@@ -112,7 +112,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
     ] {
         assert_eq!(said_of(&with(&class)), format!("1 mistake in my.toml\n  {said}"), "{class}");
     }
-    // Without a dataset both lengths must be there.
+    // Without a dataset both lengths are required.
     let missing = said_of(&with("prompt = { kind = \"random_tokens\" }"));
     assert!(missing.contains("`classes[0].input_tokens` is missing; a class needs it"), "{missing}");
     assert!(missing.contains("`classes[0].output_tokens` is missing; a class needs it"), "{missing}");

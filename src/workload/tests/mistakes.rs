@@ -1,4 +1,4 @@
-//! Every kind of mistake is found, named with its path and line, and told together with all others.
+//! Every kind of mistake is found, named with its path and line, and reported together with all others.
 
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::tests::{LEAST, said_of};
@@ -90,7 +90,7 @@ fn syntax_errors_have_their_line_and_cause() {
     );
 }
 
-/// One mistake put into a spec without others: `(what is replaced, by what, the whole message)`.
+/// One mistake in an otherwise correct spec: `(replaced text, replacement, whole message)`.
 const ONE_EACH: &[(&str, &str, &str)] = &[
     ("name = \"least\"", "", "line 1: `name` is missing; a workload needs it"),
     ("\"least\"", "\"\"", "line 2: `name` is \"\"; it must be 1 to 64 letters a–z, digits, `_` and `-`"),
@@ -134,7 +134,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "kind = \"poisson\"",
         "kind = \"weibull\", shape = 2, cv = 2",
-        "line 3: `arrival.cv` says again what `shape` says; keep one of them",
+        "line 3: `arrival.cv` repeats `shape`; keep one of them",
     ),
     (
         "kind = \"poisson\"",

@@ -26,7 +26,7 @@ fn least() -> WorkloadSpec {
     WorkloadSpec::from_toml(LEAST, "least").unwrap()
 }
 
-/// What is said of a wrong TOML text.
+/// The error message for a wrong TOML text.
 fn said_of(toml: &str) -> String {
     WorkloadSpec::from_toml(toml, "my.toml").unwrap_err().to_string()
 }

@@ -53,7 +53,7 @@ fn short_chat_is_as_promised() {
     assert_eq!(spec.arrival.expected_arrivals(spec.horizon_s), 600.0);
 }
 
-/// The longest prompt and the longest answer of each workload, its template's share left over, fit a common context.
+/// The longest prompt and the longest answer of each workload, plus the chat template, fit a common context.
 #[test]
 fn every_workload_fits_the_context_that_it_names() {
     for (name, context) in [
@@ -73,11 +73,11 @@ fn every_workload_fits_the_context_that_it_names() {
         let [class] = &WorkloadSpec::load(name).unwrap().classes[..] else { panic!("{name}: one class") };
         let both = longest(&class.input_tokens) + longest(&class.output_tokens);
         assert!(both + 128 <= context, "{name}: {both} of {context} tokens");
-        assert!(class.priorities.iter().all(|share| !share.slo.is_empty()), "{name}: promises something");
+        assert!(class.priorities.iter().all(|share| !share.slo.is_empty()), "{name}: has an SLO");
     }
 }
 
-/// What ends a conversation of agents is a bound that the server's context has room for.
+/// A bound that the server's context has room for ends the agents' conversations.
 #[test]
 fn agents_fit_the_context_and_promise_something() {
     let [class] = &WorkloadSpec::load("agents").unwrap().classes[..] else { panic!("one class") };
@@ -132,7 +132,7 @@ fn a_share_without_an_slo_has_that_of_its_class() {
     let spec = WorkloadSpec::from_toml(&text, "shares").unwrap();
     let [high, low] = spec.classes[0].priorities.as_slice() else { panic!("two shares") };
     assert_eq!(high.slo, Slo { ttft_ms: Some(300.0), tpot_ms: Some(40.0), e2e_ms: None });
-    assert!(low.slo.is_empty(), "an empty SLO promises nothing");
+    assert!(low.slo.is_empty(), "an empty SLO stays empty");
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! What is written reads back equal, and no text is too odd to be answered.
+//! Written specs read back equal, and every text gets an answer.
 
 use proptest::prelude::*;
 
 use crate::workload::arrival::clients::{Client, RateSpread};
 use crate::workload::arrival::gaps::GapFamily;
-use crate::workload::arrival::pattern::{ArrivalPattern, RateStage, RateState, Spike};
+use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::stages::{RateStage, RateState, Spike};
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::model_mix::ModelMix;
 use crate::workload::class::request_class::{PriorityShare, RequestClass};
@@ -161,13 +162,13 @@ fn class() -> impl Strategy<Value = RequestClass> {
             (prompt, images),
             priorities,
         )| {
-            let conversation = goes_on.filter(|_| !prompt.is_taken());
+            let conversation = goes_on.filter(|_| !prompt.is_verbatim());
             let class = RequestClass {
                 name: String::new(),
                 weight,
                 input_tokens,
                 output_tokens,
-                shared_prefix: shared_prefix.filter(|_| !prompt.is_taken()),
+                shared_prefix: shared_prefix.filter(|_| !prompt.is_verbatim()),
                 images: images.filter(|_| {
                     !matches!(prompt, PromptSource::RandomTokens { .. }) && conversation.is_none()
                 }),
@@ -355,7 +356,7 @@ proptest! {
         }
     }
 
-    /// Cuts and doubles a part of a good file: whatever comes of it, there is a spec or a list of mistakes.
+    /// Cuts and duplicates a part of a valid file: the result is a spec or a list of mistakes.
     #[test]
     fn a_damaged_file_is_answered(from in 0usize..4000, length in 0usize..200, doubled in any::<bool>()) {
         for name in library::names() {

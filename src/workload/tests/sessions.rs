@@ -1,4 +1,4 @@
-//! What files say of conversations and of users in a closed loop, and what they may not say.
+//! Conversations and closed-loop users in files: what is allowed and what is not.
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
@@ -9,8 +9,8 @@ use crate::workload::tests::{LEAST, said_of};
 
 const GOES_ON: &str = "name = \"only\"\nconversation = { turns = 3, think_time_s = 2 }";
 
-/// The least spec, whose only class goes on so.
-fn going_on(conversation: &str) -> String {
+/// The least spec, whose only class has this conversation.
+fn with_conversation(conversation: &str) -> String {
     LEAST.replace("name = \"only\"", &format!("name = \"only\"\nconversation = {{ {conversation} }}"))
 }
 
@@ -24,7 +24,7 @@ fn read(toml: &str) -> WorkloadSpec {
 
 #[test]
 fn numbers_stand_for_what_is_always_the_same() {
-    let spec = read(&going_on("turns = 3, think_time_s = 2, first_input_tokens = 400"));
+    let spec = read(&with_conversation("turns = 3, think_time_s = 2, first_input_tokens = 400"));
     let conversation = spec.classes[0].conversation.as_ref().unwrap();
     assert_eq!(conversation.turns, Distribution::Constant { value: 3 });
     assert_eq!(conversation.think_time_s, ThinkTime::Constant { value: 2.0 });
@@ -51,23 +51,23 @@ fn each_mistake_has_its_sentence() {
     let tokens = format!("{LEAST}prompt = {{ kind = \"random_tokens\" }}");
     for (toml, said) in [
         (
-            going_on("turns = 0, think_time_s = 2"),
+            with_conversation("turns = 0, think_time_s = 2"),
             "line 6: `classes[0].conversation.turns` is 0; it must be a whole number from 1 to 1,000,000",
         ),
         (
-            going_on("turns = { kind = \"exponential\", mean = 4 }, think_time_s = 2"),
+            with_conversation("turns = { kind = \"exponential\", mean = 4 }, think_time_s = 2"),
             "line 6: `classes[0].conversation.turns` may be 1,000,000; give a `max` of 10,000 at most",
         ),
         (
-            going_on("turns = 3, think_time_s = -1"),
+            with_conversation("turns = 3, think_time_s = -1"),
             "line 6: `classes[0].conversation.think_time_s` is -1; it must be a number from 0 to 2,678,400",
         ),
         (
-            going_on("turns = 3, think_time_s = { kind = \"uniform\", min = 5, max = 2 }"),
+            with_conversation("turns = 3, think_time_s = { kind = \"uniform\", min = 5, max = 2 }"),
             "line 6: `classes[0].conversation.think_time_s.min` is 5, above `max`, which is 2; swap them or move one",
         ),
         (
-            going_on("turns = 3"),
+            with_conversation("turns = 3"),
             "line 6: `classes[0].conversation.think_time_s` is missing; a conversation needs it",
         ),
         (
@@ -82,7 +82,7 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             LEAST.replace("name = \"only\"", GOES_ON) + "images = { folder = \"x\" }",
-            "line 9: `classes[0].images` stands beside `conversation`, whose turns are texts; leave one of them out",
+            "line 9: `classes[0].images` is given beside `conversation`, whose turns are texts; leave one of them out",
         ),
         (closed("users = 0"), "line 3: `arrival.users` is 0; it must be a whole number from 1 to 100,000"),
         (
@@ -115,10 +115,10 @@ fn the_command_line_may_close_the_loop() {
     let closed_by = |spec: WorkloadSpec, overrides: &Overrides| spec.with(overrides).unwrap();
     let spec = closed_by(read(LEAST), &users(Some(8), Some(0.5)));
     assert_eq!(spec.arrival, ArrivalPattern::of_users(8, ThinkTime::Constant { value: 0.5 }));
-    // A number of requests is the file's: users are told seconds.
+    // The number of requests comes from the file; users take seconds.
     let counted = read(&LEAST.replace("name = \"least\"", "name = \"least\"\nrequests = 90"));
     assert_eq!(closed_by(counted, &users(Some(8), None)).requests, None);
-    // What a file says of thinking holds for other users too.
+    // The think time of a file applies to other numbers of users too.
     let patient = closed_by(read(&closed("users = 2, think_time_s = 3")), &users(Some(9), None));
     assert_eq!(patient.arrival, ArrivalPattern::of_users(9, ThinkTime::Constant { value: 3.0 }));
     let own = |name: &str, rate| {

@@ -85,7 +85,7 @@ slo = { ttft_ms = 300 }
     assert_eq!((trace.time_scale, trace.rate_scale, trace.bad_lines), (0.5, 2.5, BadLines::Skip));
     assert_eq!(spec.requests, Some(100));
     assert_eq!(spec.classes.len(), 1);
-    // The same under the name that it is stored by.
+    // The same under its stored name.
     let arrival = SHORT.replace("[trace]", "[arrival]\nkind = \"trace\"");
     assert_eq!(read(&arrival).unwrap(), read(SHORT).unwrap());
 }
@@ -181,7 +181,7 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
     assert!(error.contains("`--dataset` cannot be given for a trace, which `replay` replays"), "{error}");
     let error = refusal(Overrides { output_tokens: Some(5), ..Overrides::default() });
     assert!(error.contains("`--output-tokens` cannot be given for a trace"), "{error}");
-    // Lines of the trace are meant, which are passed over elsewhere.
+    // The flag refers to the lines of the trace.
     let dataset = DatasetChange { skip_bad: true, ..DatasetChange::default() };
     let spec = read(SHORT).unwrap();
     assert_eq!(spec.clone().with(&Overrides { dataset, ..Overrides::default() }).unwrap(), spec);
@@ -191,7 +191,7 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
 fn a_mistaken_trace_is_one_mistake() {
     for text in [
         "name = \"a\"\n[trace]\npath = \"a.jsonl\"\ntime_scale = 1e-12\n",
-        // What is said of its kinds cannot be judged either.
+        // Its kinds cannot be checked either.
         "name = \"a\"\n[trace]\npath = \"a.jsonl\"\nrate_scale = 0\n[[tenants]]\nname = \"t\"\nclasses = [\"text\"]\n",
         "name = \"a\"\nseed = -1\n[trace]\npath = \"a.jsonl\"\n[[classes]]\nname = \"b\"\n",
     ] {

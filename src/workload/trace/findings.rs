@@ -1,11 +1,11 @@
-//! What was found in a trace when it was read as a run would replay it.
+//! What was found in a trace, read as a run replays it.
 
 use serde::Serialize;
 
 use super::format::TraceFormat;
 use crate::workload::limits::LONGEST_S;
 use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::place::SpecValue;
+use crate::workload::reading::value::SpecValue;
 
 const COUNT: Allowed = Allowed::from(0.0, 1e15);
 const NUMBER: Allowed = Allowed::from(0.0, 1e15);
@@ -14,44 +14,44 @@ const NUMBER: Allowed = Allowed::from(0.0, 1e15);
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceFindings {
-    /// How the file is written.
+    /// Format of the file.
     pub format: TraceFormat,
-    /// Requests of the slice.
+    /// Requests in the slice.
     pub requests: u64,
-    /// The end of the slice: `for_s`, or where the run ended that the trace was made of, or the millisecond after the last
-    /// request.
+    /// End of the slice: `for_s`, or the end of the run that the trace was made from, or the millisecond after the
+    /// last request.
     pub ends_s: f64,
-    /// The warm-up of the run that the trace was made of, where all of that run is the slice.
+    /// Warm-up of the run that the trace was made from, where the slice is all of that run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
-    /// The width of each of `arrivals`.
+    /// Width of each bin of `arrivals`, seconds.
     pub bin_s: f64,
-    /// How many requests leave in each stretch of `bin_s`, from the run's zero on.
+    /// Requests per bin, from the start of the run.
     pub arrivals: Vec<u64>,
-    /// The most requests that leave in one second of the run, counted from whole second to whole second.
+    /// Most requests in one second of the run, from whole second to whole second.
     pub peak_per_s: u64,
-    /// Requests that leave at the very moment of the one before: public traces are often rounded.
+    /// Requests at exactly the moment of the one before: public traces are often rounded.
     pub same_moment: u64,
     /// Mean prompt, tokens.
     pub input_tokens: f64,
     /// Mean answer, tokens.
     pub output_tokens: f64,
-    /// Share of all prompt tokens that lie in leading blocks which an earlier request of the slice had too: what a
-    /// prefix cache without limits would find. Absent where the trace says nothing of blocks, or has too many.
+    /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
+    /// prefix cache without limits. Absent where the trace has no blocks, or too many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
-    /// Whether it has more blocks than are remembered, so that nobody knows the share.
+    /// Whether the trace has more blocks than are remembered, so that the share is unknown.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub too_many_blocks: bool,
-    /// The kinds of request that the trace tells apart, with their numbers; empty where it tells none.
+    /// The kinds of request in the trace with their counts; empty where it has none.
     pub kinds: Vec<TraceKind>,
-    /// Lines that could not be read and were left out.
+    /// Unreadable lines that were left out.
     pub skipped_lines: u64,
-    /// Lines and tables of a pool of clients that were taken as the nearest that can be drawn: shapes of gaps beyond what
-    /// is drawn, and lengths of 0 tokens, where nothing is sent.
+    /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
+    /// range, and lengths of 0 tokens, where nothing is sent.
     #[serde(skip_serializing_if = "is_zero")]
     pub nearest_drawn: u64,
-    /// Requests that came later in the file than one of a later moment, and were put in order.
+    /// Requests that the file lists after a later one, and that were put in order.
     pub reordered: u64,
 }
 
@@ -59,15 +59,15 @@ pub struct TraceFindings {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TraceKind {
-    /// As a class would be called; unlike that of every other kind.
+    /// Its name as a class, unique among the kinds.
     pub name: String,
-    /// How many requests are of it.
+    /// Number of requests.
     pub requests: u64,
-    /// What the trace calls it; absent where that is the name.
+    /// Its name in the trace; absent where that is `name`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
-    /// How many kinds these are in truth, where they are gathered because each is too rare for a class of its own; kinds
-    /// that came after 4,096 others count as one. 0 for a kind by itself.
+    /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
+    /// count as one. 0 for a single kind.
     #[serde(skip_serializing_if = "is_zero")]
     pub rarer_kinds: u64,
 }
@@ -80,19 +80,18 @@ fn is_zero(count: &u64) -> bool {
 impl TraceFindings {
     pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("what was found in a trace", |fields| {
-            let format = fields.required("format", |place| place.choice(&TraceFormat::NAMED));
+            let format = fields.required("format", |place| place.variant::<TraceFormat>());
             let requests = fields.required("requests", |place| place.whole(COUNT));
             let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
-            let warmup_s = fields
-                .optional("warmup_s", None, |place| place.number(Allowed::from(0.0, LONGEST_S)).map(Some));
+            let warmup_s = fields.option("warmup_s", |place| place.number(Allowed::from(0.0, LONGEST_S)));
             let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
             let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
             let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
             let same_moment = fields.required("same_moment", |place| place.whole(COUNT));
             let input_tokens = fields.required("input_tokens", |place| place.number(NUMBER));
             let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
-            let reusable_share = fields
-                .optional("reusable_share", None, |place| place.number(Allowed::from(0.0, 1.0)).map(Some));
+            let reusable_share =
+                fields.option("reusable_share", |place| place.number(Allowed::from(0.0, 1.0)));
             let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
             let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
             let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
@@ -119,17 +118,17 @@ impl TraceFindings {
         })
     }
 
-    /// Whether the trace says which prompts begin alike.
+    /// Whether the trace says which prompts share blocks.
     #[must_use]
     pub fn names_blocks(&self) -> bool {
         self.reusable_share.is_some() || self.too_many_blocks
     }
 
-    /// The kind that the trace calls so, or that in which such rare ones are gathered.
+    /// The kind of this name in the trace, or the one that combines rare kinds.
     #[must_use]
-    pub fn kind(&self, told: &str) -> Option<&TraceKind> {
-        let told = told.trim();
-        let own = self.kinds.iter().find(|kind| kind.is(told));
+    pub fn kind(&self, name: &str) -> Option<&TraceKind> {
+        let name = name.trim();
+        let own = self.kinds.iter().find(|kind| kind.is(name));
         own.or_else(|| self.kinds.iter().find(|kind| kind.rarer_kinds > 0))
     }
 
@@ -139,8 +138,7 @@ impl TraceFindings {
         self.requests as f64 / self.ends_s
     }
 
-    /// Requests that leave in the first `until_s` seconds, to the width of a bin: inside one they count as evenly
-    /// spread.
+    /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
     #[must_use]
     pub fn arrivals_by(&self, until_s: f64) -> f64 {
         let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
@@ -156,13 +154,13 @@ impl TraceKind {
         place.table("a kind of request", |fields| {
             let name = fields.required("name", |place| place.name());
             let requests = fields.required("requests", |place| place.whole(COUNT));
-            let called = fields.optional("called", None, |place| place.text().map(Some));
+            let called = fields.option("called", |place| place.text());
             let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
             Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
         })
     }
 
-    /// Whether the trace calls this kind, and no other, so.
+    /// Whether this is the trace's name for this kind alone.
     fn is(&self, kind: &str) -> bool {
         self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind
     }

@@ -1,67 +1,55 @@
 //! How trace files are written, and where their clocks begin.
 
 use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantNames};
 
-/// How a trace file is written. All lines are read one by one; columns of CSV files are found by their names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How a trace file is written. Every format is read line by line; CSV columns are found by name.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, IntoStaticStr, VariantNames,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TraceFormat {
     /// JSON lines of Mooncake (github.com/kvcache-ai/Mooncake, FAST25-release/traces): `timestamp` in milliseconds,
     /// `input_length`, `output_length`, `hash_ids` of 512 tokens each.
     Mooncake,
     /// CSV of Azure's language-model traces (github.com/Azure/AzurePublicDataset: 2023, 2024, and the multimodal one
-    /// of 2025): `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is read over.
+    /// of 2025): `TIMESTAMP` as a date, `ContextTokens`, `GeneratedTokens`; `NumImages` is ignored.
     Azure,
     /// CSV of `BurstGPT` (github.com/HPMLL/BurstGPT): `Timestamp` in seconds, `Request tokens`, `Response tokens`,
-    /// and where they are there `Model` and `Log Type`.
+    /// and optionally `Model` and `Log Type`.
     BurstGpt,
-    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): as Mooncake's, with
+    /// JSON lines of Qwen on Bailian (github.com/alibaba-edu/qwen-bailian-usagetraces-anon): like Mooncake's, with
     /// `timestamp` in seconds, `hash_ids` of 16 tokens, and a `type`.
     Bailian,
     /// Skyline's own JSON lines, as `skyline trace` writes them.
     Skyline,
-    /// A pool of clients of `ServeGen`'s (github.com/alibaba/ServeGen, `data/`): a folder whose files say at what rates
-    /// clients send and how long their requests are. The requests are drawn from the seed.
+    /// A client pool of `ServeGen` (github.com/alibaba/ServeGen, `data/`): a folder whose files give the rates of
+    /// clients and the lengths of their requests. The requests are drawn from the seed.
     #[serde(rename = "servegen")]
+    #[strum(serialize = "servegen")]
     ServeGen,
 }
 
-/// Where a trace's own clock begins.
+/// Where a trace's clock begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TraceZero {
-    /// Its times count from a zero of their own.
+    /// Times count from the trace's own zero.
     OwnClock,
-    /// Its times are dates, or count from before the recording began: its first request is its zero.
+    /// Times are dates, or count from before the recording: the first request is the zero.
     FirstRequest,
 }
 
 impl TraceFormat {
-    /// Every format with its name.
-    pub const NAMED: [(&'static str, Self); 6] = [
-        ("mooncake", Self::Mooncake),
-        ("azure", Self::Azure),
-        ("burst_gpt", Self::BurstGpt),
-        ("bailian", Self::Bailian),
-        ("skyline", Self::Skyline),
-        ("servegen", Self::ServeGen),
-    ];
-
     /// Its name in specs and options.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Mooncake => "mooncake",
-            Self::Azure => "azure",
-            Self::BurstGpt => "burst_gpt",
-            Self::Bailian => "bailian",
-            Self::Skyline => "skyline",
-            Self::ServeGen => "servegen",
-        }
+        self.into()
     }
 
-    /// Where its clock begins. Azure's times are dates, and `BurstGPT`'s later files count from a moment months before
-    /// their first request.
+    /// Where its clock begins. Azure's times are dates, and `BurstGPT`'s later files count from months before their
+    /// first request.
     #[must_use]
     pub fn zero(self) -> TraceZero {
         match self {
@@ -70,8 +58,7 @@ impl TraceFormat {
         }
     }
 
-    /// Tokens of prompt that one of its hash ids stands for; none where it has no hash ids. Skyline's own traces say
-    /// it in their first line.
+    /// Prompt tokens per hash id; `None` where the format has none. Skyline's own traces give it in their first line.
     #[must_use]
     pub fn block_tokens(self) -> Option<u32> {
         match self {

@@ -1,4 +1,4 @@
-//! Workloads made of a trace: by itself, or under the classes of another workload.
+//! Workloads made from a trace, alone or with the classes of another workload.
 
 use serde_json::{Map, Value, json};
 
@@ -6,21 +6,19 @@ use super::source::{Trace, TraceSurvey};
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::spec::WorkloadSpec;
 
-/// Fields that a trace takes the place of, or that measure what it does.
+/// Fields that a trace replaces, or that depend on them.
 const TIMES: [&str; 4] = ["arrival", "horizon_s", "requests", "warmup_s"];
-/// Fields of a class that a trace takes the place of.
+/// Fields of a class that a trace replaces.
 const LENGTHS: [&str; 3] = ["input_tokens", "output_tokens", "shared_prefix"];
 
 impl WorkloadSpec {
-    /// The requests of a trace, in a class for each kind that it tells apart, without objectives. Called as the
-    /// trace's file.
+    /// The requests of a trace, with one class per kind and without SLOs, named after the trace's file.
     pub fn of_trace(trace: &Trace, seed: u64, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let spec = json!({ "name": name_of(&trace.path), "seed": seed });
         replay(spec.as_object().cloned().unwrap_or_default(), trace, survey)
     }
 
-    /// This workload's classes with the times and lengths of a trace: for as long as the trace's slice lasts, with
-    /// the usual warm-up.
+    /// This workload's classes with the times and lengths of a trace, for the whole slice, with the default warm-up.
     pub fn replaying(&self, trace: &Trace, seed: u64, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let spec = serde_json::to_value(Self { seed, ..self.clone() }).unwrap_or_default();
         let mut spec = spec.as_object().cloned().unwrap_or_default();
@@ -44,13 +42,13 @@ fn replay(
     WorkloadSpec::from_value_with(Value::Object(spec), &trace.path, survey)
 }
 
-/// A file's name without its ending, of the letters that names have.
+/// A file's name without its extension, in the letters allowed for names.
 fn name_of(path: &str) -> String {
     let stem = std::path::Path::new(path).file_stem().and_then(|stem| stem.to_str()).unwrap_or("trace");
     as_name(stem)
 }
 
-/// A text made a name: other letters become `_`, and at most 64 stay.
+/// Turns a text into a name: other letters become `_`, and at most 64 are kept.
 #[must_use]
 pub fn as_name(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };

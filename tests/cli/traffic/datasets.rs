@@ -160,7 +160,7 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
         (&["bench", "quick.toml", "--dataset", "short.jsonl"], "or --output-tokens"),
         (
             &["bench", "quick.toml", "--dataset", "rows.txt"],
-            "`--dataset` is \"rows.txt\", whose ending does not tell the format",
+            "`--dataset` is \"rows.txt\", whose extension does not imply a format",
         ),
         (&["bench", "bursty_mix", "--dataset", "bad.jsonl"], "`bursty_mix` has 2"),
         (

@@ -40,7 +40,7 @@ fn one_run_at_90_percent_load_is_surer_than_it_may_be_and_the_report_says_so() {
     for seed in 0..40 {
         let spec = spec(seed);
         let ttft = Delay::Exponential(0.1);
-        let fleet = Fleet::of_one(EngineModel::Plain { places: 1, ttft, itl: Delay::Constant(0.0) }, seed);
+        let fleet = Fleet::of_one(EngineModel::Plain { slots: 1, ttft, itl: Delay::Constant(0.0) }, seed);
         let flown = fly(&spec, &mut *fleet.server().unwrap());
         let log = RunLog::of_requests(header(&spec), flown.records, flown.footer);
         let summary = summarise(&log, &[]);

@@ -43,7 +43,7 @@ fn llama_on(hardware: &str) -> Fleet {
 
 fn plain(ttft: f64, itl: f64) -> Fleet {
     let delays = (Delay::Constant(ttft), Delay::Constant(itl));
-    Fleet::of_one(EngineModel::Plain { places: 512, ttft: delays.0, itl: delays.1 }, 0)
+    Fleet::of_one(EngineModel::Plain { slots: 512, ttft: delays.0, itl: delays.1 }, 0)
 }
 
 /// Flies it, told that it is Llama-3.1-8B on `named`.

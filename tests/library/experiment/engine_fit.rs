@@ -134,7 +134,7 @@ fn a_front_end_is_told_from_the_steps() {
 fn what_does_not_fit_is_poor() {
     // Four places and nothing else: requests queue, and steps have nothing to do with it.
     let ttft = Delay::LogNormal(0.4, 0.8);
-    let truth = Fleet::of_one(EngineModel::Plain { places: 4, ttft, itl: Delay::Constant(0.01) }, 0);
+    let truth = Fleet::of_one(EngineModel::Plain { slots: 4, ttft, itl: Delay::Constant(0.01) }, 0);
     let base = config("h100", Efficiency::default());
     let fit = EngineFit::of(&[measured(2.0, 1, &truth)], &base, &CostModel::Linear).unwrap();
     assert_eq!(fit.grade, Grade::Poor, "{fit:#?}");
@@ -145,7 +145,7 @@ fn what_does_not_fit_is_poor() {
 #[test]
 fn a_median_that_cannot_be_told_again_is_poor() {
     let delays = (Delay::Constant(0.1), Delay::Constant(0.02));
-    let truth = Fleet::of_one(EngineModel::Plain { places: 256, ttft: delays.0, itl: delays.1 }, 0);
+    let truth = Fleet::of_one(EngineModel::Plain { slots: 256, ttft: delays.0, itl: delays.1 }, 0);
     let mut base = config("h100", Efficiency::default());
     base.limits.max_num_seqs = 1;
     let fit = EngineFit::of(&[measured(6.0, 1, &truth)], &base, &CostModel::Linear).unwrap();

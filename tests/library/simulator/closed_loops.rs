@@ -61,7 +61,7 @@ fn mean_value_analysis_is_the_textbooks() {
 fn what_a_closed_loop_hides_of_one_queue_is_that_of_the_closed_forms() {
     let spec = workload(2_000);
     let engine =
-        EngineModel::Plain { places: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
+        EngineModel::Plain { slots: 1, ttft: Delay::Exponential(SERVICE_S), itl: Delay::Constant(0.0) };
     let (schedule, fleet) = (Schedule::draw(&spec), Fleet::of_one(engine, 3));
     let (log, mut found) = predict(header(&spec), schedule.clone(), &fleet, &[]).unwrap();
     let open = found.pair(&log, &schedule, &fleet).unwrap().unwrap();

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_server_is_told_the_schema_in_its_own_way_and_no_length_is_forced() {
+    fn each_server_is_reported_the_schema_in_its_own_way_and_no_length_is_forced() {
         let schema = json!({ "type": "object", "required": ["a"] });
         let shape = |strict| AnswerShape::JsonSchema {
             schema: JsonSchema::new(schema.clone()).unwrap(),

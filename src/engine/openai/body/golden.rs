@@ -65,7 +65,7 @@ mod tests {
     use crate::workload::Expectation;
 
     #[test]
-    fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_told() {
+    fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_reported() {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
         target.sampling.temperature = Some(0.7);
         let extra =

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use super::answer_form::Form;
 use super::template::BodyTemplate;
 use crate::engine::captured_text::CaptureText;
-use crate::engine::openai::smoke;
+use crate::engine::openai::preflight;
 use crate::engine::target::{PriorityField, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, Priority};
@@ -84,17 +84,17 @@ impl BodyTemplates {
     /// A request for one token in each format except free text, in order.
     pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
         let first = self.templates.iter().step_by(self.by_form).skip(1);
-        first.map(|template| template.render(&Prompt::Text(smoke::PROMPT.to_owned()), 1))
+        first.map(|template| template.render(&Prompt::Text(preflight::PROMPT.to_owned()), 1))
     }
 
     /// The test request: with high priority, so that a server without priorities refuses it before any load.
     pub(crate) fn test_request(&self) -> Bytes {
-        self.templates[0].render(&Prompt::Text(smoke::PROMPT.to_owned()), smoke::OUTPUT_TOKENS)
+        self.templates[0].render(&Prompt::Text(preflight::PROMPT.to_owned()), preflight::OUTPUT_TOKENS)
     }
 
     /// The text of the test request, unless the extra body replaces the prompt.
     pub(crate) fn test_prompt(&self) -> Option<&'static str> {
-        self.templates[0].takes_prompts().then_some(smoke::PROMPT)
+        self.templates[0].takes_prompts().then_some(preflight::PROMPT)
     }
 }
 

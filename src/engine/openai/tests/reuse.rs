@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn connections_are_used_again_and_lost_ones_are_told() {
+async fn connections_are_used_again_and_lost_ones_are_reported() {
     let server = serve(vec![good(&["a"]), good(&["b"]), vec![Act::Close]]).await;
     let engine = engine(target(&server)).await;
     for turn in 0..2 {
@@ -83,7 +83,7 @@ async fn a_server_seen_to_close_after_an_answer_is_not_trusted_with_a_second_req
 }
 
 #[tokio::test]
-async fn a_lost_connection_is_told_as_it_was_lost() {
+async fn a_lost_connection_is_reported_as_it_was_lost() {
     for (act, words) in [
         (Act::Reset, "the server reset the connection before it answered"),
         (Act::Close, "the server closed the connection before it answered"),

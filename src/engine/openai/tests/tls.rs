@@ -48,7 +48,7 @@ async fn serve_tls() -> String {
 }
 
 #[tokio::test]
-async fn certificates_are_checked_unless_told_otherwise() {
+async fn certificates_are_checked_by_default() {
     let url = serve_tls().await;
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/server.cert.pem");
     let strict = Target::new(url.parse().unwrap(), Dialect::Vllm);

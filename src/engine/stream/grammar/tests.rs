@@ -54,7 +54,7 @@ fn roles_and_empty_deltas_are_not_tokens() {
 }
 
 #[test]
-fn ends_are_told_apart() {
+fn ends_are_distinguished() {
     let content = || delta(r#"{"content":"a"}"#, "");
     let finish = || delta("{}", FINISH);
     for (events, end) in [

@@ -44,7 +44,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn any_split_of_any_stream_spoilt_anyhow_is_told_alike(
+    fn any_split_of_any_stream_spoilt_anyhow_is_read_alike(
         which in any::<prop::sample::Index>(),
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_usize, prop_oneof![
             prop::collection::vec(any::<u8>(), 0..3),
@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_of_any_kind_are_told_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
+    fn bytes_of_any_kind_are_read_alike(stream in prop::collection::vec(any::<u8>(), 0..200), cut in any::<prop::sample::Index>()) {
         let whole = read_in_pieces(&stream, Vec::new(), BodyEnd::Clean);
         prop_assert_eq!(&read_in_pieces(&stream, vec![cut.index(stream.len() + 1)], BodyEnd::Clean), &whole);
     }

@@ -60,7 +60,7 @@ fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
 }
 
 #[test]
-fn a_response_is_told_in_order_whether_or_not_the_request_has_gone_out() {
+fn a_response_is_reported_in_order_whether_or_not_the_request_has_gone_out() {
     for sent_first in [true, false] {
         let (mut reply, mut events) = (reply(Origin::Reused), AnswerEvents::new());
         if sent_first {

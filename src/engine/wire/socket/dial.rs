@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_refusal_is_told() {
+    async fn the_first_refusal_is_reported() {
         let mut refusing = Vec::new();
         for _ in 0..2 {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

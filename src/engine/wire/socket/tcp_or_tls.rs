@@ -17,7 +17,7 @@ const READ: usize = 64 << 10;
 thread_local! {
     /// The read buffer. One buffer serves all connections of a thread, each while it looks at what it read: a
     /// waiting stream holds none.
-    static DESK: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
+    static READ_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
 }
 
 #[derive(Debug)]
@@ -52,17 +52,17 @@ impl Socket {
         cx: &mut Context<'_>,
         look: impl FnOnce(&mut Self, io::Result<Read<'_>>) -> T,
     ) -> Poll<T> {
-        DESK.with_borrow_mut(|desk| {
+        READ_BUFFER.with_borrow_mut(|buffer| {
             let read = match self {
-                Self::Plain(socket) => socket.poll_receive(cx, desk),
+                Self::Plain(socket) => socket.poll_receive(cx, buffer),
                 Self::Tls(socket) => {
-                    let mut buffer = ReadBuf::new(desk);
+                    let mut buffer = ReadBuf::new(buffer);
                     let read = Pin::new(socket).poll_read(cx, &mut buffer);
                     read.map_ok(|()| buffer.filled().len())
                 }
             };
             read.map(|read| {
-                let read = read.map(|bytes| Read { bytes: &desk[..bytes], filled: bytes == desk.len() });
+                let read = read.map(|bytes| Read { bytes: &buffer[..bytes], filled: bytes == buffer.len() });
                 look(self, read)
             })
         })

@@ -228,7 +228,7 @@ impl Model<'_> {
         };
         let fleet = Fleet {
             engine: EngineModel::Plain {
-                places,
+                slots: places,
                 ttft: Delay::Constant(ttft_s),
                 itl: Delay::Constant(tpot_s),
             },

@@ -8,11 +8,11 @@ use crate::workload::reading::{Allowed, SpecValue};
 /// A cost.
 const COST: Allowed = Allowed::above(0.0, 1e12);
 
-/// What a variant must do to be accepted, and when the search for one ends: the stopping rule.
+/// What a variant must meet to be accepted, and when to stop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accept {
-    /// What every row that counts is held against, under each variant.
+    /// Objectives for every row that counts, under each variant.
     #[serde(serialize_with = "as_typed")]
     #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub objectives: Vec<Objective>,

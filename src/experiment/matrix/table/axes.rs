@@ -1,4 +1,4 @@
-//! Rows that are made of axes: the full grid, or one variable at a time.
+//! Rows made from axes: the full grid, or one variable at a time.
 
 use super::row::MatrixRow;
 use super::settings::{PrefixReuse, RATE, Settings, Spacing, TOKENS, USERS};
@@ -16,9 +16,9 @@ const BASELINE: &str = "baseline";
 /// How values of several axes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Axes {
-    /// Each with each.
+    /// All combinations.
     Grid,
-    /// The defaults, and then each value of each axis by itself.
+    /// The defaults, then each value of each axis alone.
     OneAtATime,
 }
 
@@ -64,7 +64,7 @@ impl Axes {
     fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
         let tokens = |place: SpecValue<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
         let workloads = axis(fields, "workload", |place| {
-            let name = place.said()?;
+            let name = place.nonblank()?;
             Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
         });
         let inputs = axis(fields, "input_tokens", |place| {

@@ -1,4 +1,4 @@
-//! What a hypothesis claims of the figures, in words that a program can hold them against.
+//! Claims: what a hypothesis says about the figures, in a form that can be tested.
 
 use std::str::FromStr;
 
@@ -10,29 +10,29 @@ use crate::workload::reading::SpecValue;
 /// A claim about a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Claim {
-    /// As it was typed.
+    /// The text as typed.
     pub text: String,
-    /// What it says.
+    /// Its meaning.
     pub kind: ClaimKind,
 }
 
 /// What a claim says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimKind {
-    /// A figure stands so to a bound.
+    /// A bound on a figure.
     Bound(Objective),
-    /// A figure stands so to another row's: below, say, half of it.
+    /// A ratio to another row's figure, such as below half of it.
     Ratio {
         /// The figure.
         subject: FigureKey,
-        /// On which side of `factor` times the other row's it lies.
+        /// The side of `factor` times the other row's figure.
         comparison: Comparison,
         /// The factor.
         factor: f64,
         /// The other row.
         other: Reference,
     },
-    /// A figure is as good as another row's.
+    /// A figure is about equal to another row's.
     Within {
         /// The figure.
         subject: FigureKey,
@@ -43,7 +43,7 @@ pub enum ClaimKind {
     },
 }
 
-/// Another row, or the same one under another variant.
+/// Another row, or the same row under another variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// The row; absent: the same.

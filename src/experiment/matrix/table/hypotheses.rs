@@ -1,10 +1,10 @@
-//! What is expected of rows by the names that they have: the hypotheses of rows that are made of axes.
+//! Hypotheses for rows by their names, as for rows made from axes.
 
 use super::claim::{Claim, Reference};
 use super::row::MatrixRow;
 use crate::workload::reading::{Fields, SpecValue};
 
-/// A question and a hypothesis for every row whose name fits.
+/// A question and a hypothesis for every row whose name matches.
 #[derive(Clone, Debug)]
 pub(super) struct Expected {
     /// Names, in which a `*` stands for anything.
@@ -18,9 +18,9 @@ impl Expected {
     /// Reads one.
     pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a hypothesis", |fields| {
-            let rows = fields.required("rows", |place| place.list(|place| place.said()));
-            let question = fields.optional("question", None, |place| place.said().map(Some));
-            let hypothesis = fields.optional("hypothesis", None, |place| place.said().map(Some));
+            let rows = fields.required("rows", |place| place.list(|place| place.nonblank()));
+            let question = fields.optional("question", None, |place| place.nonblank().map(Some));
+            let hypothesis = fields.optional("hypothesis", None, |place| place.nonblank().map(Some));
             let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
             let read = Self { rows: rows?, question: question?, hypothesis: hypothesis?, expect: expect? };
             if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {
@@ -31,7 +31,7 @@ impl Expected {
         })
     }
 
-    /// Gives it to the `rows` that it is for. A claim that names another row is none about that row itself.
+    /// Gives it to the matching `rows`. A claim that names another row does not apply to that row itself.
     pub(super) fn give(&self, rows: &mut [MatrixRow], fields: &Fields<'_>) -> Option<()> {
         for pattern in &self.rows {
             if !rows.iter().any(|row| fits(pattern, &row.name)) {
@@ -61,7 +61,7 @@ impl Expected {
     }
 }
 
-/// Whether `name` is what `pattern` says, with anything in place of each `*`.
+/// Whether `name` matches `pattern`, in which `*` stands for anything.
 fn fits(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,

@@ -1,4 +1,4 @@
-//! One row of the table: a question, what is expected, and what is asked of the server.
+//! One row of the table: a question, a hypothesis, and settings.
 
 use serde::Serialize;
 
@@ -18,27 +18,27 @@ pub struct MatrixRow {
     /// What was expected, in words, before it ran.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypothesis: Option<String>,
-    /// The same as claims that the figures are held against.
+    /// The hypothesis as claims that can be tested.
     pub expect: Vec<Claim>,
     /// The variants under which it runs, by name; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub variants: Option<Vec<String>>,
-    /// What is asked of the server, defaults included.
+    /// Settings, defaults included.
     pub settings: Settings,
 }
 
 impl MatrixRow {
-    /// A row that only has settings.
+    /// A row with settings alone.
     pub(super) fn made(name: String, settings: Settings) -> Self {
         Self { name, question: None, hypothesis: None, expect: Vec::new(), variants: None, settings }
     }
 
-    /// Reads one; what it does not say is as in `defaults`.
+    /// Reads one; missing settings are those of `defaults`.
     pub(super) fn read(place: SpecValue<'_>, defaults: &Settings) -> Option<Self> {
         place.table("a row", |fields| {
             let name = fields.required("name", |place| place.name());
-            let question = fields.optional("question", None, |place| place.said().map(Some));
-            let hypothesis = fields.optional("hypothesis", None, |place| place.said().map(Some));
+            let question = fields.optional("question", None, |place| place.nonblank().map(Some));
+            let hypothesis = fields.optional("hypothesis", None, |place| place.nonblank().map(Some));
             let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
             let variants =
                 fields.optional("variants", None, |place| place.list(|place| place.name()).map(Some));

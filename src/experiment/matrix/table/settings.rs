@@ -1,4 +1,4 @@
-//! What a row asks of the server: the fields that may vary from row to row.
+//! The settings of a row, which may vary from row to row.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 pub(super) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
 /// Lengths of time in seconds.
 const SECONDS: Allowed = Allowed::above(0.0, 1_000_000.0);
-/// Lengths of time that may be none, in seconds.
+/// Lengths of time that may be 0, in seconds.
 const WAIT: Allowed = Allowed::from(0.0, 1_000_000.0);
 /// Runs of a row.
 const REPEATS: Allowed = Allowed::from(1.0, 1_000.0);
@@ -102,7 +102,7 @@ impl Spacing {
 impl Settings {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let workload = fields.optional("workload", None, |place| place.said().map(Some));
+        let workload = fields.optional("workload", None, |place| place.nonblank().map(Some));
         let mut tokens = |name| {
             fields.optional(name, None, |place| {
                 place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok()).map(Some)

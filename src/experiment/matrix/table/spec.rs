@@ -106,7 +106,7 @@ impl Settings {
                 class.output_tokens = Distribution::Constant { value };
             }
             let Some(input) = self.input_tokens else { continue };
-            if class.prompt.is_taken() {
+            if class.prompt.is_verbatim() {
                 return Err(format!(
                     "class `{}` takes its prompts from a file, and they are as long as they are; leave `input_tokens` out",
                     class.name

@@ -67,7 +67,7 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut said = |name| fields.optional(name, None, |place| place.said().map(Some));
+        let mut said = |name| fields.optional(name, None, |place| place.nonblank().map(Some));
         let (url, model, flags) = (said("url"), said("model"), said("flags"));
         let (serve, start, stop, reset) = (said("serve"), said("start"), said("stop"), said("reset"));
         let (hardware, serving_model, precision) =

@@ -156,7 +156,7 @@ fn a_part_of_the_runs_confirms_nothing() {
         let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, Trust::All);
         let test = &matrix.cells[1].tests[0];
         assert_eq!(test.standing, ClaimStanding::CannotTell);
-        assert!(test.line.contains(&format!("of row {name} 2 of 3 runs were run")), "{}", test.line);
+        assert!(test.line.contains(&format!("of row {name} 2 of 3 runs completed")), "{}", test.line);
     }
     let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, Trust::All);
     assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
@@ -167,8 +167,9 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let only_fast = |text: &str| text.replace("\n[accept]", "\nvariants = [\"fast\"]\n[accept]");
     let refused = mistakes(&only_fast(TWO_VARIANTS));
     assert!(
-        refused
-            .contains("row B, which expects `p50 ttft < @base` of a row that is not run under that variant"),
+        refused.contains(
+            "row B, which expects `p50 ttft < @base` of a row that does not run under that variant"
+        ),
         "{refused}"
     );
     // A is run under both, B under one: what A expects of B is claimed there.

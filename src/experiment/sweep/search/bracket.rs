@@ -1,11 +1,11 @@
-//! The first part of the automatic search: double until a load fails, then halve the bracket.
+//! The bracketing phase of the automatic search: double until a load fails, then bisect.
 
 use super::tally::LoadTally;
 use crate::experiment::sweep::answer::StopReason;
 
-/// The ends of a bracket this many times apart are near enough for the refinement.
+/// The refinement begins when the ends of the bracket are this factor apart.
 const ROUGH: f64 = 1.3;
-/// The lowest load is this many times under the one that was to be begun with: eight halvings.
+/// The lowest load is this factor under the first: eight halvings.
 const DEEPEST: f64 = 256.0;
 
 /// What comes next.
@@ -13,13 +13,13 @@ const DEEPEST: f64 = 256.0;
 pub(super) enum Next {
     /// A run at this rate.
     Measure(f64),
-    /// The refinement: the largest rate that passed and the smallest that failed are near each other.
+    /// The bracket is narrow enough for the refinement.
     Refine,
     /// Nothing.
     Done(StopReason),
 }
 
-/// The largest load that passed below the smallest that failed, by what their runs say.
+/// The largest load that passed below the smallest that failed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Bracket {
     passed: f64,
@@ -27,14 +27,14 @@ struct Bracket {
 }
 
 impl Bracket {
-    /// Of these loads, ascending; `None` where all passed, or the lowest failed.
+    /// The bracket of these ascending loads; `None` where all passed, or the lowest failed.
     fn of(tallies: &[LoadTally<'_>]) -> Option<Self> {
         let over = tallies.iter().position(|tally| !tally.passes)?;
         let passed = tallies[over.checked_sub(1)?].load.amount();
         Some(Self { passed, failed: tallies[over].load.amount() })
     }
 
-    /// How many times its upper end is the lower.
+    /// Upper end ÷ lower end.
     fn ratio(self) -> f64 {
         self.failed / self.passed
     }
@@ -44,7 +44,7 @@ impl Bracket {
     }
 }
 
-/// The next of a search that began at `from` requests per second.
+/// The next step of a search that began at `from` requests per second.
 pub(super) fn next(tallies: &[LoadTally<'_>], from: f64) -> Next {
     let (Some(lowest), Some(highest)) = (tallies.first(), tallies.last()) else {
         return Next::Measure(from);

@@ -3,24 +3,24 @@
 use super::demand::{DemandReading, DemandScale, SearchDemand, pooled};
 use crate::analysis::statistics::{CONFIDENCE, non_decreasing, student_t_quantile};
 
-/// Loads this many times smaller or larger than the crossing are another part of the curve.
+/// Loads further than this factor from the crossing are another part of the curve.
 pub(crate) const BAND: f64 = 1.35;
-/// Fewer runs within the band, or fewer loads, tell nothing of how runs differ.
+/// Fewer runs within the band, or fewer loads, give no variance.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
 /// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
 const STEEPEST: f64 = 400.0;
-/// Turns of the fit; it settles in twenty, or never.
+/// Iterations of the fit; it converges in twenty, or never.
 const TURNS: usize = 60;
-/// A slope that still changes by this share has not settled.
+/// A slope that still changes by this share has not converged.
 const SETTLED: f64 = 1e-3;
 
-/// How a figure goes with the load.
+/// Whether and where a figure crosses its limit as the load rises.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum LimitCrossing {
-    /// It keeps its limit at every load, as far as it is known.
+    /// It stays within its limit at every measured load.
     Kept,
-    /// It misses its limit from the lowest load on, where it is so many times the limit.
+    /// It exceeds its limit from the lowest load on, there by this factor.
     Missed(f64),
     /// It crosses its limit.
     Crosses(Crossing),
@@ -39,18 +39,18 @@ pub(crate) struct Crossing {
 pub(crate) enum Unsure {
     /// Fewer than three loads lie near it.
     FarApart,
-    /// Fewer than six runs do.
+    /// Fewer than six runs lie near it.
     FewRuns,
-    /// The runs near it do not tell how the figure rises there.
+    /// The runs near it do not determine the slope.
     Flat,
 }
 
-/// What becomes of a fit.
+/// The result of a fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fit {
     /// A line.
     Line(Line),
-    /// The figure jumps between two loads, so that any steep line would do: the crossing may be anywhere between them.
+    /// The figure jumps between two loads: the crossing may be anywhere between them.
     Step,
     /// There is too little.
     Nothing,
@@ -72,15 +72,15 @@ struct Line {
     freedom: f64,
 }
 
-/// How `demand` goes with the load in what runs read of it.
+/// Where `demand` crosses its limit, by the readings of runs.
 ///
-/// First by isotonic regression, which asks nothing of the curve but that it rises. Then, where there are runs enough near
-/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), the run
-/// the unit, the dispersion taken from how runs of the same loads differ; its interval is that of inverse prediction
+/// First by isotonic regression, which only assumes that the curve rises. Then, where enough runs lie near
+/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), with the run
+/// as the unit and the dispersion from runs at the same load; its interval is that of inverse prediction
 /// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
-/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval held the truth in 92 to 100,
-/// a bootstrap over runs in 60 to 88: a few runs with a long queue hold most of what is over the bound, and resampling
-/// does not know of those that did not happen.
+/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval covered the truth in 92 to 100,
+/// a bootstrap over runs in 60 to 88: a few runs with a long queue have most of the requests over the bound, and resampling
+/// cannot add the runs that did not happen.
 pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     match isotonic(demand, readings) {
         Isotonic::Kept => LimitCrossing::Kept,
@@ -89,7 +89,7 @@ pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> Limit
     }
 }
 
-/// The crossing that the isotonic fit has at `start`.
+/// The crossing by a line through the runs near `start`, the isotonic crossing.
 fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Crossing {
     let near: Vec<_> =
         readings.iter().copied().filter(|r| (start / BAND..=start * BAND).contains(&r.load)).collect();
@@ -169,7 +169,7 @@ impl Line {
         self.level + self.slope * (ln_load - self.middle)
     }
 
-    /// The same for this dispersion.
+    /// The line with its variances scaled by this dispersion.
     fn dispersed(self, by: f64) -> Self {
         Self { level_variance: self.level_variance * by, slope_variance: self.slope_variance * by, ..self }
     }
@@ -202,7 +202,7 @@ fn of_shares(near: &[DemandReading]) -> Fit {
             })
             .collect();
         let Some(next) = Line::through(&points) else { return Fit::Nothing };
-        // Half-way, so that shares of nought on one side and of one on the other do not swing.
+        // Damped by half, so that shares of 0 on one side and 1 on the other do not oscillate.
         let before = line.at(next.middle);
         let slope = f64::midpoint(line.slope, next.slope);
         change = (slope - line.slope).abs() / slope.abs().max(1.0);
@@ -243,7 +243,7 @@ fn by_load(readings: &[DemandReading]) -> Vec<DemandReading> {
     loads.into_iter().filter_map(joined).collect()
 }
 
-/// What the isotonic fit says, as a [`LimitCrossing`].
+/// The crossing by the isotonic fit alone.
 enum Isotonic {
     Kept,
     Missed(f64),
@@ -257,7 +257,7 @@ fn isotonic(demand: &SearchDemand, readings: &[DemandReading]) -> Isotonic {
     let Some(over) = fitted.iter().position(|figure| !demand.holds(*figure)) else { return Isotonic::Kept };
     let Some(under) = over.checked_sub(1) else { return Isotonic::Missed(fitted[over] / demand.limit) };
     let seen = |place: usize| match demand.scale {
-        // None of so many is no proof of none at all.
+        // No failure among so many does not prove a share of 0.
         DemandScale::Share => ln(fitted[place].max(0.5 / loads[place].requests)),
         DemandScale::Magnitude => ln(fitted[place].max(f64::MIN_POSITIVE)),
     };

@@ -1,20 +1,20 @@
-//! What an objective asks of a load, as a figure that rises with the load and a limit that it must not pass.
+//! Objectives as the search sees them: a figure that rises with the load, and its limit.
 
 use crate::analysis::{Comparison, FigureKind, Objective};
 use crate::experiment::sweep::trial::Trial;
 
-/// What a load has to meet, as a search sees it: an objective, or that the server keeps up.
+/// A demand on a load: an objective, or that the server keeps up.
 ///
-/// Whole runs are averaged, so the figure is one whose mean over runs is the truth, however short they are. The p99 of a
-/// run is none: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
-/// too low, and 83 % of the runs met it. The share of the requests over the bound is: so of a percentile of a latency that
-/// each request has one of, that share is followed, and the limit is the share that the percentile leaves.
+/// Figures are averaged over runs, so they must be unbiased however short the runs are. The p99 of a
+/// run is biased: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
+/// too low, and 83 % of the runs met it. The share of the requests over the bound is not. So for a percentile of a latency that
+/// each request has once, the search follows that share, and its limit is what the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchDemand {
-    /// Absent: that the server keeps up.
+    /// The objective; absent: the server keeps up.
     objective: Option<Objective>,
     pub(super) scale: DemandScale,
-    /// What the figure may be at most.
+    /// The figure's maximum.
     pub(super) limit: f64,
 }
 
@@ -27,18 +27,18 @@ pub(super) enum DemandScale {
     Magnitude,
 }
 
-/// What a run says of a demand.
+/// The figure of one run for a demand.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct DemandReading {
     /// Requests per second, or users.
     pub(super) load: f64,
     /// The figure that must not pass the limit.
     pub(super) figure: f64,
-    /// Requests that it rests on.
+    /// Requests behind the figure.
     pub(super) requests: f64,
 }
 
-/// An objective that no search can follow.
+/// An objective that a search cannot follow.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{objective}` cannot be searched for the highest load that meets it: {problem}")]
 pub struct Unsearchable {
@@ -47,7 +47,7 @@ pub struct Unsearchable {
 }
 
 impl SearchDemand {
-    /// What `objective` asks.
+    /// The demand of `objective`.
     ///
     /// # Errors
     ///
@@ -77,17 +77,17 @@ impl SearchDemand {
         Ok(Self { objective: Some(objective.clone()), scale, limit })
     }
 
-    /// That the server keeps up, which fails where most runs say that it did not.
+    /// The demand that the server keeps up, which fails where it does not in most runs.
     pub(super) const fn keeping_up() -> Self {
         Self { objective: None, scale: DemandScale::Share, limit: 0.5 }
     }
 
-    /// As a person typed it, or would have.
+    /// The objective as typed.
     pub(crate) fn text(&self) -> &str {
         self.objective.as_ref().map_or("the server keeps up", |objective| &objective.text)
     }
 
-    /// What `trial` says of it, `place` being that of the objective among those of the sweep; `None` where it cannot tell.
+    /// The figure of `trial`; `place` is the index of the objective in the sweep. `None` where it is unknown.
     pub(super) fn read(&self, trial: &Trial, place: usize) -> Option<DemandReading> {
         let load = trial.load.amount();
         let Some(objective) = &self.objective else {
@@ -99,7 +99,7 @@ impl SearchDemand {
         let figure = match (key.kind(), self.scale) {
             (FigureKind::Latency, DemandScale::Share) => judged.over_share?,
             (FigureKind::Share, _) if !key.less_is_better() => 1.0 - judged.value?,
-            // What was cut off is at least that, which is what an overloaded server shows.
+            // Requests that were cut off took at least that long, as with an overloaded server.
             _ => judged.value.or(judged.at_least)?,
         };
         Some(DemandReading { load, figure, requests: trial.requests as f64 })
@@ -111,7 +111,7 @@ impl SearchDemand {
     }
 }
 
-/// The mean of readings, each as heavy as its requests.
+/// The mean of readings, weighted by requests.
 pub(super) fn pooled(readings: &[DemandReading]) -> Option<f64> {
     let requests: f64 = readings.iter().map(|reading| reading.requests).sum();
     let sum: f64 = readings.iter().map(|reading| reading.figure * reading.requests).sum();

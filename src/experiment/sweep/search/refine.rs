@@ -1,4 +1,4 @@
-//! The second part of the automatic search: rounds of runs around the estimate, until it is as sure as asked.
+//! The refinement phase of the automatic search: rounds of runs around the estimate, until its interval is narrow enough.
 
 use super::bracket::Next;
 use super::demand::SearchDemand;
@@ -7,10 +7,10 @@ use crate::experiment::sweep::answer::StopReason;
 use crate::experiment::sweep::plan::{Load, LoadAxis, SweepPlan};
 use crate::experiment::sweep::trial::Trial;
 
-/// The loads of a round reach this far to both sides of the estimate, as a share: a line through them tells how steep
-/// the figure is there, and the curve is hardly bent between them.
+/// The loads of a round reach this share to both sides of the estimate: a line through them gives the slope
+/// there, and the curve is nearly straight between them.
 const REACH: f64 = 0.1;
-/// How many times the next load is the highest, where chance ended the bracket.
+/// Factor from the highest load to the next, where chance ended the bracket.
 const AWAY: f64 = 1.5;
 /// Loads of a round on either side of the middle one.
 const SIDE: u8 = 2;
@@ -45,15 +45,15 @@ impl Refinement<'_> {
         };
         let rates = grid.round(crossing.estimate);
         let runs = |rate: f64| trials.iter().filter(|trial| trial.load == Load::Rate(rate)).count();
-        // Of those with as few runs the first: the middle, then its neighbours.
+        // Of the loads with the fewest runs, the first: the middle, then its neighbours.
         rates
             .into_iter()
             .min_by_key(|rate| runs(*rate))
             .map_or(Next::Done(StopReason::AllMeasured), Next::Measure)
     }
 
-    /// Where to look when all runs together cross no limit: what ended the bracket was chance, and the highest load lies
-    /// above all that was measured, or below.
+    /// The next load when all runs together cross no limit: chance ended the bracket, and the highest load lies
+    /// above all measured loads, or below.
     fn beyond(&self, decides: Tightest) -> Option<f64> {
         let tallies = tallies(self.trials, self.demands);
         let (lowest, highest) = (tallies.first()?, tallies.last()?);
@@ -69,12 +69,12 @@ impl Refinement<'_> {
     }
 }
 
-/// The rates that a refinement may measure, so that those of several rounds meet. Neighbours are as far apart as the
-/// precision asked, and never so far that a round reaches beyond what a line is drawn through.
+/// The grid of rates for the refinement, so that several rounds share rates. Neighbours are as far apart as the
+/// requested precision, and never so far that a round leaves the range of the line.
 #[derive(Clone, Copy, Debug)]
 struct RateGrid {
     from_per_s: f64,
-    /// Logarithm of how many times a rate is the one before it.
+    /// Logarithm of the ratio of neighbouring rates.
     step: f64,
     /// Steps between the loads of a round.
     apart: f64,

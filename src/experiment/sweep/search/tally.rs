@@ -1,4 +1,4 @@
-//! What the runs of each load say of it together.
+//! The runs of each load, tallied.
 
 use super::curve::{Crossing, LimitCrossing, course};
 use super::demand::{DemandReading, SearchDemand, pooled};
@@ -7,7 +7,7 @@ use crate::experiment::sweep::plan::Load;
 use crate::experiment::sweep::point::LoadClass;
 use crate::experiment::sweep::trial::Trial;
 
-/// A figure at its limit meets it, but for what rounding makes of it.
+/// Tolerance for rounding at the limit.
 const MET: f64 = 1.0 + 1e-9;
 
 /// The runs of one load.
@@ -17,14 +17,14 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) trials: Vec<&'a Trial>,
     /// Runs whose figures can be trusted.
     pub(crate) trusted: u64,
-    /// How far the figure of those together is from the limit of each demand, in their order: their ratio, over 1 where
-    /// it is missed; absent where no run, or not every, has the figure.
+    /// Joint figure ÷ limit for each demand, in order: over 1 where
+    /// it is missed; absent unless every trusted run has the figure.
     pub(crate) ratios: Vec<Option<f64>>,
-    /// Whether the server did not keep up in most of them.
+    /// Whether the server did not keep up in most runs.
     pub(crate) saturated: bool,
-    /// Whether all figures together keep their limits; unknown ones do not.
+    /// Whether all joint figures are within their limits; unknown ones are not.
     pub(crate) passes: bool,
-    /// Whether every trusted run by itself says the same.
+    /// Whether every trusted run by itself agrees.
     unanimous: bool,
 }
 
@@ -64,9 +64,9 @@ impl<'a> LoadTally<'a> {
         }
     }
 
-    /// What the load counts as, where the highest load lies in `interval`, if anything is known of that: a load inside it
-    /// is undecided whatever its own runs say, as is one outside whose own runs speak against the curve. `demanded` are
-    /// the objectives.
+    /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it
+    /// is undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is the number of
+    /// objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {
@@ -84,31 +84,31 @@ impl<'a> LoadTally<'a> {
         }
     }
 
-    /// Whether one of the known figures misses its limit. A load that neither passes nor fails is unknown.
+    /// Whether a known figure exceeds its limit. A load that neither passes nor fails is unknown.
     fn fails(&self) -> bool {
         self.ratios.iter().flatten().any(|ratio| *ratio > MET)
     }
 
-    /// Requests that its runs completed per second, on average.
+    /// Mean completed requests per second of its runs.
     pub(super) fn completed_per_s(&self) -> Option<f64> {
         let rates: Vec<_> = self.trials.iter().filter_map(|trial| trial.completed_per_s).collect();
         mean(&rates)
     }
 }
 
-/// The figure of `trials` together over the limit of `demand`.
+/// The joint figure of `trials` ÷ the limit of `demand`.
 fn ratio(trials: &[&Trial], demand: &SearchDemand, place: usize) -> Option<f64> {
     let readings: Option<Vec<_>> = trials.iter().map(|trial| demand.read(trial, place)).collect();
     let figure = pooled(&readings?)?;
     Some(if figure == 0.0 { 0.0 } else { figure / demand.limit })
 }
 
-/// Which of the demands decides, by its place.
+/// The demand that decides, by its index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Tightest {
-    /// None: each is kept at every load.
+    /// None: each is met at every load.
     Open,
-    /// One that is missed from the lowest load on, so that no load meets all of them; of several the one that is missed by
+    /// One that is missed from the lowest load on, so that no load meets all; of several the one that is missed by
     /// the most.
     Missed(usize),
     /// The one that crosses its limit first.
@@ -124,7 +124,7 @@ impl Tightest {
     }
 }
 
-/// Where the figures of the demands cross their limits, the lowest first by its estimate. Of several the interval reaches
+/// The demand that crosses its limit first, by its estimate. With several crossings the interval reaches
 /// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
 pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());

@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn every_bad_row_has_its_place_its_cause_and_its_cure() {
-    let hint = "\nhint: mend the row, or pass over such rows with skip_bad = true in the workload file or --skip-bad";
+    let hint =
+        "\nhint: correct the row, or skip such rows with skip_bad = true in the workload file or --skip-bad";
     for (name, content, said) in [
         (
             "a.json",

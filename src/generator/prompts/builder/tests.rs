@@ -25,7 +25,7 @@ fn later_turns_say_exactly_their_new_tokens() {
         let input_tokens = total + new_tokens;
         let index = Turn::index_of(5, number);
         let planned = PlannedRequest { index, input_tokens, turn: Some(turn), ..PlannedRequest::default() };
-        said += &builder.going_on(&planned);
+        said += &builder.next_message(&planned);
         total += new_tokens;
         assert_eq!(count(&tokenizer, &said), total, "turn {number} of {new_tokens} tokens");
     }
@@ -161,7 +161,7 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
     let blocks = |ids: &[u64]| Blocks { ids: ids.into(), tokens: 64 };
     let tokens = |ids: &[u64], asked: u32, index: u64| {
         let planned = PlannedRequest { index, input_tokens: asked, ..PlannedRequest::default() };
-        let prompt = text(builder.say_after(&blocks(ids), &planned));
+        let prompt = text(builder.prompt_after(&blocks(ids), &planned));
         let tokens = tokenizer.encode(prompt, false).unwrap().get_ids().to_vec();
         assert_eq!(tokens.len() as u32, asked, "{ids:?}");
         tokens
@@ -174,7 +174,7 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
         let longer: Vec<u64> = ids.iter().copied().chain([50, 51]).collect();
         let whole = (ids.len() * 64).min(asked as usize);
         // The next turn of a conversation begins with all of what came before; a piece may be another at the very end,
-        // where a count was mended.
+        // where a count was corrected.
         let shared = common(&one, &tokens(&longer, 600, 2));
         assert!(shared + 4 >= whole, "{shared} of {whole}");
         assert!(common(&one, &tokens(&[70, 71, 72], asked, 3)) < 8, "other ids, other texts");
@@ -183,6 +183,6 @@ fn prompts_of_a_trace_share_the_tokens_of_their_blocks() {
     assert!(common(&tokens(&[7], 300, 4), &tokens(&[7], 300, 5)) < 64 + 8);
     let planned = PlannedRequest { index: 6, class: 1, input_tokens: 64, ..PlannedRequest::default() };
     let salted = builder.clone().with_salt(2);
-    assert_ne!(salted.say_after(&blocks(&[7]), &planned), builder.say_after(&blocks(&[7]), &planned));
-    assert_eq!(builder.say_after(&Blocks::default(), &planned), builder.build(1, 64, 6));
+    assert_ne!(salted.prompt_after(&blocks(&[7]), &planned), builder.prompt_after(&blocks(&[7]), &planned));
+    assert_eq!(builder.prompt_after(&Blocks::default(), &planned), builder.build(1, 64, 6));
 }

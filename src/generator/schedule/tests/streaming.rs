@@ -12,7 +12,7 @@ fn the_whole_and_the_stream_are_the_same_requests() {
     assert!(!whole.is_empty());
     assert_eq!(whole, streamed);
     let plan = whole.iter().map(|r| RequestSpec { prompt: Prompt::default(), ..r.clone() });
-    assert!(schedule.plan().map(|planned| planned.saying(Prompt::default())).eq(plan));
+    assert!(schedule.plan().map(|planned| planned.into_spec(Prompt::default())).eq(plan));
     // A shard's prompts are those of the whole.
     let shard = schedule.shard(1, 2).unwrap().generate(&prompts);
     assert!(shard.iter().eq(whole.iter().filter(|request| request.planned.index % 2 == 1)));

@@ -1,11 +1,11 @@
-//! Traces in CSV, whose columns are found by their names: Azure's and `BurstGPT`'s.
+//! CSV traces of Azure and `BurstGPT`, whose columns are found by name.
 
 use crate::generator::traces::requests::{
     BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
 };
 use crate::random::RandomStream;
 
-/// Where the columns stand that are read.
+/// The columns that are read.
 #[derive(Clone, Debug)]
 pub(crate) struct CsvTraceColumns {
     moment: Column,
@@ -16,7 +16,7 @@ pub(crate) struct CsvTraceColumns {
     session: Option<Column>,
 }
 
-/// Tokens of the blocks in which a session's text is told.
+/// Tokens of the blocks that stand for a session's text.
 const SESSION_BLOCK: u32 = 16;
 
 /// A column of the file.
@@ -27,7 +27,7 @@ struct Column {
     name: &'static str,
 }
 
-/// How a moment is written.
+/// How moments are written.
 #[derive(Clone, Copy, Debug)]
 enum Clock {
     Date,
@@ -35,7 +35,7 @@ enum Clock {
 }
 
 impl CsvTraceColumns {
-    /// The columns of one of Azure's traces, by their first line; `None` where one is missing.
+    /// The columns of one of Azure's traces, by its first line; `None` if one is missing.
     pub(crate) fn azure(heading: &str) -> Option<Self> {
         Some(Self {
             moment: find(heading, "TIMESTAMP")?,
@@ -47,7 +47,7 @@ impl CsvTraceColumns {
         })
     }
 
-    /// The columns of one of `BurstGPT`'s files, by their first line; `None` where one is missing.
+    /// The columns of one of `BurstGPT`'s files, by its first line; `None` if one is missing.
     pub(crate) fn burst_gpt(heading: &str) -> Option<Self> {
         Some(Self {
             moment: find(heading, "Timestamp")?,
@@ -59,7 +59,7 @@ impl CsvTraceColumns {
         })
     }
 
-    /// Tokens of the blocks that requests name; none where nothing tells sessions apart.
+    /// Tokens per block; `None` without a session column.
     pub(crate) fn block_tokens(&self) -> Option<u32> {
         self.session.as_ref().map(|_| SESSION_BLOCK)
     }
@@ -100,8 +100,9 @@ impl CsvTraceColumns {
     }
 }
 
-/// The whole blocks of a prompt of a session. All of its prompts are beginnings of one growing text, as the requests of a
-/// conversation that is sent along each time are: the k-th block is the same in each, and like no other session's.
+/// The whole blocks of a session's prompt. All prompts of a session are beginnings of one growing text, as in a
+/// conversation that is sent again each time: the k-th block is the same in each, and differs from every other
+/// session's.
 fn blocks_of(session: &str, input_tokens: u32) -> Box<[u64]> {
     let text = RandomStream::named(0, &format!("session {session}"));
     (0..u64::from(input_tokens / SESSION_BLOCK)).map(|place| text.branch(place).bits()).collect()
@@ -125,8 +126,8 @@ fn find(heading: &str, name: &'static str) -> Option<Column> {
     Some(Column { place, name })
 }
 
-/// The cells of a line without the quotes around them. None that is read has quotes or line ends inside; one that is read
-/// over may have commas.
+/// The cells of a line without their quotes. Cells that are read contain no quotes or line ends; ignored ones may
+/// contain commas.
 fn cells(line: &str) -> impl Iterator<Item = &str> {
     let mut quoted = false;
     let ends = move |c: char| {

@@ -1,4 +1,4 @@
-//! Traces in JSON lines: Mooncake's, Bailian's and Skyline's own.
+//! JSON-lines traces: Mooncake's, Bailian's and Skyline's own.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::generator::objects::Object;
 use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, nanoseconds, tokens};
 use crate::workload::Priority;
 
-/// The schema of Skyline's own traces that this program writes; it reads all up to it.
+/// The newest schema of Skyline's own traces that this program writes and reads.
 pub(crate) const SCHEMA: u32 = 1;
 
 /// The first line of Skyline's own traces.
@@ -19,7 +19,7 @@ pub(crate) struct Heading {
     /// Tokens of the blocks that requests name, where they name any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) block_tokens: Option<u32>,
-    /// Which part a run measured, where it is the trace of one.
+    /// The window that a run measured, if the trace was made from one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<TracedWindow>,
 }
@@ -44,7 +44,7 @@ pub(crate) struct OwnLine {
     pub(crate) blocks: Box<[u64]>,
 }
 
-/// A request in the traces of Mooncake and Bailian; fields that are not used are read over.
+/// A request in the traces of Mooncake and Bailian; other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct PublicLine {
     timestamp: f64,
@@ -56,7 +56,7 @@ struct PublicLine {
     kind: Option<Box<str>>,
 }
 
-/// A line of Mooncake's or Bailian's, whose timestamps are in units of `unit_ns` nanoseconds.
+/// Reads a line of Mooncake's or Bailian's, with timestamps in units of `unit_ns` nanoseconds.
 pub(crate) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine> {
     let PublicLine { timestamp, input_length, output_length, hash_ids, kind } = json(line)?;
     let at_ns = nanoseconds(timestamp, unit_ns).filter(|at| *at >= 0).ok_or_else(|| {
@@ -72,7 +72,7 @@ pub(crate) fn public(line: &[u8], unit_ns: f64) -> Result<TracedRequest, BadLine
     })
 }
 
-/// A line of Skyline's own.
+/// Reads a line of Skyline's own.
 pub(crate) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
     let OwnLine { at_ns, input_tokens, output_tokens, class, priority, tenant, model, blocks } = json(line)?;
     let late = |_| of_field(line, "at_ns", format!("{at_ns} is more than 292 years"));
@@ -96,7 +96,7 @@ pub(crate) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
     })
 }
 
-/// A mistake in the value of a field, at the column where its name begins.
+/// An error in a field's value, at the column where its name begins.
 pub(crate) fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
     let column = memchr::memmem::find(line, format!("\"{field}\"").as_bytes()).map_or(1, |at| at + 1);
     BadLine { place: format!("column {column} (`{field}`)"), cause }

@@ -1,4 +1,4 @@
-//! Traces made of access logs.
+//! Traces made from access logs.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -13,22 +13,22 @@ use crate::generator::traces::requests::{
 };
 use crate::workload::BadLines;
 
-/// Which fields of an access log say what; a field inside another is `usage.prompt_tokens`.
+/// The fields of an access log; a nested field is `usage.prompt_tokens`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLogFields {
-    /// When the request came: a date, or a number of `unit`.
+    /// Arrival time: a date, or a number of `unit`.
     pub time: String,
-    /// What a number is in.
+    /// Unit of a numeric time.
     pub unit: TimeUnit,
     /// Tokens of the prompt.
     pub input: String,
     /// Tokens of the answer.
     pub output: String,
-    /// The kind of the request, if the log tells.
+    /// Kind of the request, if the log has one.
     pub class: Option<String>,
 }
 
-/// What a number of an access log's clock is in.
+/// Unit of a numeric time in an access log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeUnit {
     /// Seconds.
@@ -53,10 +53,10 @@ impl TimeUnit {
 }
 
 impl AccessLogFields {
-    /// The request that a line of the log tells of, or what is wrong with the line.
+    /// Reads the request of a log line.
     fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
         let line: Value = json(bytes)?;
-        let told = |field: &str| {
+        let value_at = |field: &str| {
             at(&line, field).ok_or_else(|| BadLine {
                 place: "column 1".to_owned(),
                 cause: format!("`{field}` is missing"),
@@ -65,7 +65,7 @@ impl AccessLogFields {
         let bad =
             |field: &str, cause: String| of_field(bytes, field.rsplit('.').next().unwrap_or(field), cause);
         let count = |field: &str| {
-            let value = told(field)?;
+            let value = value_at(field)?;
             let count = whole(value).ok_or_else(|| {
                 bad(field, format!("{} is not a whole number", excerpt(&value.to_string())))
             })?;
@@ -73,12 +73,12 @@ impl AccessLogFields {
         };
         let kind = match &self.class {
             None => None,
-            Some(field) => Some(match told(field)? {
+            Some(field) => Some(match value_at(field)? {
                 Value::String(text) => text.as_str().into(),
                 value => value.to_string().into(),
             }),
         };
-        let time = told(&self.time)?;
+        let time = value_at(&self.time)?;
         let at_ns = self.moment(time).ok_or_else(|| {
             bad(&self.time, format!("{} is neither a date nor a time", excerpt(&time.to_string())))
         })?;
@@ -94,7 +94,7 @@ impl AccessLogFields {
     fn moment(&self, value: &Value) -> Option<i64> {
         match value {
             Value::String(text) => parse_moment(text),
-            // Whole numbers keep their last digit, which a float of nanoseconds since 1970 has not.
+            // Whole numbers keep their last digit, unlike a float of nanoseconds since 1970.
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {
                 (Some(whole), _) => whole.checked_mul(self.unit.nanoseconds() as i64),
                 (None, value) => value.and_then(|value| nanoseconds(value, self.unit.nanoseconds())),
@@ -104,29 +104,29 @@ impl AccessLogFields {
     }
 }
 
-/// A whole number, which some write with a fraction of zero.
+/// A whole number, possibly written with a fraction of zero.
 fn whole(value: &Value) -> Option<u64> {
     let float = || value.as_f64().filter(|float| float.fract() == 0.0 && (0.0..1e15).contains(float));
     value.as_u64().or_else(|| float().map(|float| float as u64))
 }
 
-/// The value of a field, which may lie inside others.
+/// The value of a field, possibly nested.
 fn at<'v>(line: &'v Value, field: &str) -> Option<&'v Value> {
     let inside = field.split('.').try_fold(line, |value, name| value.get(name));
-    // A name with dots in it may also be one field.
+    // A name with dots may also be one field.
     line.get(field).or(inside)
 }
 
-/// What a log was found to hold.
+/// The requests of an access log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccessLog {
-    /// Its requests in order, their moments counted from the first of them.
+    /// Its requests in order; moments count from the first.
     pub requests: Vec<TracedRequest>,
     /// Lines that were left out.
     pub skipped: u64,
 }
 
-/// Reads a log in JSON lines, line by line; of its text nothing is kept.
+/// Reads a log in JSON lines; it keeps none of its text.
 pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
     let unreadable = |cause| TraceError::Io { path: path.to_owned(), cause };
     let mut file = BufReader::with_capacity(1 << 17, File::open(path).map_err(unreadable)?);
@@ -156,7 +156,7 @@ pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Re
     Ok(AccessLog { requests: from_the_first(requests), skipped })
 }
 
-/// Puts the requests of a log in order and counts their moments from the first of them.
+/// Sorts the requests of a log and counts their moments from the first.
 fn from_the_first(mut requests: Vec<TracedRequest>) -> Vec<TracedRequest> {
     requests.sort_by_key(|request| request.at_ns);
     let zero = requests.first().map_or(0, |request| request.at_ns);
@@ -192,14 +192,14 @@ mod tests {
         let log = br#"{"ts": 1700000000250, "usage": {"prompt_tokens": 7.0, "completion_tokens": 9}, "route": "/chat"}
 
             {"ts": "2023-11-14T22:13:20Z", "usage.prompt_tokens": 3, "usage": {"completion_tokens": 4}, "route": 1}"#;
-        let told: Vec<_> = read(log, BadLines::Refuse)
+        let requests: Vec<_> = read(log, BadLines::Refuse)
             .unwrap()
             .requests
             .into_iter()
             .map(|request| (request.at_ns, request.input_tokens, request.output_tokens, request.kind))
             .collect();
         let kind = |kind: &str| Some(Box::from(kind));
-        assert_eq!(told, [(0, 3, 4, kind("1")), (250_000_000, 7, 9, kind("/chat"))]);
+        assert_eq!(requests, [(0, 3, 4, kind("1")), (250_000_000, 7, 9, kind("/chat"))]);
     }
 
     #[test]

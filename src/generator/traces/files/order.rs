@@ -7,29 +7,29 @@ use super::reader::TraceReader;
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::TracedRequest;
 
-/// How far back a request may belong, seconds of the trace. Logs that are written when answers end are out of order by
-/// as long as answers take.
+/// How far back a request may belong, seconds of the trace. A log written at the end of answers is out of order by
+/// their duration.
 const BOUND_S: u32 = 60;
 const BOUND_NS: i64 = 1_000_000_000 * 60;
-/// Most requests held at a time, however close together they are.
+/// Most requests held at a time.
 const MOST_HELD: usize = 100_000;
 
-/// The requests of a trace in order; those of one moment in the order of their lines.
+/// The requests of a trace in order; at equal moments in the order of their lines.
 #[derive(Debug)]
 pub(crate) struct SortedRequests {
     reader: TraceReader,
-    /// Requests that an earlier one may still follow.
+    /// Requests that an earlier one may still precede.
     held: BinaryHeap<Reverse<Held>>,
     /// The latest moment read.
     latest: i64,
-    /// The moment of the request let go last.
-    let_go: i64,
+    /// The moment of the request emitted last.
+    released_ns: i64,
     reordered: u64,
-    /// Whether nothing more is to be read.
+    /// Whether the file has been read to its end.
     read: bool,
 }
 
-/// A request with the number of its line, which settles who comes first.
+/// A request with its line number, which breaks ties.
 #[derive(Debug)]
 struct Held {
     at_ns: i64,
@@ -63,7 +63,7 @@ impl SortedRequests {
             reader,
             held: BinaryHeap::new(),
             latest: i64::MIN,
-            let_go: i64::MIN,
+            released_ns: i64::MIN,
             reordered: 0,
             read: false,
         }
@@ -73,16 +73,16 @@ impl SortedRequests {
         &self.reader
     }
 
-    /// Requests so far that came later in the file than one of a later moment.
+    /// Requests so far that the file lists after a later one.
     pub(crate) fn reordered(&self) -> u64 {
         self.reordered
     }
 
-    /// Takes one request in; false when there is none left.
-    fn take_in(&mut self) -> Result<bool, TraceError> {
+    /// Reads one request; false at the end.
+    fn read_next(&mut self) -> Result<bool, TraceError> {
         let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
         let (at_ns, line) = (request.at_ns, self.reader.line_number());
-        if at_ns < self.let_go {
+        if at_ns < self.released_ns {
             return Err(TraceError::Disorder {
                 path: self.reader.path().to_owned(),
                 line,
@@ -108,7 +108,7 @@ impl Iterator for SortedRequests {
             if settled || self.held.len() >= MOST_HELD {
                 break;
             }
-            match self.take_in() {
+            match self.read_next() {
                 Ok(more) => self.read = !more,
                 Err(error) => {
                     self.read = true;
@@ -118,7 +118,7 @@ impl Iterator for SortedRequests {
             }
         }
         let Reverse(held) = self.held.pop()?;
-        self.let_go = held.at_ns;
+        self.released_ns = held.at_ns;
         Some(Ok(held.request))
     }
 }

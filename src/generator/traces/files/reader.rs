@@ -9,9 +9,9 @@ use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
-/// Longest line: the hash ids of a prompt of a million tokens take a tenth of it.
+/// Longest line, bytes: the hash ids of a prompt of a million tokens take a tenth of it.
 pub(crate) const LONGEST_LINE: u64 = 16 << 20;
-/// Some editors put it before everything.
+/// Some editors write it at the beginning.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The requests of a trace file in the order of its lines.
@@ -19,11 +19,11 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 pub(crate) struct TraceReader {
     path: String,
     lines: BufReader<File>,
-    /// The line that was read last, without its end.
+    /// The last line read, without its end.
     line: Vec<u8>,
     /// Its number, from 1.
     number: u64,
-    /// Whether it was looked at to recognise the format and still counts as unread.
+    /// Whether the line was only read to recognise the format and is still to be used.
     unread: bool,
     format: TraceFormat,
     layout: LineLayout,
@@ -31,13 +31,13 @@ pub(crate) struct TraceReader {
     window: Option<TracedWindow>,
     bad_lines: BadLines,
     skipped: u64,
-    /// The bad line after which nothing more is read.
+    /// Whether a bad line has stopped the reader.
     stopped: bool,
 }
 
 #[derive(Debug)]
 enum LineLayout {
-    /// JSON with timestamps in units of so many nanoseconds.
+    /// JSON with timestamps in units of `unit_ns` nanoseconds.
     Public {
         unit_ns: f64,
     },
@@ -46,7 +46,7 @@ enum LineLayout {
 }
 
 impl TraceReader {
-    /// Opens the file of `trace` and recognises its format where the spec does not name it.
+    /// Opens the file of `trace` and recognises its format if the spec does not name it.
     pub(crate) fn open(trace: &Trace) -> Result<Self, TraceError> {
         let path = trace.path.clone();
         let file = File::open(&path).map_err(|cause| TraceError::Io { path: path.clone(), cause })?;
@@ -68,17 +68,16 @@ impl TraceReader {
         Ok(reader)
     }
 
-    /// How the file is written.
     pub(crate) fn format(&self) -> TraceFormat {
         self.format
     }
 
-    /// Tokens of the blocks that its requests name; none where they name none.
+    /// Tokens of its requests' blocks; `None` where they have none.
     pub(crate) fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
     }
 
-    /// Which part a run measured, where it is the trace of one.
+    /// The window that a run measured, if the trace was made from one.
     pub(crate) fn window(&self) -> Option<TracedWindow> {
         self.window
     }
@@ -88,12 +87,10 @@ impl TraceReader {
         self.skipped
     }
 
-    /// The number of the line read last.
     pub(crate) fn line_number(&self) -> u64 {
         self.number
     }
 
-    /// The file.
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
@@ -125,7 +122,7 @@ impl TraceReader {
                 CsvTraceColumns::burst_gpt(&begins),
                 "the columns Timestamp, Request tokens and Response tokens",
             )?,
-            // A pool is a folder, and none of its files is read as lines of requests.
+            // A pool is a folder; its files do not list requests.
             TraceFormat::ServeGen => return Err(self.unknown()),
             TraceFormat::Skyline => {
                 let heading: Heading = json_lines::json(begins.as_bytes()).map_err(|bad| {
@@ -204,7 +201,7 @@ impl TraceReader {
     }
 }
 
-/// The format that a first line can only be of.
+/// The only format that a first line fits.
 fn guess(begins: &str) -> Option<TraceFormat> {
     let has = |field: &str| begins.contains(&format!("\"{field}\""));
     if begins.starts_with('{') {

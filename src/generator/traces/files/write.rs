@@ -12,15 +12,15 @@ pub struct TraceWriter<W> {
 }
 
 impl<W: Write> TraceWriter<W> {
-    /// Begins a trace. `block_tokens` is what one block of its requests stands for, where they have blocks; `window` is
-    /// which part a run measured, where one did.
+    /// Begins a trace. `block_tokens` is the size of its requests' blocks, if any; `window` is what a run measured,
+    /// if it was made from one.
     pub fn begin(mut out: W, block_tokens: Option<u32>, window: Option<TracedWindow>) -> io::Result<Self> {
         serde_json::to_writer(&mut out, &Heading { skyline_trace: SCHEMA, block_tokens, window })?;
         out.write_all(b"\n")?;
         Ok(Self { out })
     }
 
-    /// Adds a request; one from before the trace's zero counts as of that zero.
+    /// Adds a request; a moment before the trace's zero counts as zero.
     pub fn add(&mut self, request: TracedRequest) -> io::Result<()> {
         let TracedRequest { at_ns, input_tokens, output_tokens, kind, priority, tenant, model, blocks } =
             request;

@@ -5,18 +5,18 @@ use super::tables::{LengthTables, PoolLengths};
 use crate::arrivals::Arrivals;
 use crate::random::RandomStream;
 
-/// A moment in nanoseconds on the pool's clock, tokens of the prompt, tokens of the answer.
+/// A moment in nanoseconds on the pool's clock, prompt tokens, answer tokens.
 pub(super) type DrawnRequest = (u64, u32, u32);
 
-/// The requests of one client in order, drawn as it is advanced.
+/// The requests of one client in order, drawn lazily.
 #[derive(Debug)]
 pub(super) struct PoolClient {
-    /// The last one only says where the one before ends.
+    /// The last one only marks the end of the one before.
     stretches: Vec<PoolStretch>,
-    /// In order; each holds until the next.
+    /// In order; each applies until the next.
     tables: Vec<LengthTables>,
-    /// Chance of gaps, prompts and answers; each stretch has a branch of its own, so that where a slice begins changes
-    /// nothing about the stretches after.
+    /// Randomness of gaps, prompts and answers; each stretch has its own branch, so that the beginning of a slice
+    /// changes nothing in later stretches.
     streams: [RandomStream; 3],
     from_s: f64,
     rate_scale: f64,
@@ -25,13 +25,13 @@ pub(super) struct PoolClient {
     now: Option<Sending>,
 }
 
-/// A stretch under way.
+/// The current stretch.
 #[derive(Debug)]
 struct Sending {
     arrivals: Arrivals,
     begins_ns: u64,
     ends_ns: u64,
-    /// Which tables hold.
+    /// The index of the tables that apply.
     tables: usize,
     input: RandomStream,
     output: RandomStream,
@@ -50,7 +50,7 @@ impl PoolClient {
         Self { stretches, tables, streams, from_s, rate_scale, next: 0, now: None }
     }
 
-    /// Begins the next stretch in which anything is sent.
+    /// Begins the next stretch in which the client sends.
     fn advance(&mut self) -> Option<Sending> {
         loop {
             let place = self.next;
@@ -60,12 +60,12 @@ impl PoolClient {
             let begins_ns = nanoseconds(f64::from(stretch.at_s).max(self.from_s));
             let ends_ns = nanoseconds(f64::from(end.at_s));
             let tables = self.tables.iter().rposition(|tables| tables.at_s <= stretch.at_s);
-            let told = |place: &usize| {
+            let known = |place: &usize| {
                 self.tables
                     .get(*place)
-                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Told { .. }))
+                    .is_some_and(|tables| matches!(tables.lengths, PoolLengths::Known { .. }))
             };
-            let tables = tables.filter(told);
+            let tables = tables.filter(known);
             if let (Some((rate, form)), Some(tables), true) = (stretch.sent, tables, begins_ns < ends_ns) {
                 let [gaps, input, output] =
                     self.streams.each_ref().map(|stream| stream.branch(place as u64 + 1));

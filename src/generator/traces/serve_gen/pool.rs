@@ -1,4 +1,4 @@
-//! A folder of clients, opened and superposed.
+//! Opens a folder of clients and merges their requests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ pub(in crate::generator::traces) struct ClientPool {
     ends_ns: u64,
     /// Lines, tables and stretches left out.
     skipped: u64,
-    /// Lines and tables that were taken as the nearest that can be drawn.
+    /// Lines and tables replaced by the nearest that can be drawn.
     nearest: u64,
 }
 
 impl ClientPool {
-    /// Whether a trace is a pool: named as one, or a folder.
+    /// Whether a trace is a pool: by its format, or because it is a folder.
     pub(in crate::generator::traces) fn is(trace: &Trace) -> bool {
         match trace.format {
             Some(format) => format == TraceFormat::ServeGen,
@@ -34,15 +34,15 @@ impl ClientPool {
         }
     }
 
-    /// Opens the pool. Tables are read whole and held: of the largest pool, two weeks of 160 clients, some 50 MB.
+    /// Opens the pool and holds all of its tables: about 50 MB for the largest pool, two weeks of 160 clients.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
         let mut reading = PoolReader { bad_lines: trace.bad_lines, skipped: 0, nearest: 0 };
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;
-            let told = traced.with_file_name(format!("chunk-{number}-dataset.json"));
-            let tables = reading.tables(&told)?;
-            reading.check_told(&stretches, &tables, &told)?;
+            let dataset = traced.with_file_name(format!("chunk-{number}-dataset.json"));
+            let tables = reading.tables(&dataset)?;
+            reading.check_lengths(&stretches, &tables, &dataset)?;
             ends_s = ends_s.max(stretches.last().map_or(0, |stretch| stretch.at_s));
             let drawn = (seed, trace.from_s, trace.rate_scale);
             clients.push(PoolClient::new(&format!("chunk-{number}"), stretches, tables, drawn));
@@ -78,7 +78,7 @@ impl Iterator for ClientPool {
     }
 }
 
-/// The clients of a folder: their numbers, in order, and what says when they send.
+/// The clients of a folder: their numbers, in order, and their rate files.
 fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
     let io = |cause| TraceError::Io { path: folder.to_owned(), cause };
     let mut chunks = Vec::new();
@@ -97,7 +97,7 @@ fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
     Ok(chunks)
 }
 
-/// What reading the files of clients has met.
+/// State of reading the clients' files.
 struct PoolReader {
     bad_lines: BadLines,
     skipped: u64,
@@ -105,7 +105,7 @@ struct PoolReader {
 }
 
 impl PoolReader {
-    /// Passes over what is wrong, and counts it, or refuses it.
+    /// Skips and counts a bad line, or refuses it.
     fn refuse(&mut self, path: &Path, line: u64, bad: BadLine) -> Result<(), TraceError> {
         if self.bad_lines == BadLines::Skip {
             self.skipped += 1;
@@ -115,8 +115,8 @@ impl PoolReader {
         Err(TraceError::Line { path: path.display().to_string(), line, place, cause })
     }
 
-    /// The stretches of a client; a further one, in which nothing is sent, says where the last ends: it takes as long as
-    /// the one before. In one whose line is passed over nothing is sent either.
+    /// The stretches of a client, plus a silent one that marks the end: the last lasts as long as the one before. A
+    /// skipped line is a silent stretch too.
     fn stretches(&mut self, path: &Path) -> Result<Vec<PoolStretch>, TraceError> {
         let text = read(path)?;
         let mut stretches: Vec<PoolStretch> = Vec::new();
@@ -146,12 +146,12 @@ impl PoolReader {
     /// The tables of a client in the order of their moments.
     fn tables(&mut self, path: &Path) -> Result<Vec<LengthTables>, TraceError> {
         let text = read(path)?;
-        let told: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
+        let moments: Map<String, Value> = serde_json::from_str(&text).map_err(|error| {
             let cause = format!("is not a JSON object with a table of lengths for each moment: {error}");
             TraceError::Heading { path: path.display().to_string(), line: error.line() as u64, cause }
         })?;
         let mut tables = Vec::new();
-        for (moment, fields) in &told {
+        for (moment, fields) in &moments {
             let none = Map::new();
             match LengthTables::read(moment, fields.as_object().unwrap_or(&none)) {
                 Ok(read) => {
@@ -163,7 +163,7 @@ impl PoolReader {
                     let line = line_of(&text, &moment, &field);
                     let place = format!("moment \"{moment}\", field \"{field}\"");
                     self.refuse(path, line, BadLine { place, cause })?;
-                    tables.extend(LengthTables::untold(&moment));
+                    tables.extend(LengthTables::left_out(&moment));
                 }
             }
         }
@@ -171,18 +171,18 @@ impl PoolReader {
         Ok(tables)
     }
 
-    /// Refuses stretches with requests which nothing says the lengths of: before the first table, or where one is left out.
-    fn check_told(
+    /// Refuses stretches whose requests have no lengths: before the first table, or where a table was left out.
+    fn check_lengths(
         &mut self,
         stretches: &[PoolStretch],
         tables: &[LengthTables],
         path: &Path,
     ) -> Result<(), TraceError> {
-        let untold = |stretch: &&PoolStretch| {
+        let without_lengths = |stretch: &&PoolStretch| {
             let holds = tables.iter().rfind(|tables| tables.at_s <= stretch.at_s);
-            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == PoolLengths::Untold)
+            stretch.sent.is_some() && holds.is_none_or(|tables| tables.lengths == PoolLengths::LeftOut)
         };
-        for stretch in stretches.iter().filter(untold) {
+        for stretch in stretches.iter().filter(without_lengths) {
             let place = format!("moment \"{}\"", stretch.at_s);
             let cause = "the client sends requests then, and no table says how long they are".to_owned();
             self.refuse(path, 1, BadLine { place, cause })?;
@@ -195,7 +195,7 @@ fn read(path: &Path) -> Result<String, TraceError> {
     fs::read_to_string(path).map_err(|cause| TraceError::Io { path: path.display().to_string(), cause })
 }
 
-/// The line on which a field of a moment stands.
+/// The line of a field of a moment.
 fn line_of(text: &str, moment: &str, field: &str) -> u64 {
     let at = text.find(&format!("\"{moment}\"")).unwrap_or(0);
     let at =

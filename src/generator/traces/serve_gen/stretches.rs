@@ -1,39 +1,39 @@
-//! The stretches of time in which a client sends at a rate of its own.
+//! The stretches of time in which a client sends at a constant rate.
 
 use crate::generator::traces::requests::BadLine;
 use crate::workload::GapForm;
 
 /// Most requests per second of one client.
 const MOST_PER_S: f64 = 1_000_000.0;
-/// Shapes that gaps are drawn with; one beyond is drawn as the nearest. At the upper end gaps vary by a thousandth: they
-/// are all alike.
+/// Gap shapes that are drawn; others are replaced by the nearest. At the upper end gaps vary by a thousandth: they
+/// are practically equal.
 const SHAPES: (f64, f64) = (0.009, 1e6);
 const COLUMNS: [&str; 6] = ["t", "rate", "cv", "pattern", "shape", "scale"];
 
-/// A stretch of time, to the beginning of the next one.
+/// A stretch of time, until the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct PoolStretch {
     /// Its beginning, seconds.
     pub(super) at_s: u32,
-    /// Requests per second and the form of their gaps; absent where the client sends nothing.
+    /// Requests per second and their gap distribution; absent where the client is silent.
     pub(super) sent: Option<(f64, GapForm)>,
-    /// Whether its shape was beyond what is drawn.
+    /// Whether its shape was replaced.
     pub(super) is_nearest: bool,
 }
 
 impl PoolStretch {
-    /// A stretch in which nothing is sent.
+    /// A silent stretch.
     pub(super) const fn silent(at_s: u32) -> Self {
         Self { at_s, sent: None, is_nearest: false }
     }
 
-    /// Where a stretch begins whose line says nothing else that can be used.
+    /// The silent stretch of a line of which only the beginning is usable.
     pub(super) fn silent_of(line: &str, after_s: Option<u32>) -> Option<Self> {
         let at_s = line.split(',').next()?.trim().parse().ok()?;
         after_s.is_none_or(|after| at_s > after).then(|| Self::silent(at_s))
     }
 
-    /// The stretch that a line says; `after_s` is where the one before begins.
+    /// Reads a line; `after_s` is the beginning of the stretch before.
     pub(super) fn read(line: &str, after_s: Option<u32>) -> Result<Self, BadLine> {
         let columns: Vec<&str> = line.split(',').map(str::trim).collect();
         let column = |place: usize| {
@@ -50,7 +50,7 @@ impl PoolStretch {
         let text = column(0)?;
         let at_s = text.parse().map_err(|_| bad(0, format!("{text:?} is not a whole number of seconds")))?;
         if after_s.is_some_and(|after| at_s <= after) {
-            return Err(bad(0, format!("{at_s} s does not lie after the line before")));
+            return Err(bad(0, format!("{at_s} s is not after the line before")));
         }
         let (rate, pattern) = (number(1)?, column(3)?);
         if !(0.0..=MOST_PER_S).contains(&rate) {

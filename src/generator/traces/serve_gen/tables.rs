@@ -1,46 +1,46 @@
-//! The token counts of a client's requests, by how often each comes.
+//! The token counts of a client's requests, by frequency.
 
 use serde_json::{Map, Value};
 
 use crate::random::{RandomStream, WeightedChoice};
 use crate::workload::TOKEN_LIMIT;
 
-/// How far shares may be from 1 together, as in `ServeGen`.
+/// Tolerance of the sum of shares, as in `ServeGen`.
 const TOTAL_ERROR: f64 = 1e-6;
-/// Fields with the tokens of prompts: of language and reasoning models, and the text of multimodal ones, whose images,
-/// sounds and films are read over.
+/// Prompt token fields: of language and reasoning models, and the text of multimodal ones, whose images, audio and
+/// video are ignored.
 const INPUT: [&str; 2] = ["input_tokens", "text_tokens"];
 const OUTPUT: &str = "output_tokens";
 
-/// Counts of tokens with their chances.
+/// Token counts with their probabilities.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LengthTable {
     counts: Vec<u32>,
     choice: WeightedChoice,
 }
 
-/// How long the prompts and answers of a client are from a moment on.
+/// The prompt and answer lengths of a client from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct LengthTables {
-    /// From when, seconds.
+    /// From this second on.
     pub(super) at_s: u32,
     pub(super) lengths: PoolLengths,
 }
 
-/// What is known of lengths.
+/// Known lengths.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PoolLengths {
     /// Both are known.
-    Told {
-        /// Of prompts.
+    Known {
+        /// Prompts.
         input: LengthTable,
-        /// Of answers.
+        /// Answers.
         output: LengthTable,
     },
-    /// All prompts or all answers have 0 tokens, of which there is nothing to send.
+    /// All prompts or all answers have 0 tokens: nothing is sent.
     Nothing,
     /// The table could not be read and was left out.
-    Untold,
+    LeftOut,
 }
 
 /// What is wrong with a table.
@@ -52,7 +52,8 @@ pub(super) struct BadLengthTable {
 }
 
 impl LengthTables {
-    /// The tables of one moment. None where a field is empty: then, as in `ServeGen`, those before go on.
+    /// Reads the tables of one moment. `None` where a field is empty: then, as in `ServeGen`, the previous ones
+    /// continue.
     pub(super) fn read(moment: &str, fields: &Map<String, Value>) -> Result<Option<Self>, BadLengthTable> {
         let bad =
             |field: &str, cause: String| BadLengthTable { at: [moment.to_owned(), field.to_owned()], cause };
@@ -67,31 +68,30 @@ impl LengthTables {
         };
         let input = INPUT.into_iter().find(|name| fields.contains_key(*name)).unwrap_or(INPUT[0]);
         let lengths = match (table(input)?, table(OUTPUT)?) {
-            (Some(input), Some(output)) => PoolLengths::Told { input, output },
+            (Some(input), Some(output)) => PoolLengths::Known { input, output },
             _ => PoolLengths::Nothing,
         };
         Ok(Some(Self { at_s, lengths }))
     }
 
-    /// Those of a moment that were left out.
-    pub(super) fn untold(moment: &str) -> Option<Self> {
-        Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::Untold })
+    /// The tables of a moment that were left out.
+    pub(super) fn left_out(moment: &str) -> Option<Self> {
+        Some(Self { at_s: moment.parse().ok()?, lengths: PoolLengths::LeftOut })
     }
 
-    /// Tokens of a prompt and of an answer; none where lengths are not known.
+    /// Draws prompt and answer tokens; `None` where lengths are unknown.
     pub(super) fn draw(
         &self,
         input_chance: &mut RandomStream,
         output_chance: &mut RandomStream,
     ) -> Option<(u32, u32)> {
-        let PoolLengths::Told { input, output } = &self.lengths else { return None };
+        let PoolLengths::Known { input, output } = &self.lengths else { return None };
         Some((input.draw(input_chance), output.draw(output_chance)))
     }
 }
 
 impl LengthTable {
-    /// Reads `{143: 0.25, 148: 0.75}`. What is said to have 0 tokens cannot be sent and counts for nothing;
-    /// none where that is all.
+    /// Reads `{143: 0.25, 148: 0.75}`. Counts of 0 tokens are ignored; `None` if there are no others.
     fn read(text: &str) -> Result<Option<Self>, String> {
         let inside = text.trim().strip_prefix('{').and_then(|text| text.strip_suffix('}'));
         let inside = inside.ok_or_else(|| {
@@ -106,7 +106,7 @@ impl LengthTable {
                 })
                 .ok_or_else(|| format!("entry {number}, {entry:?}, is not a count of tokens and a share"))?;
             if !(0.0..=1.0).contains(&share) {
-                return Err(format!("entry {number} has the share {share}, which does not lie from 0 to 1"));
+                return Err(format!("entry {number} has the share {share}, which is not between 0 and 1"));
             }
             total += share;
             let count = u32::try_from(count).ok().filter(|count| *count <= TOKEN_LIMIT);

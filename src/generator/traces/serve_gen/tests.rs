@@ -117,7 +117,7 @@ fn what_is_wrong_is_named() {
             "0,x,1,Gamma,1,1\n600,0,0,,0,0\n",
             "chunk-3-trace.csv, line 1, column 2 (`rate`): \"x\" is not a number",
         ),
-        ("0,1,1,Gamma,1,1\n0,0,0,,0,0\n", "line 2, column 1 (`t`): 0 s does not lie after the line before"),
+        ("0,1,1,Gamma,1,1\n0,0,0,,0,0\n", "line 2, column 1 (`t`): 0 s is not after the line before"),
         ("0,1,1,Pareto,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): \"Pareto\" is neither Gamma nor Weibull"),
         ("0,1,1,Gamma,0,1\n600,0,0,,0,0\n", "column 5 (`shape`): 0 is not a shape above 0"),
         ("0,1,1\n600,0,0,,0,0\n", "column 4 (`pattern`): the line has only 3 columns"),
@@ -178,10 +178,10 @@ fn nothing_is_sent_where_a_line_or_table_was_left_out() {
     let [before, bad, after] = sent(&skipping(bad_line, DATASET));
     assert!(before > 900 && bad == 0 && after > 900, "{before} {bad} {after}");
     let good = "0,2,1,Gamma,1,0.5\n600,2,1,Gamma,1,0.5\n1200,2,1,Gamma,1,0.5\n";
-    let told = r#"{"input_tokens": "{8: 1}", "output_tokens": "{5: 1}"}"#;
+    let known = r#"{"input_tokens": "{8: 1}", "output_tokens": "{5: 1}"}"#;
     for (table, skipped, nearest) in [("{8: 0.4}", 2, 0), ("{0: 1.0}", 0, 1)] {
         let other = format!(r#"{{"input_tokens": "{table}", "output_tokens": "{{5: 1}}"}}"#);
-        let dataset = format!(r#"{{"0": {told}, "600": {other}, "1200": {told}}}"#);
+        let dataset = format!(r#"{{"0": {known}, "600": {other}, "1200": {known}}}"#);
         let trace = skipping(good, &dataset);
         let [before, bad, after] = sent(&trace);
         assert!(before > 900 && bad == 0 && after > 900, "{table}: {before} {bad} {after}");

@@ -1,4 +1,4 @@
-//! A stored run, cut into shards and joined again.
+//! A stored run, split into shards and merged again.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn stored() -> RunLog {
     log
 }
 
-/// What `of` generators would have kept of the run.
+/// What `of` generators would have stored of the run.
 fn shards(of: u64) -> Vec<NamedLog> {
     let whole = stored();
     let shard = |number| {
@@ -143,7 +143,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         (refused(Vec::clear), "there is no run to merge"),
         (
             refused(|parts| parts.truncate(1)),
-            "shard 2/3, 3/3 is missing; a plan flown in 3 shards is merged from all 3",
+            "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3",
         ),
         (
             refused(|parts| parts[2] = NamedLog { name: "copy".to_owned(), ..parts[0].clone() }),
@@ -151,17 +151,17 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.shard = None),
-            "results/2 is no shard: it flew the whole plan\nhint: shards are flown with --shard 1/2, --shard 2/2, …",
+            "results/2 is no shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …",
         ),
         (
             refused(|parts| parts[1].log.header.plan.hash = "0".to_owned()),
             "results/1 and results/2 are not shards of one run: they differ in the plan: \"b94667ae73e3\" and \"0\"\n\
-             hint: fly all shards again, of the same workload with the same seed, rate and length",
+             hint: run all shards again, of the same workload with the same seed, rate and length",
         ),
         (
             refused(|parts| parts[1].log.header.workload.classes[0].priorities[0].slo = Slo::default()),
             "results/1 and results/2 are not shards of one run: they differ in the workload\n\
-             hint: fly all shards again, of the same workload with the same seed, rate and length",
+             hint: run all shards again, of the same workload with the same seed, rate and length",
         ),
         (
             refused(|parts| parts[2].log.header.shard = Some(Shard { number: 3, of: 4 })),
@@ -171,12 +171,12 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         (
             refused(|parts| parts[2].log.header.engine.model = "other".to_owned()),
             "results/1 and results/3 are not shards of one run: they differ in the model: \"mock-8b\" and \"other\"\n\
-             hint: fly all shards again with the same --model",
+             hint: run all shards again with the same --model",
         ),
         (
             refused(|parts| parts[1].log.header.engine.url = "http://b:1".to_owned()),
             "results/1 and results/2 are not shards of one run: they differ in the server's address: \"http://127.0.0.1:40859\" and \"http://b:1\"\n\
-             hint: fly all shards again with the same --url, one that every generator reaches the server by",
+             hint: run all shards again with the same --url, one that every generator reaches the server by",
         ),
         (
             refused(|parts| {
@@ -188,35 +188,35 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
                 }
             }),
             "results/1 and results/2 are not shards of one run: they differ in the parameters of requests: \"temperature 0\" and \"temperature 0.7\"\n\
-             hint: fly all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and --extra-body",
+             hint: run all shards again with the same --temperature, --top-p, --top-k, --sampling-seed, --send-priority and --extra-body",
         ),
         (
             refused(|parts| parts[1].log.header.prompts.method = PromptMethod::WordList),
             "results/1 and results/2 are not shards of one run: they differ in what counted the tokens of prompts: {\"kind\":\"server\"} and {\"kind\":\"word_list\"}\n\
-             hint: fly all shards again with the same --tokenizer, or all without one",
+             hint: run all shards again with the same --tokenizer, or all without one",
         ),
         (
             refused(|parts| parts[1].log.header.limits.max_concurrency = Some(8)),
             "results/1 and results/2 are not shards of one run: they differ in the limits: {\"total_timeout_s\":600.0} and {\"max_concurrency\":8,\"total_timeout_s\":600.0}\n\
-             hint: fly all shards again with the same time limits and the same --max-concurrency, which each generator holds for itself",
+             hint: run all shards again with the same time limits and the same --max-concurrency, which each generator holds for itself",
         ),
         (
             refused(|parts| parts[1].log.header.engine.streamed = false),
             "results/1 and results/2 are not shards of one run: they differ in whether answers are streamed: true and false\n\
-             hint: fly all shards again with the same command but for the number of the shard",
+             hint: run all shards again with the same command but for the number of the shard",
         ),
         (
             refused(|parts| parts[0].log.footer = None),
-            "results/1 was cut off, so the load was not that of the plan\nhint: fly all shards again, together",
+            "results/1 was cut off, so the load was not that of the plan\nhint: run all shards again, together",
         ),
         (
             refused(|parts| footer(&mut parts[0]).ending = RunEnding::Interrupted),
-            "results/1 was interrupted, so the load was not that of the plan\nhint: fly all shards again, together",
+            "results/1 was interrupted, so the load was not that of the plan\nhint: run all shards again, together",
         ),
         (
             refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
-            "results/2 began 16.0 ms after the first of the shards, so they were no common load (the bar is 15.0 ms: \
-             1.00 % of the window, 1 s at most)\nhint: fly them again with the same --start-at",
+            "results/2 began 16.0 ms after the first of the shards, so they were no common load (the limit is 15.0 ms: \
+             1.00 % of the window, 1 s at most)\nhint: run them again with the same --start-at",
         ),
     ] {
         assert_eq!(said, expected);
@@ -282,7 +282,7 @@ fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
     let later =
         Reading { asked: Timestamp::from_nanos(15), answered: Timestamp::from_nanos(16), ..reading(1, 5) };
     assert_eq!(log.telemetry.readings, [reading(0, 10), later.clone(), reading(0, 30)]);
-    // The first could not read its page before the run: the second's account of it counts, and it is there once.
+    // The first could not read its page before the run: the second's description counts, once.
     parts[0].log.header.telemetry[0].kind = None;
     parts[0].log.telemetry.readings.clear();
     let log = merge(parts).unwrap().log;

@@ -58,7 +58,7 @@ fn kept(told: Told<'_>, good: &[Output<'_>]) -> Option<u64> {
     let workload = &told.log.header.workload;
     let kept = |output: &&Output<'_>| {
         let record = output.record;
-        let slo = workload.promise(record.class, record.priority, record.tenant);
+        let slo = workload.slo_of(record.class, record.priority, record.tenant);
         !slo.is_empty() && output.is_good(&slo)
     };
     told.summary.slo.declared.then(|| good.iter().filter(kept).count() as u64)

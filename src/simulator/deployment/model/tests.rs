@@ -110,13 +110,13 @@ fn kv_sizes_are_the_published_ones() {
 
 #[test]
 fn heads_are_shared_out_evenly_or_not_at_all() {
-    let over = |name| (1..=8).filter(|&ranks| model(name).shares_out_over(ranks)).collect::<Vec<_>>();
+    let over = |name| (1..=8).filter(|&ranks| model(name).divides_over(ranks)).collect::<Vec<_>>();
     assert_eq!(over("llama-3.1-8b"), [1, 2, 4, 8]);
     // 28 query heads: 8 ranks get 3.5 each, 7 ranks 4 each but 4 KV heads do not go over 7.
     assert_eq!(over("qwen2.5-7b"), [1, 2, 4]);
     assert_eq!(over("deepseek-v3"), [1, 2, 4, 8]);
-    assert!(model("llama-3.1-70b").shares_out_over(16), "two ranks to each of eight KV heads");
-    assert!(!model("llama-3.1-70b").shares_out_over(0));
+    assert!(model("llama-3.1-70b").divides_over(16), "two ranks to each of eight KV heads");
+    assert!(!model("llama-3.1-70b").divides_over(0));
 }
 
 #[test]

@@ -8,7 +8,7 @@ fn pass_through(pool: &mut BlockPool, hashes: &[u64]) {
     for &hash in hashes {
         assert!(pool.name(hash));
     }
-    pool.give_back(hashes, 0, 0);
+    pool.release(hashes, 0, 0);
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn blocks_are_counted_out_and_come_back() {
     assert!(pool.take(7));
     assert!(!pool.take(4), "only three are left");
     assert_eq!(pool.free(), 3);
-    pool.give_back(&[], 5, 2);
+    pool.release(&[], 5, 2);
     assert_eq!(pool.free(), 10);
 }
 
@@ -41,7 +41,7 @@ fn the_least_recently_used_goes_first() {
     pass_through(&mut pool, &[1]);
     pass_through(&mut pool, &[2]);
     pool.refer(&[1]);
-    pool.give_back(&[1], 0, 0);
+    pool.release(&[1], 0, 0);
     assert!(pool.take(1));
     assert_eq!((pool.found(&[1]), pool.found(&[2])), (1, 0));
 }
@@ -63,8 +63,8 @@ fn of_equal_blocks_the_first_is_found() {
     assert!(pool.take(2));
     assert!(pool.name(1) && !pool.name(1));
     assert_eq!(pool.free(), 0);
-    pool.give_back(&[], 1, 0);
-    pool.give_back(&[1], 0, 0);
+    pool.release(&[], 1, 0);
+    pool.release(&[1], 0, 0);
     assert_eq!((pool.free(), pool.found(&[1])), (2, 1));
 }
 
@@ -74,7 +74,7 @@ fn blocks_that_were_only_begun_are_taken_first() {
     pass_through(&mut pool, &[1, 2, 3]);
     pool.refer(&[1, 2]);
     assert!(pool.take(1)); // evicts 3
-    pool.give_back(&[1, 2], 0, 1);
+    pool.release(&[1, 2], 0, 1);
     assert!(pool.take(1));
     assert_eq!(pool.found(&[1, 2]), 2);
 }
@@ -85,7 +85,7 @@ fn the_queue_does_not_grow_with_use() {
     pass_through(&mut pool, &[1, 2, 3]);
     for _ in 0..10_000 {
         pool.refer(&[1, 2, 3]);
-        pool.give_back(&[1, 2, 3], 0, 0);
+        pool.release(&[1, 2, 3], 0, 0);
     }
     assert!(pool.queue.len() < 200, "{}", pool.queue.len());
     assert!(pool.take(8) && !pool.take(1));

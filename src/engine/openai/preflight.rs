@@ -1,0 +1,223 @@
+//! Checks before any load: one test request, each answer format, and whether the server is still the same.
+
+use std::fmt;
+use std::time::Duration;
+
+use super::connect::hint_for;
+use super::control::Control;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent};
+use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::engine::target::{PriorityField, Target};
+use crate::engine::wire::HttpAnswer;
+use crate::record::{EngineFacts, Failure, FailureKind, FinishReason, TokenSource, Usage};
+use crate::units::spoken;
+
+/// Tokens requested.
+pub(super) const OUTPUT_TOKENS: u32 = 4;
+/// The prompt.
+pub(super) const PROMPT: &str = "Count from one to ten.";
+
+/// What the test request showed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmokeReport {
+    /// Chunks with text.
+    pub chunks: u64,
+    /// The server's token counts.
+    pub usage: Option<Usage>,
+    /// The server's best count of an answer's tokens.
+    pub token_source: TokenSource,
+    /// The prompt; `None` where the extra body replaces it.
+    pub prompt: Option<&'static str>,
+    /// Why the model stopped.
+    pub finish_reason: Option<FinishReason>,
+}
+
+/// Why the test request failed, and the remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SmokeError {
+    /// The URL.
+    pub address: String,
+    /// The failure.
+    pub failure: Failure,
+    /// The remedy.
+    pub hint: String,
+}
+
+impl fmt::Display for SmokeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, failure, hint } = self;
+        write!(f, "one test request to {address} failed: {failure}\nhint: {hint}")
+    }
+}
+
+impl std::error::Error for SmokeError {}
+
+impl SmokeReport {
+    pub(super) fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: &AnswerEnd) -> Self {
+        let mut counts = events.iter().filter_map(|event| match event {
+            AnswerEvent::Chunk { tokens, .. } => Some(tokens),
+            _ => None,
+        });
+        let chunks = counts.clone().count() as u64;
+        let token_source = match end.usage {
+            Some(usage) if usage.completion_tokens > 0 => TokenSource::Usage,
+            _ if chunks > 0 && counts.all(Option::is_some) => TokenSource::ChunkCounts,
+            _ => TokenSource::Chunks,
+        };
+        Self { chunks, usage: end.usage, token_source, prompt, finish_reason: end.finish_reason.clone() }
+    }
+}
+
+/// The failure when `limit` passed without an answer.
+pub(super) fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
+    let came = match events.last() {
+        None => "the request could not be sent",
+        Some(AnswerEvent::Sent { .. }) => "not even headers came",
+        Some(AnswerEvent::Headers { .. }) => "headers came, but no token",
+        _ => "tokens came, but no end",
+    };
+    Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}: {came}", spoken(limit)))
+}
+
+impl SmokeError {
+    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: DiagnosedFailure) -> Self {
+        let hint = diagnose(target, model, listed, &fault);
+        Self { address: target.url.join(target.endpoint.path()), failure: fault.failure, hint }
+    }
+}
+
+fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
+    let DiagnosedFailure { failure, cause } = fault;
+    let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
+    match failure.reason {
+        FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(fault).to_owned(),
+        FailureKind::HttpStatus(401 | 403) => match target.api_key {
+            None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
+            Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
+        },
+        FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
+            format!("the server does not list a model `{model}`; it lists: {}", listed.join(", "))
+        }
+        FailureKind::HttpStatus(400 | 404)
+            if *cause == Cause::Model || quotes(&failure.message, model) =>
+        {
+            format!("does the server serve `{model}`? name another with --model")
+        }
+        FailureKind::HttpStatus(404 | 405) => format!(
+            "the server has no {} there: check the path in --url (without /v1), or choose another --endpoint",
+            target.endpoint.path()
+        ),
+        FailureKind::HttpStatus(400 | 422)
+            if target.priority == PriorityField::Sent
+                && failure.message.to_lowercase().contains("priority") =>
+        {
+            "the server takes no priorities: start it with --scheduling-policy priority (SGLang: \
+             --enable-priority-scheduling), or leave --send-priority out"
+                .into()
+        }
+        FailureKind::HttpStatus(400 | 422) => format!(
+            "the server does not take a field of the request: choose its own --engine (now {}), or take the field \
+             out with --extra-body '{{\"field\": null}}'",
+            target.dialect
+        ),
+        FailureKind::HttpStatus(429 | 503) => {
+            "the server is overloaded or still loading: wait longer with --wait, or look at its log".into()
+        }
+        FailureKind::HttpStatus(500..) => "the server failed: look at its log".into(),
+        FailureKind::HttpStatus(_) => "the server answers with a redirect or another unexpected status: check --url".into(),
+        FailureKind::Malformed if *cause == Cause::NotStreaming => {
+            "the server, or a proxy before it, does not stream: measure whole answers with --no-stream".into()
+        }
+        FailureKind::Malformed if *cause == Cause::ContentType => {
+            "is this the address of an LLM server and not of a web page or proxy? check --url".into()
+        }
+        FailureKind::Malformed if *cause == Cause::Compressed => {
+            "switch compression off for event streams in the proxy before the server".into()
+        }
+        FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
+        FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
+        FailureKind::Empty => {
+            "the model said nothing: try another --endpoint (chat needs a chat template), or look at the server's log"
+                .into()
+        }
+        FailureKind::Reset | FailureKind::Truncated => {
+            "the server or a proxy before it closed the connection: look at its log and time limits".into()
+        }
+        FailureKind::Internal => "this is a fault of skyline: please report it".into(),
+        FailureKind::TimeoutFirstToken | FailureKind::TimeoutBetweenTokens | FailureKind::TimeoutTotal => {
+            "the server is slow or stuck: look at its log, and whether other load runs on it".into()
+        }
+    }
+}
+
+/// Whether a server's message quotes the model's name: servers without a field for it (older vLLM, Ollama)
+/// report an unknown model this way.
+fn quotes(words: &str, model: &str) -> bool {
+    [('`', '`'), ('"', '"'), ('\'', '\'')]
+        .iter()
+        .any(|(open, close)| words.contains(&format!("{open}{model}{close}")))
+}
+
+/// An answer format that the server refuses. Its message has a `hint:` line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the server refuses answers of the form `{kind}`: {failure}\n\
+     hint: tools need a parser (vLLM: --enable-auto-tool-choice --tool-call-parser NAME; SGLang: --tool-call-parser NAME; \
+     llama.cpp: --jinja), JSON a backend for guided decoding (TensorRT-LLM: guided_decoding_backend); or take `answer` \
+     out of the class"
+)]
+pub struct AnswerFormRefused {
+    /// The format's name in a workload.
+    pub kind: &'static str,
+    /// The server's error.
+    pub failure: Failure,
+}
+
+/// The server's refusal of a request for one token in some format; an incomplete answer is expected.
+pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
+    let failure = tokio::time::timeout(limit, answer.until_end()).await.ok()?.result.err()?;
+    matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError).then_some(failure)
+}
+
+/// The server is not the one that was connected to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its {what} was {before} when it was connected to, and is {now} now")]
+pub struct ServerChanged {
+    /// What changed.
+    pub what: &'static str,
+    /// Its value before.
+    pub before: String,
+    /// Its value now.
+    pub now: String,
+}
+
+/// Compares the server's version and models with those of the connection.
+pub(super) async fn verify_identity(
+    facts: &EngineFacts,
+    listed: &[String],
+    control: &Control,
+) -> Result<(), ServerChanged> {
+    if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
+        && *before != now
+    {
+        return Err(ServerChanged { what: "server version", before: before.clone(), now });
+    }
+    // A missing list proves nothing: the run will show what is wrong with the server.
+    let models = control.models().await.unwrap_or_default();
+    let asked_for = models.iter().find(|model| model.id == facts.model);
+    match asked_for {
+        None if !models.is_empty() && listed.contains(&facts.model) => {
+            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
+            Err(ServerChanged { what: "list of models", before: listed.join(", "), now: now.join(", ") })
+        }
+        None => Ok(()),
+        Some(model) => match (facts.max_model_len, model.max_len) {
+            (Some(before), Some(now)) if before != now => Err(ServerChanged {
+                what: "longest context",
+                before: before.to_string(),
+                now: now.to_string(),
+            }),
+            _ => Ok(()),
+        },
+    }
+}

@@ -1,0 +1,225 @@
+//! Refuses log lines that no run can have written: damaged or edited ones would produce meaningless figures.
+
+use std::time::Duration;
+
+use super::turns::of_a_session;
+use crate::clock::Timestamp;
+use crate::record::request::check::CheckRecord;
+use crate::record::request::record::{CountedAnswer, RequestRecord, Usage};
+use crate::record::request::turn::Phase;
+use crate::record::run::header::{RunFooter, RunHeader};
+use crate::record::run::shard::Shard;
+use crate::record::telemetry::Reading;
+
+/// Tolerance for moments out of order. The moments of one answer come from two clocks, the kernel's and the
+/// program's; those of merged shards are as far apart as their starts.
+const SLACK: Duration = Duration::from_secs(1);
+/// No run lasts longer than a year …
+const LATEST: Timestamp = Timestamp::from_nanos(366 * 86_400 * 1_000_000_000);
+/// … or counts further than this, 68 thousand million; sums over its records stay below overflow.
+const MOST: u64 = 1 << 36;
+
+/// Checks a header.
+pub(crate) fn check_header(header: &RunHeader) -> Result<(), String> {
+    let plan = &header.plan;
+    if plan.window_end < plan.window_start {
+        return Err(format!(
+            "the window ends at {} s, before it begins at {} s",
+            plan.window_end.as_secs_f64(),
+            plan.window_start.as_secs_f64()
+        ));
+    }
+    in_time("the window's end", plan.window_end)?;
+    countable("warmup_requests", plan.warmup_requests)?;
+    countable("measured_requests", plan.measured_requests)?;
+    if let Some(shard) = header.shard {
+        one_of("shard", shard.number, shard.of)?;
+        if shard.of > Shard::MOST {
+            return Err(format!("it is one of {} shards; there are {} at most", shard.of, Shard::MOST));
+        }
+    }
+    if let Some(repeat) = header.repeat {
+        one_of("repeat", repeat.number, repeat.of)?;
+    }
+    Ok(())
+}
+
+/// Checks a record against its header.
+pub(crate) fn check_record(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
+    let check = || {
+        match record.turn {
+            Some(_) => of_a_session(header, record)?,
+            None => countable("the index", record.index)?,
+        }
+        of_the_workload(header, record)?;
+        of_the_plan(header, record)?;
+        in_order(record)?;
+        countable("output_tokens", record.output_tokens)?;
+        record.usage.as_ref().map_or(Ok(()), counted)
+    };
+    check().map_err(|what: String| format!("request {}: {what}", record.index))
+}
+
+/// Checks the record of a golden prompt against its header.
+pub(crate) fn check_check(header: &RunHeader, check: &CheckRecord) -> Result<(), String> {
+    one_of("the check", u64::from(check.check) + 1, header.workload.checks.len() as u64)?;
+    check.released.map_or(Ok(()), |released| in_time("the moment of a check", released))?;
+    check.usage.as_ref().map_or(Ok(()), counted)
+}
+
+/// Checks a token count.
+pub(crate) fn check_counted(answer: &CountedAnswer) -> Result<(), String> {
+    let CountedAnswer { index, tokens } = *answer;
+    countable("the number of its tokens", tokens).map_err(|what| format!("request {index}: {what}"))
+}
+
+/// Checks a metrics reading against its header.
+pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(), String> {
+    one_of("the page of a reading", u64::from(reading.source) + 1, header.telemetry.len() as u64)?;
+    in_time("the moment of a reading", reading.answered)?;
+    let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
+    let mut values = reading.gauges.values().chain(of_devices);
+    match values.find(|value| value.abs() > Reading::LARGEST) {
+        Some(value) => {
+            Err(format!("a reading has a value of {value:e}, more than anything that is measured"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks a footer.
+pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
+    in_time("the run's end", footer.ended)?;
+    let mut pauses = footer.client.iter().flat_map(|client| &client.pauses);
+    pauses.try_for_each(|pause| {
+        pause.shard.map_or(Ok(()), |shard| one_of("the shard of a pause,", shard.number, shard.of))?;
+        in_time("the end of a pause", pause.until())
+    })
+}
+
+/// The workload must have the class and priority, since they decide the SLO.
+fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
+    let classes = &header.workload.classes;
+    let Some(class) = classes.get(usize::from(record.class)) else {
+        let (index, number) = (record.class, classes.len());
+        return Err(format!("class {index} is none of the workload's {number}, which count from 0"));
+    };
+    if class.priorities.iter().all(|share| share.priority != record.priority) {
+        let priority = record.priority;
+        return Err(format!("the class \"{}\" has no requests of {priority} priority", class.name));
+    }
+    known("tenant", record.tenant, header.workload.tenants.len())?;
+    known("model", record.model, header.workload.models.as_ref().map_or(0, |mix| mix.names.len()))?;
+    match (record.prefix, &class.shared_prefix) {
+        (Some(prefix), Some(of_class)) if prefix.number < of_class.count => {
+            let (own, asked) = (prefix.tokens, record.input_tokens_asked);
+            if own > asked { Err(format!("its prefix has {own} of {asked} prompt tokens")) } else { Ok(()) }
+        }
+        (Some(prefix), _) => {
+            Err(format!("the class \"{}\" has no shared prefix {}", class.name, prefix.number))
+        }
+        (None, _) => Ok(()),
+    }
+}
+
+fn known(what: &str, index: Option<u16>, number: usize) -> Result<(), String> {
+    match index.filter(|&index| usize::from(index) >= number) {
+        Some(index) => Err(format!("{what} {index} is none of the workload's {number}, which count from 0")),
+        None => Ok(()),
+    }
+}
+
+/// The moment must lie in the stated part of the run.
+fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String> {
+    let (start, end) = (header.plan.window_start, header.plan.window_end);
+    let (begin, limit) = match record.phase {
+        Phase::Warmup => (Timestamp::ZERO, start),
+        Phase::Measured => (start, end),
+        Phase::Cooldown => (end, LATEST),
+    };
+    let moment = record.scheduled;
+    if begin <= moment.after(SLACK) && moment <= limit.after(SLACK) {
+        return Ok(());
+    }
+    let [moment, start, end] = [moment, start, end].map(Timestamp::as_secs_f64);
+    let part = match record.phase {
+        Phase::Warmup => format!("the warm-up is over at {start} s"),
+        Phase::Measured => format!("the window is from {start} s to {end} s"),
+        Phase::Cooldown => format!("the cool-down begins at {end} s"),
+    };
+    Err(format!("it was scheduled at {moment} s, and {part}"))
+}
+
+/// Nothing may happen before dispatch or after the end. The send moment may lie after the end: during a host stall
+/// the kernel stamps an answer before this program knows that it has sent the request.
+fn in_order(record: &RequestRecord) -> Result<(), String> {
+    let (first, last) = (record.chunks.first_at(), record.chunks.last_at());
+    let dispatched = ("it was let go", Some(record.dispatched));
+    let ended = ("it ended", Some(record.ended));
+    not_after(("it was scheduled", Some(record.scheduled)), dispatched)?;
+    not_after(dispatched, ended)?;
+    not_after(dispatched, ("it was sent", record.sent))?;
+    not_after(dispatched, ("its first chunk came", first))?;
+    not_after(("its last chunk came", last), ended)?;
+    for (what, moment) in [
+        ("it was admitted", record.admitted),
+        ("its headers came", record.headers),
+        ("its first answer came", record.first_answer),
+        ("it came whole", record.whole_answer),
+    ] {
+        not_after(dispatched, (what, moment))?;
+        not_after((what, moment), ended)?;
+    }
+    record.sent.map_or(Ok(()), |sent| in_time("the moment it was sent", sent))?;
+    in_time("its end", record.ended)
+}
+
+type Moment<'a> = (&'a str, Option<Timestamp>);
+
+fn not_after((earlier, before): Moment<'_>, (later, after): Moment<'_>) -> Result<(), String> {
+    match (before, after) {
+        (Some(before), Some(after)) if before > after.after(SLACK) => Err(format!(
+            "{later} at {} s, before {earlier} at {} s",
+            after.as_secs_f64(),
+            before.as_secs_f64()
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn in_time(what: &str, moment: Timestamp) -> Result<(), String> {
+    let seconds = moment.as_secs_f64();
+    if moment <= LATEST {
+        Ok(())
+    } else {
+        Err(format!("{what} is {seconds} s, over a year after the beginning"))
+    }
+}
+
+fn counted(usage: &Usage) -> Result<(), String> {
+    for (what, tokens) in [
+        ("prompt_tokens", Some(usage.prompt_tokens)),
+        ("completion_tokens", Some(usage.completion_tokens)),
+        ("cached_tokens", usage.cached_tokens),
+        ("reasoning_tokens", usage.reasoning_tokens),
+    ] {
+        countable(what, tokens.unwrap_or(0))?;
+    }
+    Ok(())
+}
+
+fn countable(what: &str, number: u64) -> Result<(), String> {
+    if number <= MOST {
+        Ok(())
+    } else {
+        Err(format!("{what} is {number}, more than can be counted in a run"))
+    }
+}
+
+fn one_of(what: &str, number: u64, of: u64) -> Result<(), String> {
+    if (1..=of).contains(&number) && of <= MOST {
+        Ok(())
+    } else {
+        Err(format!("{what} {number} of {of} is none"))
+    }
+}

@@ -1,0 +1,175 @@
+//! Carries out the runs of an experiment against servers: each is drawn once, read where it is stored, and stored.
+
+use std::collections::BTreeMap;
+
+use super::dir::ExperimentDir;
+use crate::analysis::wording::counted;
+use crate::analysis::{Objective, summarise};
+use crate::experiment::{CompletedRun, Executor, Experiment, RunOutcome, RunRequest};
+use crate::record::RunEnding;
+use crate::session::exit::Stop;
+use crate::session::interrupts::Interrupts;
+use crate::session::planned::PlannedRun;
+use crate::session::printer::Printer;
+use crate::session::run::{RunContext, StoredRun};
+
+/// What tells one kind of experiment from another where its runs are carried out.
+pub(crate) trait Campaign<E: Experiment> {
+    /// Draws the plan of the requested run.
+    fn plan(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>;
+
+    /// What a stored run is judged by.
+    fn objectives(&self, request: &RunRequest<E::Part>) -> &[Objective];
+
+    /// Why this machine cannot be trusted with the run, if it cannot.
+    fn refuses(&self, request: &RunRequest<E::Part>, run: &PlannedRun) -> Option<String> {
+        let _ = (request, run);
+        None
+    }
+
+    /// Waits between two runs.
+    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>);
+
+    /// The server, made ready for the requested run.
+    fn ready(&mut self, request: &RunRequest<E::Part>) -> Result<&RunContext, Stop>;
+
+    /// The requested run and its place in the experiment, in words; absent: it is not announced.
+    fn title(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> Option<String>;
+
+    /// Takes a run that has just ended, before it is recorded.
+    fn finished(&mut self, request: &RunRequest<E::Part>, run: &StoredRun) -> Result<(), Stop> {
+        let _ = (request, run);
+        Ok(())
+    }
+
+    /// What a run that could not be carried out means: by default the end of the experiment.
+    fn failed(&mut self, request: &RunRequest<E::Part>, stop: Stop) -> Result<RunOutcome, Stop> {
+        let _ = request;
+        Err(stop)
+    }
+
+    /// Stores and shows what is known after a run.
+    fn recorded(
+        &mut self,
+        request: &RunRequest<E::Part>,
+        experiment: &E,
+        dir: &ExperimentDir,
+    ) -> Result<(), Stop>;
+}
+
+/// Carries out the runs of a [`Campaign`] in an [`ExperimentDir`].
+pub(crate) struct CampaignExecutor<'a, C> {
+    pub(crate) campaign: C,
+    dir: &'a ExperimentDir,
+    interrupts: &'a Interrupts,
+    /// Where runs are announced; absent: nowhere.
+    announce: Option<Printer>,
+    /// Runs that were drawn and not yet carried out, by their folders.
+    drawn: BTreeMap<String, PlannedRun>,
+    /// Runs that were read where they were stored.
+    read: u64,
+}
+
+impl<'a, C> CampaignExecutor<'a, C> {
+    pub(crate) fn new(
+        campaign: C,
+        dir: &'a ExperimentDir,
+        interrupts: &'a Interrupts,
+        announce: Option<Printer>,
+    ) -> Self {
+        Self { campaign, dir, interrupts, announce, drawn: BTreeMap::new(), read: 0 }
+    }
+
+    /// Says how many runs were read where they were stored.
+    pub(crate) fn say_what_was_read(&self, progress: Option<Printer>) {
+        if let (Some(printer), 1..) = (progress, self.read) {
+            printer.words(&format!("{} had been flown before and were read", counted(self.read, "run")));
+        }
+    }
+
+    fn draw<E: Experiment>(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>
+    where
+        C: Campaign<E>,
+    {
+        match self.drawn.remove(&request.name) {
+            Some(run) => Ok(run),
+            None => self.campaign.plan(request),
+        }
+    }
+
+    fn carry_out<E: Experiment>(
+        &mut self,
+        request: &RunRequest<E::Part>,
+        experiment: &E,
+    ) -> Result<RunOutcome, Stop>
+    where
+        C: Campaign<E>,
+    {
+        let run = self.draw::<E>(request)?;
+        let title = self.campaign.title(request, &run, experiment);
+        let context = self.campaign.ready(request)?;
+        if self.interrupts.stop_is_wished() {
+            return Ok(RunOutcome::Interrupted(None));
+        }
+        // A group's runs follow one another: what is stored of it counts no more.
+        if request.group.first() == Some(&request.name) {
+            request.group.iter().try_for_each(|name| self.dir.set_aside(name))?;
+        }
+        if let (Some(printer), Some(title)) = (self.announce, &title) {
+            printer.words(title);
+        }
+        let (dir, run) = (self.dir, PlannedRun { part: title, ..run });
+        let run = context.execute(run, request.number, |_| dir.place(&request.name))?;
+        self.campaign.finished(request, &run)?;
+        let interrupted = run.ending() == RunEnding::Interrupted;
+        run.stored?;
+        let run = CompletedRun { summary: Box::new(run.summary), diagnosis: Some(Box::new(run.diagnosis)) };
+        Ok(if interrupted { RunOutcome::Interrupted(Some(run)) } else { RunOutcome::Completed(run) })
+    }
+}
+
+impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
+    type Error = Stop;
+
+    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Stop> {
+        let run = self.draw::<E>(request)?;
+        let hash = run.plan.hash.clone();
+        self.drawn.insert(request.name.clone(), run);
+        // A run of a group counts only with all the others.
+        for name in request.group.iter().filter(|name| **name != request.name) {
+            if self.dir.stored(name, &hash)?.is_none() {
+                return Ok(None);
+            }
+        }
+        let Some(log) = self.dir.stored(&request.name, &hash)? else { return Ok(None) };
+        self.read += 1;
+        self.drawn.remove(&request.name);
+        Ok(Some(CompletedRun::from(summarise(&log, self.campaign.objectives(request)))))
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupts.stop_is_wished()
+    }
+
+    fn refuses(&mut self, request: &RunRequest<E::Part>) -> Result<Option<String>, Stop> {
+        let run = self.draw::<E>(request)?;
+        let refusal = self.campaign.refuses(request, &run);
+        self.drawn.insert(request.name.clone(), run);
+        Ok(refusal)
+    }
+
+    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>) {
+        self.campaign.rest(after, before);
+    }
+
+    fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, Stop> {
+        match self.carry_out(request, experiment) {
+            Ok(outcome) => Ok(outcome),
+            Err(stop) => self.campaign.failed(request, stop),
+        }
+    }
+
+    fn recorded(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<(), Stop> {
+        self.campaign.recorded(request, experiment, self.dir)
+    }
+}

@@ -1,0 +1,289 @@
+//! A table of experiments against the servers of its variants.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::dir::ExperimentDir;
+use super::executor::Campaign;
+use super::server::ServerManifest;
+use super::serving::Serving;
+use crate::analysis::Objective;
+use crate::experiment::matrix::{
+    Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
+};
+use crate::experiment::{Experiment, FailureReach, NextStep, RunOutcome, RunRequest, Trial};
+use crate::generator::Datasets;
+use crate::record::RunEnding;
+use crate::report::render::{self, Extent};
+use crate::report::{self, Style, documents};
+use crate::session::command_line;
+use crate::session::exit::{Exit, Stop};
+use crate::session::interrupts::Interrupts;
+use crate::session::planned::PlannedRun;
+use crate::session::printer::Printer;
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
+use crate::session::settings::RunSettings;
+use crate::workload::WorkloadSpec;
+
+/// The table for programs, for people, the decision record, and the page.
+pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", ExperimentDir::PAGE];
+
+/// A row under a variant, ready to be executed.
+pub(crate) struct PlannedCell {
+    pub(crate) slot: MatrixSlot,
+    /// Name of the row.
+    pub(crate) row: String,
+    /// Its folder inside that of the table.
+    pub(crate) folder: String,
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) datasets: Arc<Datasets>,
+    pub(crate) runs: Vec<PlannedRun>,
+    pub(crate) checked: CheckedWorkload,
+    pub(crate) settings: RunSettings,
+}
+
+/// All that decides which runs a table has.
+#[derive(Serialize)]
+pub(crate) struct MatrixManifest {
+    experiments: Experiments,
+    cells: BTreeMap<String, CellManifest>,
+}
+
+/// What is asked of a row under a variant, beyond what the file says.
+#[derive(Serialize)]
+struct CellManifest {
+    plans: Vec<String>,
+    server: ServerManifest,
+}
+
+impl MatrixManifest {
+    pub(crate) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Self {
+        let cell = |cell: &PlannedCell| CellManifest {
+            plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
+            server: ServerManifest::of(&cell.settings),
+        };
+        let cells = planned.iter().map(|planned| (planned.folder.clone(), cell(planned)));
+        Self { experiments: experiments.clone(), cells: cells.collect() }
+    }
+}
+
+/// How many addresses the rows that are asked for have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    /// One, where variants serve one after another.
+    One,
+    /// Several, so that a page of metrics of one of them is not about the others.
+    Several,
+}
+
+impl Addresses {
+    /// Whom a page that is named counts for.
+    pub(crate) const ALL: &'static str = "every variant";
+}
+
+/// The runs of a table, and the server of the variant whose turn it is.
+pub(crate) struct MatrixCampaign<'a> {
+    pub(crate) experiments: &'a Experiments,
+    pub(crate) cells: Vec<PlannedCell>,
+    pub(crate) addresses: Addresses,
+    pub(crate) dir: &'a ExperimentDir,
+    pub(crate) interrupts: &'a Interrupts,
+    pub(crate) printer: Printer,
+    /// Time between two runs.
+    pub(crate) pause: Duration,
+    serving: Option<Serving<'a>>,
+    /// The connection of the row whose turn it is.
+    context: Option<(MatrixSlot, RunContext)>,
+    /// Servers that could not be stopped.
+    unstopped: Vec<Unstopped>,
+}
+
+impl<'a> MatrixCampaign<'a> {
+    pub(crate) fn new(
+        experiments: &'a Experiments,
+        cells: Vec<PlannedCell>,
+        addresses: Addresses,
+        dir: &'a ExperimentDir,
+        interrupts: &'a Interrupts,
+        printer: Printer,
+        pause: Duration,
+    ) -> Self {
+        let (serving, context, unstopped) = (None, None, Vec::new());
+        Self { experiments, cells, addresses, dir, interrupts, printer, pause, serving, context, unstopped }
+    }
+
+    /// What the table says so far.
+    pub(crate) fn result(&self, experiment: &MatrixExperiment) -> Matrix {
+        Matrix { unstopped: self.unstopped.clone(), ..experiment.result() }
+    }
+
+    fn cell(&self, slot: MatrixSlot) -> Result<&PlannedCell, Stop> {
+        let cell = self.cells.iter().find(|cell| cell.slot == slot);
+        cell.ok_or_else(|| Stop::impossible("a row is not planned"))
+    }
+
+    /// Starts the server of a variant, unless it serves already.
+    fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
+        if self.serving.is_none() {
+            let variant = &self.experiments.variants[slot.variant];
+            let server = self.cell(slot)?.settings.server.clone();
+            let serving = Serving::about_to_start(variant, &server, self.dir, self.interrupts)?;
+            self.serving.insert(serving).start(self.dir, self.printer)?;
+        }
+        Ok(())
+    }
+
+    /// Connects to the server for a row, unless that is done.
+    fn connect(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
+        if self.context.as_ref().is_some_and(|(connected, _)| *connected == slot) {
+            return Ok(());
+        }
+        self.context = None;
+        let PlannedCell { spec, datasets, checked, settings, .. } = self.cell(slot)?;
+        let serving = self.serving.as_ref();
+        let give_up = || serving.and_then(Serving::in_vain);
+        let context = settings.connect_unless(
+            &give_up,
+            spec,
+            Arc::clone(datasets),
+            checked.clone(),
+            self.interrupts,
+            self.printer,
+        )?;
+        if let Some(serving) = &mut self.serving {
+            serving.serves();
+        }
+        if self.addresses == Addresses::Several {
+            context.check_pages(Addresses::ALL)?;
+        }
+        self.context = Some((slot, context));
+        Ok(())
+    }
+
+    /// Stops the server of a variant whose runs are over.
+    pub(crate) fn stop_serving(&mut self) {
+        self.context = None;
+        let Some(serving) = self.serving.take() else { return };
+        let variant = serving.variant().to_owned();
+        if let Err(stop) = serving.stop() {
+            self.printer.words(&format!("error: {}", stop.message()));
+            self.unstopped.push(Unstopped { variant, why: stop.first_line() });
+        }
+    }
+
+    /// Whether no other row can be executed against the server: it never served, or has ended.
+    fn reach(&self) -> FailureReach {
+        let serves = self.serving.as_ref().is_some_and(Serving::has_served);
+        if serves { FailureReach::Run } else { FailureReach::Server }
+    }
+}
+
+impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
+    fn plan(&mut self, request: &RunRequest<MatrixRun>) -> Result<PlannedRun, Stop> {
+        let run = self.cell(request.part.slot)?.runs.get(request.part.repeat as usize - 1).cloned();
+        run.ok_or_else(|| Stop::impossible("a run is not planned"))
+    }
+
+    fn objectives(&self, request: &RunRequest<MatrixRun>) -> &[Objective] {
+        self.cell(request.part.slot).map(|cell| cell.settings.objectives.as_slice()).unwrap_or_default()
+    }
+
+    fn rest(&mut self, _after: &RunRequest<MatrixRun>, _before: &RunRequest<MatrixRun>) {
+        // Without a context the server is another one.
+        if let Some((_, context)) = &self.context {
+            context.let_rest(self.pause);
+        }
+    }
+
+    fn ready(&mut self, request: &RunRequest<MatrixRun>) -> Result<&RunContext, Stop> {
+        let slot = request.part.slot;
+        self.serve(slot)?;
+        self.connect(slot)?;
+        if let Some(serving) = &mut self.serving {
+            if let Some(stop) = serving.in_vain() {
+                return Err(stop);
+            }
+            serving.reset(&self.experiments.rows[slot.row].name)?;
+        }
+        let context = self.context.as_ref().map(|(_, context)| context);
+        context.ok_or_else(|| Stop::impossible("the server is not connected"))
+    }
+
+    fn title(
+        &self,
+        request: &RunRequest<MatrixRun>,
+        _run: &PlannedRun,
+        _experiment: &MatrixExperiment,
+    ) -> Option<String> {
+        let MatrixRun { slot, repeat, of } = request.part;
+        let (row, variant) = (&self.experiments.rows[slot.row], &self.experiments.variants[slot.variant]);
+        let under = if self.experiments.has_one_variant() {
+            String::new()
+        } else {
+            format!(" under {}", variant.name)
+        };
+        let which = if of > 1 { format!(", run {repeat} of {of}") } else { String::new() };
+        Some(format!("row {}{under}{which}", row.name))
+    }
+
+    fn finished(&mut self, request: &RunRequest<MatrixRun>, run: &StoredRun) -> Result<(), Stop> {
+        match Trial::server_gone(&run.summary) {
+            None => Ok(()),
+            // An interrupted run says nothing of its server.
+            Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
+            Some(why) => Err(Stop::impossible(format!(
+                "in run {} the server was gone, or answered nothing: {why}\n\
+                 hint: look at its log, and go on with --resume, which flies the run again",
+                request.part.repeat
+            ))
+            .of_server()),
+        }
+    }
+
+    fn failed(&mut self, request: &RunRequest<MatrixRun>, stop: Stop) -> Result<RunOutcome, Stop> {
+        match stop.exit() {
+            Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
+            Exit::Invalid => {
+                let row = &self.experiments.rows[request.part.slot.row].name;
+                self.printer.words(&format!("error: row {row}: {}", stop.message()));
+                let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
+                let failure = RunFailure { why: stop.first_line(), by };
+                Ok(RunOutcome::Failed { failure, reach: self.reach() })
+            }
+            Exit::Fine | Exit::Missed | Exit::Usage => {
+                self.stop_serving();
+                Err(stop)
+            }
+        }
+    }
+
+    fn recorded(
+        &mut self,
+        request: &RunRequest<MatrixRun>,
+        experiment: &MatrixExperiment,
+        dir: &ExperimentDir,
+    ) -> Result<(), Stop> {
+        let variant = request.part.slot.variant;
+        let goes_on = matches!(experiment.next(), NextStep::Run(next) if next.part.slot.variant == variant);
+        if !goes_on {
+            self.stop_serving();
+        }
+        store(&self.result(experiment), dir)
+    }
+}
+
+/// Writes the files of a table.
+pub(crate) fn store(matrix: &Matrix, dir: &ExperimentDir) -> Result<(), Stop> {
+    let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
+    let document = documents::matrix(matrix, Some(&again));
+    let texts = [
+        report::json(matrix).map_err(Stop::impossible)?,
+        render::text(&documents::matrix(matrix, None), Style::PLAIN, Extent::Full),
+        render::markdown(&document),
+        render::html(&document),
+    ];
+    FILES.into_iter().zip(texts).try_for_each(|(name, text)| dir.write(name, &text))
+}

@@ -1,0 +1,158 @@
+//! The server of a variant, from the command that starts it to the one that stops it.
+
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+use super::dir::ExperimentDir;
+use crate::experiment::matrix::Variant;
+use crate::session::exit::Stop;
+use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
+use crate::session::interrupts::Interrupts;
+use crate::session::printer::Printer;
+use crate::session::settings::{ServerAddress, ServerSettings};
+
+/// How long an address that may be taken already is tried.
+const TRIAL: Duration = Duration::from_secs(1);
+/// How long a server may take to be gone once its `stop` command has ended.
+const GOING: Duration = Duration::from_secs(15);
+/// Between two looks at whether it is.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A variant that is flown; when it goes, the process that it `serve`s with is ended.
+pub(crate) struct Serving<'a> {
+    variant: &'a Variant,
+    variables: Variables,
+    output: Output,
+    process: Option<ServerProcess>,
+    /// Where it is about to serve, if it is started for this table.
+    place: Option<(String, u16)>,
+    interrupts: &'a Interrupts,
+    /// It has been found ready.
+    served: bool,
+}
+
+impl<'a> Serving<'a> {
+    /// A variant that is to be started; refused where something answers in its place already.
+    pub(crate) fn about_to_start(
+        variant: &'a Variant,
+        server: &ServerSettings,
+        shelf: &ExperimentDir,
+        interrupts: &'a Interrupts,
+    ) -> Result<Self, Stop> {
+        let settings = &variant.server;
+        let mut variables = Variables::default()
+            .with(Variable::Variant, &variant.name)
+            .with(Variable::Flags, settings.flags.clone().unwrap_or_default());
+        let mut place = None;
+        if let ServerAddress::At(url) = &server.address {
+            if settings.serve.is_some() || settings.start.is_some() {
+                refuse_another(url.host(), url.port(), &variant.name)?;
+                place = Some((url.host().to_owned(), url.port()));
+            }
+            variables =
+                variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
+        }
+        let output = Output::to(shelf.folder().join("commands.log"));
+        Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
+    }
+
+    /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
+    /// it is to be stopped afterwards: a command that fails may leave half a server behind.
+    pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
+        let Variant { name, server: settings } = self.variant;
+        if let Some(command) = &settings.start {
+            printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
+            let (command, limit) = (settings.filled(command), self.limit());
+            let hook = Hook { name: "start", line: Line::Filed(&command), limit };
+            hook.run(&self.variables, &mut self.output, self.interrupts).map_err(Stop::of_server)?;
+        }
+        if let Some(command) = &settings.serve {
+            let command = settings.filled(command);
+            printer.words(&format!("starting variant {name}: {command}"));
+            let output = Output::to(logs.folder().join(format!("server-{name}.log")));
+            self.process = Some(ServerProcess::start(&command, &self.variables, output)?);
+        }
+        Ok(())
+    }
+
+    /// Name of the variant.
+    pub(crate) fn variant(&self) -> &'a str {
+        &self.variant.name
+    }
+
+    /// Notes that it has been found ready.
+    pub(crate) fn serves(&mut self) {
+        self.served = true;
+    }
+
+    /// Whether it has been, and has not ended since.
+    pub(crate) fn has_served(&self) -> bool {
+        self.served && self.process.as_ref().is_none_or(|process| process.ended().is_none())
+    }
+
+    /// Makes it ready for the next run of a row.
+    pub(crate) fn reset(&mut self, row: &str) -> Result<(), Stop> {
+        self.variables = self.variables.clone().with(Variable::Row, row);
+        match &self.variant.server.reset {
+            Some(command) => {
+                let (command, limit) = (self.variant.server.filled(command), self.limit());
+                let hook = Hook { name: "reset", line: Line::Filed(&command), limit };
+                hook.run(&self.variables, &mut self.output, self.interrupts)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Why it is in vain to wait for it, where it is.
+    pub(crate) fn in_vain(&self) -> Option<Stop> {
+        if self.interrupts.stop_is_wished() {
+            return Some(Stop::interrupted("stopped while the server was awaited"));
+        }
+        self.process.as_ref().and_then(ServerProcess::ended)
+    }
+
+    /// Ends it, and looks that it is gone where a command was to see to that.
+    pub(crate) fn stop(mut self) -> Result<(), Stop> {
+        if let Some(process) = self.process.take() {
+            process.stop();
+        }
+        let Variant { name, server: settings } = self.variant;
+        let Some(command) = &settings.stop else { return Ok(()) };
+        let (command, limit) = (settings.filled(command), self.limit());
+        Hook { name: "stop", line: Line::Filed(&command), limit }
+            .run_in_any_case(&self.variables, &mut self.output)?;
+        let Some((host, port)) = self.place else { return Ok(()) };
+        let end = Instant::now() + GOING;
+        while let Some(address) = answering(&host, port) {
+            if Instant::now() >= end {
+                return Err(Stop::impossible(format!(
+                    "the stop command of variant {name} has ended, and something answers at {address} still: `{command}`"
+                )));
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
+    }
+
+    /// How long each of its commands may take.
+    fn limit(&self) -> Duration {
+        self.variant.server.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64)
+    }
+}
+
+/// The address at which something answers there, if something does.
+fn answering(host: &str, port: u16) -> Option<SocketAddr> {
+    let mut addresses = (host, port).to_socket_addrs().into_iter().flatten();
+    addresses.find(|address| TcpStream::connect_timeout(address, TRIAL).is_ok())
+}
+
+/// Refuses to start a server where one answers already: figures would be of that one.
+fn refuse_another(host: &str, port: u16, variant: &str) -> Result<(), Stop> {
+    match answering(host, port) {
+        None => Ok(()),
+        Some(address) => Err(Stop::impossible(format!(
+            "something answers at {address} already, where variant {variant} is about to be started\n\
+             hint: stop it (a `stop` command does after every variant), or give the variant a port of its own"
+        ))),
+    }
+}

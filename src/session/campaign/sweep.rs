@@ -1,0 +1,237 @@
+//! A sweep against a server: its manifest, what is measured before its first run, and its runs.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::dir::ExperimentDir;
+use super::executor::Campaign;
+use super::server::ServerManifest;
+use crate::analysis::Objective;
+use crate::analysis::wording::seconds;
+use crate::experiment::{
+    Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, RunRequest, Sweep, SweepExperiment, SweepPlan,
+    SweepRun, Trial, TrialRequest,
+};
+use crate::generator::Datasets;
+use crate::report::{self, documents, render};
+use crate::session::exit::Stop;
+use crate::session::planned::{PlannedRun, with_seed};
+use crate::session::printer::Printer;
+use crate::session::run::RunContext;
+use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};
+
+/// What gives a run of a sweep more to measure.
+pub(crate) const MORE: &str =
+    "give its runs more time (--max-seconds), or begin at a higher load (--rates, --start-rate, --users)";
+
+/// All that decides which runs a sweep has.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SweepManifest {
+    pub(crate) workload: WorkloadSpec,
+    pub(crate) plan: SweepPlan,
+    pub(crate) server: ServerManifest,
+    pub(crate) warmup_requests: u64,
+    pub(crate) pause_s: f64,
+    pub(crate) paired_open: bool,
+    pub(crate) sustain_s: Option<f64>,
+}
+
+/// What was measured before the first run of a stored sweep, and decided its course.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SweepStart {
+    /// The rate at which the search began; absent where no search was asked for.
+    pub(crate) from_per_s: Option<f64>,
+    /// How fast the fewest users were answered, requests per second; absent where no users were swept.
+    pub(crate) fewest_users_per_s: Option<f64>,
+}
+
+impl SweepStart {
+    /// That of the sweep in `folder`.
+    pub(crate) fn read(folder: &Path) -> Result<Self, Stop> {
+        let manifest = ExperimentDir::manifest_in(folder)?;
+        let number = |pointer| manifest.pointer(pointer).and_then(Value::as_f64);
+        Ok(Self {
+            from_per_s: number("/plan/axis/from_per_s"),
+            fewest_users_per_s: number("/plan/fewest_users_per_s"),
+        })
+    }
+}
+
+/// `spec` under the load, length and seed of a run. Of a trace, whose slice lasts as long as it does, more or fewer requests
+/// are replayed until their mean rate is that of the load.
+pub(crate) fn at_load(spec: &WorkloadSpec, wanted: &TrialRequest) -> Result<WorkloadSpec, Stop> {
+    let (ArrivalPattern::Trace(trace), Load::Rate(per_s)) = (&spec.arrival, wanted.load) else {
+        return wanted.workload(spec).map_err(Stop::usage);
+    };
+    let rate_scale = trace.rate_scale * per_s / spec.arrival.mean_rate_per_s();
+    let arrival = ArrivalPattern::Trace(Box::new(Trace { rate_scale, ..Trace::clone(trace) }));
+    with_seed(WorkloadSpec { arrival, ..spec.clone() }, wanted.seed)
+}
+
+/// Refuses rates of a workload that is a closed loop; `option` is the one that sweeps users.
+pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> Result<(), Stop> {
+    match (spec.arrival.users(), axis) {
+        (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
+        (Some(users), _) => Err(Stop::usage(format!(
+            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
+             hint: sweep the users, such as {option} 1:{users}:x2",
+            spec.name
+        ))),
+    }
+}
+
+/// The rate at which about half a request is in flight, rounded down to 1, 2 or 5 times a power of ten; `None` where the
+/// user stopped it.
+pub(crate) fn start_of_search(
+    context: &RunContext,
+    lowest: &PlannedRun,
+    warmup_requests: u64,
+) -> Result<Option<f64>, Stop> {
+    let stay = context.alone(&lowest.schedule, warmup_requests as usize)?;
+    Ok(stay.map(|stay| round_down(0.5 / stay.as_secs_f64().max(1e-3))))
+}
+
+/// The largest of 1, 2 and 5 times a power of ten that is at most `rate`.
+fn round_down(rate: f64) -> f64 {
+    let power = libm::pow(10.0, rate.log10().floor());
+    let step = [5.0, 2.0].into_iter().find(|step| step * power <= rate).unwrap_or(1.0);
+    step * power
+}
+
+/// Requests per second of so many users, by a few answers to each, so that the first run is as long as its samples need;
+/// `None` where the user stopped it. Rounded, so that it is read again as it was written.
+pub(crate) fn pace_of_users(
+    users: u64,
+    context: &RunContext,
+    spec: &WorkloadSpec,
+    lowest: &PlannedRun,
+) -> Result<Option<f64>, Stop> {
+    // A schedule has the first request of each user alone: more users have as many as are needed.
+    let asking = Overrides { users: Some(RunContext::asked_by(users)), ..Overrides::default() };
+    let asking = PlannedRun::like(&lowest.schedule, spec.clone().with(&asking).map_err(Stop::usage)?)?;
+    let think_s = match &lowest.workload.arrival {
+        ArrivalPattern::Users { think_time_s, .. } => think_time_s.mean_s(),
+        _ => 0.0,
+    };
+    let answered = context.shared(&asking.schedule, users)?;
+    let per_s = |answered: Duration| users as f64 / (answered.as_secs_f64() + think_s).max(1e-3);
+    Ok(answered.map(|answered| (per_s(answered) * 1e3).round().max(1.0) / 1e3))
+}
+
+/// The runs of a sweep.
+pub(crate) struct SweepCampaign<'a> {
+    pub(crate) context: &'a RunContext,
+    pub(crate) workload: &'a WorkloadSpec,
+    pub(crate) datasets: &'a Arc<Datasets>,
+    pub(crate) objectives: &'a [Objective],
+    /// Time between two runs.
+    pub(crate) pause: Duration,
+    /// Where progress is said; absent: nowhere.
+    pub(crate) progress: Option<Printer>,
+}
+
+impl Campaign<SweepExperiment> for SweepCampaign<'_> {
+    fn plan(&mut self, request: &RunRequest<SweepRun>) -> Result<PlannedRun, Stop> {
+        let workload = match &request.part {
+            SweepRun::Load(wanted) | SweepRun::Sustained(wanted) => at_load(self.workload, wanted)?,
+            SweepRun::PairedOpen { workload, .. } => WorkloadSpec::clone(workload),
+        };
+        PlannedRun::alone(workload, self.datasets, MORE)
+    }
+
+    fn objectives(&self, request: &RunRequest<SweepRun>) -> &[Objective] {
+        match request.part {
+            SweepRun::Load(_) | SweepRun::Sustained(_) => self.objectives,
+            SweepRun::PairedOpen { .. } => &[],
+        }
+    }
+
+    fn refuses(&self, request: &RunRequest<SweepRun>, run: &PlannedRun) -> Option<String> {
+        if matches!(request.part, SweepRun::PairedOpen { .. }) {
+            return None;
+        }
+        self.context.check_load(&run.workload).err().map(|stop| stop.first_line())
+    }
+
+    fn rest(&mut self, _after: &RunRequest<SweepRun>, _before: &RunRequest<SweepRun>) {
+        self.context.let_rest(self.pause);
+    }
+
+    fn ready(&mut self, _request: &RunRequest<SweepRun>) -> Result<&RunContext, Stop> {
+        Ok(self.context)
+    }
+
+    fn title(
+        &self,
+        request: &RunRequest<SweepRun>,
+        _run: &PlannedRun,
+        experiment: &SweepExperiment,
+    ) -> Option<String> {
+        match &request.part {
+            SweepRun::Load(wanted) => Some(title(wanted, experiment.answer())),
+            SweepRun::Sustained(wanted) => {
+                Some(format!("holding {} for {}", wanted.load, seconds(wanted.window_s)))
+            }
+            SweepRun::PairedOpen { .. } => None,
+        }
+    }
+
+    fn recorded(
+        &mut self,
+        request: &RunRequest<SweepRun>,
+        experiment: &SweepExperiment,
+        dir: &ExperimentDir,
+    ) -> Result<(), Stop> {
+        let trial = experiment.search().trials().last();
+        if let (SweepRun::Load(wanted), Some(trial), Some(printer)) = (&request.part, trial, self.progress)
+            && trial.number == wanted.number
+        {
+            printer.words(&format!("  run {}, {}: {}", trial.number, trial.load, finding(trial)));
+        }
+        let sweep = experiment.result();
+        dir.write(ExperimentDir::PAGE, &render::html(&documents::sweep(&sweep)))?;
+        dir.write(Sweep::FILE_NAME, &report::json(&sweep).map_err(Stop::impossible)?)
+    }
+}
+
+/// A run, and what is known before it.
+fn title(wanted: &TrialRequest, answer: Option<HighestLoad>) -> String {
+    let TrialRequest { number, load, repeat, window_s, .. } = wanted;
+    let so_far = match answer.map(|answer| (answer.passed, answer.failed)) {
+        Some((Some(passed), Some(failed))) => format!("; so far {passed} passed, {failed} failed"),
+        Some((Some(passed), None)) => format!("; so far {passed} passed"),
+        Some((None, Some(failed))) => format!("; so far {failed} failed"),
+        Some((None, None)) | None => String::new(),
+    };
+    format!("run {number}: {load} for {}, its run {repeat}{so_far}", seconds(*window_s))
+}
+
+/// What a run found.
+fn finding(trial: &Trial) -> String {
+    match (&trial.saturated, trial.is_valid()) {
+        (Some(_), _) => "the server did not keep up".to_owned(),
+        (None, false) => "INVALID, and does not count".to_owned(),
+        (None, true) if trial.judged.is_empty() => "done".to_owned(),
+        (None, true) => {
+            let each = |judged: &JudgedObjective| format!("{} {}", judged.objective, judged.status.word());
+            trial.judged.iter().map(each).collect::<Vec<_>>().join(", ")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_begins_at_a_round_rate() {
+        let rounded = [0.0123, 0.999, 1.0, 1.9, 4.99, 5.1, 73.0].map(round_down);
+        let close = |a: f64, b: f64| (a / b - 1.0).abs() < 1e-9;
+        let expected = [0.01, 0.5, 1.0, 1.0, 2.0, 5.0, 50.0];
+        assert!(rounded.iter().zip(expected).all(|(a, b)| close(*a, b)), "{rounded:?}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Brings the prefix cache of the server into the state that the workload declares.
+
+use super::connect::ServerConnection;
+use crate::engine::PriorityField;
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
+use crate::record::{CachePreparation, SharedPrefix};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::RunSettings;
+use crate::units::count;
+use crate::workload::{SharedPrefixes, WorkloadSpec};
+
+/// Notes that no answer of a server shows whether it heeds priorities.
+pub(super) fn advise(settings: &RunSettings, printer: Printer) {
+    if settings.requests.priority == PriorityField::Sent {
+        printer.words(
+            "note: a server that does not schedule by priority (vLLM without --scheduling-policy priority, SGLang \
+             without --enable-priority-scheduling) ignores the field; the table by priority shows whether it counts",
+        );
+    }
+}
+
+/// Empties the cache if that is wished, and sends the prefixes that the workload wants warm.
+pub(super) fn prepare(
+    settings: &RunSettings,
+    spec: &WorkloadSpec,
+    server: &ServerConnection,
+    prompts: &PromptBuilder,
+    printer: Printer,
+) -> Result<Option<CachePreparation>, Stop> {
+    if settings.requests.reset_cache {
+        server.runtime.block_on(server.engine.reset_cache()).map_err(Stop::impossible)?;
+    }
+    let warmed = warmed(spec);
+    if !warmed.is_empty() {
+        let models = spec.models.as_ref().map_or(1, |mix| mix.names.len());
+        printer.words(&format!("sending {} to warm the prefix cache", count((warmed.len() * models) as u64)));
+        let requests = warmed.iter().flat_map(|&(class, prefix)| {
+            (0..models).map(move |model| alone(class, prefix, model as u16, spec, prompts))
+        });
+        // Each under a number of its own: some servers refuse two of one name at a time.
+        let requests = (0..).zip(requests).map(|(index, mut request)| {
+            request.planned.index = index;
+            request
+        });
+        server.runtime.block_on(server.engine.warm_cache(requests)).map_err(Stop::impossible)?;
+    }
+    let preparation =
+        CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };
+    Ok((preparation != CachePreparation::default()).then_some(preparation))
+}
+
+/// The prefixes that are to be warm, each with the number of its class.
+fn warmed(spec: &WorkloadSpec) -> Vec<(u16, SharedPrefix)> {
+    let of_class = |(number, class)| {
+        let warmed =
+            spec.classes[usize::from(number)].shared_prefix.as_ref().map_or(0, SharedPrefixes::warmed);
+        prefixes_of(spec, class).into_iter().take(warmed as usize).map(move |prefix| (number, prefix))
+    };
+    (0..).zip(&spec.classes).flat_map(of_class).collect()
+}
+
+/// A request that says a prefix and nothing else.
+fn alone(
+    class: u16,
+    prefix: SharedPrefix,
+    model: u16,
+    spec: &WorkloadSpec,
+    prompts: &PromptBuilder,
+) -> RequestSpec {
+    let model = spec.models.as_ref().map(|_| model);
+    let planned = PlannedRequest { class, model, input_tokens: prefix.tokens, ..PlannedRequest::default() };
+    planned.into_spec(Prompt::Text(prompts.prefix(class, prefix)))
+}

@@ -1,0 +1,334 @@
+//! One run from end to end: prepare → start → execute → collect → summarise.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use std::time::Duration;
+
+use super::answers;
+use super::cache;
+use super::connect::ServerConnection;
+use super::connections::{self, Sending};
+use super::golden::Golden;
+use super::machine;
+use super::pages;
+use super::start;
+use crate::analysis::{self, Summary};
+use crate::clock::RunClock;
+use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
+use crate::experiment::{Diagnosis, seed_of_run};
+use crate::generator::{PromptBuilder, TokenCounter};
+use crate::live::{LiveView, WatchedRun};
+use crate::record::{
+    CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
+    RunFooter, RunHeader, RunLog, RunLogWriter,
+};
+use crate::runner::{
+    AnswerJudge, FinishedCheck, FinishedRun, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
+};
+use crate::session::command_line;
+use crate::session::exit::Stop;
+use crate::session::host;
+use crate::session::interrupts::Interrupts;
+use crate::session::planned::PlannedRun;
+use crate::session::printer::Printer;
+use crate::session::settings::RunSettings;
+use crate::session::stored::save;
+use crate::telemetry::{FoundPage, Scraper};
+use crate::workload::WorkloadSpec;
+
+/// Time between the reading of the clock and the run's zero, in which the log is opened: on a slow disk too.
+const LEAD: Duration = Duration::from_millis(50);
+
+/// A server, a machine and prompts that are ready for runs.
+pub(crate) struct RunContext {
+    pub(super) settings: RunSettings,
+    pub(super) server: ServerConnection,
+    /// Pages of metrics.
+    pub(super) pages: Vec<FoundPage>,
+    pub(crate) interrupts: Interrupts,
+    pub(super) conditions: Conditions,
+    /// Tokens that the server adds to a prompt.
+    pub(super) template_tokens: Option<u64>,
+    pub(crate) printer: Printer,
+}
+
+/// What runs against two servers have in common, so that both are asked the same.
+#[derive(Clone)]
+pub(crate) struct Conditions {
+    /// What this machine can measure.
+    pub(super) calibration: Option<Calibration>,
+    /// Makes the prompts of the first run.
+    pub(super) prompts: PromptBuilder,
+    pub(super) salt: u64,
+}
+
+/// A run that has ended: its log, what it says, and where it is stored.
+pub(crate) struct StoredRun {
+    pub(crate) log: RunLog,
+    pub(crate) summary: Summary,
+    pub(crate) diagnosis: Diagnosis,
+    pub(crate) folder: PathBuf,
+    /// Whether all of it could be written.
+    pub(crate) stored: Result<(), Stop>,
+}
+
+impl StoredRun {
+    pub(crate) fn ending(&self) -> RunEnding {
+        self.log.footer.as_ref().map_or(RunEnding::Interrupted, |footer| footer.ending)
+    }
+}
+
+/// A run for which all is ready but its connections.
+struct PreparedRun<'a> {
+    repeat: Option<Repeat>,
+    workload: WorkloadSpec,
+    plan: PlanFacts,
+    /// What the run is part of, in words.
+    part: Option<String>,
+    options: RunOptions,
+    sending: Sending,
+    engine: Arc<OpenAiEngine>,
+    feed: RequestFeed,
+    keep: CaptureText,
+    counter: Option<TokenCounter>,
+    prompts: PromptFacts,
+    cache: Option<CachePreparation>,
+    golden: Option<Golden<'a>>,
+    /// Golden prompts that were sent before the load.
+    checked: Vec<FinishedCheck>,
+    /// What the server had counted before the run.
+    counted: Option<CounterReading>,
+    pages: Vec<FoundPage>,
+}
+
+/// A run whose log is open and whose clock runs.
+struct StartedRun {
+    clock: RunClock,
+    header: RunHeader,
+    folder: PathBuf,
+    writer: RecordWriter,
+}
+
+impl RunContext {
+    /// The server, as it describes itself.
+    pub(crate) fn engine(&self) -> &EngineFacts {
+        self.server.engine.facts()
+    }
+
+    pub(crate) fn conditions(&self) -> &Conditions {
+        &self.conditions
+    }
+
+    /// Refuses a workload that asks for more than this machine can be trusted with.
+    pub(crate) fn check_load(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        machine::check_load(&self.settings, self.conditions.calibration.as_ref(), spec)
+    }
+
+    /// Refuses a page that was named and is an engine's, be it the server's own, because it would count for `all`.
+    pub(crate) fn check_pages(&self, all: &str) -> Result<(), Stop> {
+        let named: Vec<_> = self.settings.requests.telemetry.urls.iter().map(ToString::to_string).collect();
+        let of_engine = self.pages.iter().filter(|page| page.source.kind.is_some_and(PageKind::is_of_engine));
+        match of_engine.map(|page| &page.source.url).find(|url| named.contains(url)) {
+            Some(page) => Err(pages::of_one_server(page, all)),
+            None => Ok(()),
+        }
+    }
+
+    /// Executes `run` and stores it in the folder that `folder` creates for it. Runs of different `texts`, counted from 1,
+    /// send different prompts, so that none finds the prefix cache warm from another.
+    pub(crate) fn execute(
+        &self,
+        run: PlannedRun,
+        texts: u64,
+        folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
+    ) -> Result<StoredRun, Stop> {
+        let mut prepared = self.prepare(run, texts)?;
+        let started = self.start(&mut prepared, folder)?;
+        let counter = prepared.counter.take();
+        let (started, footer) = self.send(prepared, started);
+        let (log, folder, written) = self.collect(started, footer, counter.as_ref());
+        Ok(self.summarise(log, folder, written))
+    }
+
+    /// Draws the prompts, brings the server's cache into its declared state, sends the golden prompts and reads what the
+    /// server has counted so far.
+    fn prepare(&self, run: PlannedRun, texts: u64) -> Result<PreparedRun<'_>, Stop> {
+        let Self { settings, server, conditions, .. } = self;
+        let PlannedRun { repeat, workload, schedule, plan, part } = run;
+        let shard = settings.share.shard;
+        let options = settings.requests.options(&workload);
+        let sending = Sending::of(&workload, shard);
+        self.warn_of_connections(&options, &plan, sending);
+        let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
+        let counter = prompts.counter();
+        let keep = answers::keep(&server.smoke, counter.as_ref());
+        let engine = Arc::new(server.engine.for_another_run().capturing(keep));
+        let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
+        let prompts = Arc::new(prompts);
+        let openers = schedule.generate_stream(Arc::clone(&prompts));
+        let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
+        let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
+
+        // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
+        let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
+        let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
+        let checked = golden.as_ref().map(|golden| golden.before(self.printer)).unwrap_or_default();
+        // Each of several generators would count what all of them send.
+        let counted = match shard {
+            Some(_) => None,
+            None => server.runtime.block_on(engine.counters()),
+        };
+        let pages = server.runtime.block_on(FoundPage::again(&self.pages));
+        Ok(PreparedRun {
+            repeat,
+            workload,
+            plan,
+            part,
+            options,
+            sending,
+            engine,
+            feed,
+            keep,
+            counter,
+            prompts: prompt_facts,
+            cache,
+            golden,
+            checked,
+            counted,
+            pages,
+        })
+    }
+
+    /// Warns of connections that a run may come to lack.
+    fn warn_of_connections(&self, options: &RunOptions, plan: &PlanFacts, sending: Sending) {
+        let (limits, files_each) = (ConnectionLimits::raised(), self.server.files_per_connection());
+        if let Some(warning) = connections::warning(limits, options, plan, sending, files_each) {
+            self.printer.words(&warning);
+        }
+    }
+
+    /// Waits for the common moment, opens connections, which servers close again soon, starts the clock and opens the log.
+    fn start(
+        &self,
+        prepared: &mut PreparedRun<'_>,
+        folder: impl FnOnce(&RunHeader) -> Result<PathBuf, Stop>,
+    ) -> Result<StartedRun, Stop> {
+        let PreparedRun { engine, options, sending, .. } = prepared;
+        let start_at = self.settings.share.start_at;
+        start::wait(start_at, self.printer);
+        let connections = sending.opened_ahead(options.max_concurrency);
+        self.server.runtime.block_on(engine.warm_up(connections));
+        let clock = match start_at {
+            Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
+            None => RunClock::starting_in(LEAD),
+        };
+        let header = self.header(prepared, clock);
+        let folder = folder(&header)?;
+        let judge = AnswerJudge::new(&header.workload, prepared.engine.secrets());
+        let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
+        let writer = RecordWriter::start(log, prepared.keep, judge);
+        std::mem::take(&mut prepared.checked).into_iter().for_each(|check| writer.keep_check(check));
+        Ok(StartedRun { clock, header, folder, writer })
+    }
+
+    fn header(&self, prepared: &PreparedRun<'_>, clock: RunClock) -> RunHeader {
+        let Self { settings, conditions, .. } = self;
+        let facts = prepared.engine.facts();
+        let reported = prepared.counted.as_ref().and_then(CounterReading::block_tokens);
+        RunHeader {
+            schema: RunHeader::SCHEMA,
+            skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: clock.started_at(),
+            command: command_line::masked(std::env::args_os()),
+            repeat: prepared.repeat,
+            plan: prepared.plan.clone(),
+            prompts: prepared.prompts.clone(),
+            cache: prepared.cache,
+            engine: EngineFacts {
+                cache_block_tokens: reported.or(facts.cache_block_tokens),
+                ..facts.clone()
+            },
+            deployment: settings.deployment.clone(),
+            limits: settings.requests.limits(),
+            objectives: settings.objectives.iter().map(ToString::to_string).collect(),
+            host: host::facts(),
+            shard: settings.share.shard,
+            calibration: conditions.calibration,
+            telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
+            stamps: prepared.engine.stamp_source(),
+            workload: prepared.workload.clone(),
+        }
+    }
+
+    /// Sends the plan, open loop, while pages of metrics are read and progress is shown.
+    fn send(&self, prepared: PreparedRun<'_>, started: StartedRun) -> (StartedRun, RunFooter) {
+        let PreparedRun { plan, part, options, engine, feed, golden, counted, pages, .. } = prepared;
+        let StartedRun { clock, header, writer, .. } = &started;
+        let clock = *clock;
+        let Self { settings, interrupts, printer, .. } = self;
+        let progress = Arc::new(Progress::default());
+        let times = pages::times(&settings.requests.telemetry, &plan);
+        let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
+        let scraping = Scraper::start(&pages, times, clock, latest);
+        let samples = Some(SampleSink::new(writer.client_keeper()));
+        let watched = WatchedRun::of(
+            header,
+            (part, &settings.objectives),
+            (Arc::clone(&progress), clock, options.drain),
+        );
+        let live = LiveView::start(settings.screen, watched);
+        let footer = self.server.runtime.block_on(async {
+            let interrupt = interrupts.run_begins();
+            let server = Arc::clone(&engine);
+            let times = Golden::times(&header.workload, &plan);
+            let stop = interrupt.clone();
+            let run = Run { engine, clock, plan, options, samples, progress, interrupt: stop };
+            let sent = run.execute(feed, |finished| writer.keep(finished));
+            let mut footer = match golden {
+                None => sent.await,
+                Some(golden) => golden.beside(sent, clock, times, interrupt, writer.check_keeper()).await,
+            };
+            if let Some(before) = counted {
+                footer.server = server.counters().await.and_then(|after| after.since(&before));
+            }
+            if let Some(client) = &mut footer.client {
+                client.read_delay = server.read_delays();
+            }
+            footer
+        });
+        drop(live);
+        scraping.finish().iter().for_each(|problem| printer.words(problem));
+        (started, footer)
+    }
+
+    /// Counts tokens that the server did not count, and closes the log.
+    fn collect(
+        &self,
+        started: StartedRun,
+        footer: RunFooter,
+        counter: Option<&TokenCounter>,
+    ) -> (RunLog, PathBuf, Result<(), Stop>) {
+        let StartedRun { header, folder, writer, .. } = started;
+        let mut collected = writer.stop();
+        answers::count(&mut collected, counter, &self.interrupts, self.settings.screen);
+        let FinishedRun { records, checks, telemetry, written } = collected.finish(&footer);
+        // Only now: until all is stored, no signal may end the program.
+        self.interrupts.run_ends();
+        if let Err(error) = &written {
+            self.printer.words(&format!(
+                "error: {error}; what follows is computed from memory, and the log is not whole"
+            ));
+        }
+        let log = RunLog { header, records, checks, telemetry, footer: Some(footer) };
+        (log, folder, written.map_err(Stop::impossible))
+    }
+
+    /// Computes what the run says, and stores it beside the log.
+    fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> StoredRun {
+        let summary = analysis::summarise(&log, &self.settings.objectives);
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        let stored = written.and(save::run(&log, &summary, &diagnosis, &folder));
+        StoredRun { log, summary, diagnosis, folder, stored }
+    }
+}

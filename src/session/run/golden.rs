@@ -1,0 +1,174 @@
+//! Golden prompts of a workload, sent before its load and under it.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use super::connect::{RequestNeeds, ServerConnection};
+use crate::analysis::wording::counted;
+use crate::clock::RunClock;
+use crate::engine::{Endpoint, OpenAiEngine};
+use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
+use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::ServerSettings;
+use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
+
+/// Refuses golden prompts that the endpoint cannot carry.
+pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
+    let chat = spec.checks.iter().find(|check| check.messages.is_some());
+    match (chat, endpoint) {
+        (Some(check), Endpoint::Completions) => Err(Stop::usage(format!(
+            "check `{}` has messages of a chat, which the endpoint {endpoint} cannot carry\n\
+             hint: give it a `prompt`, or give --endpoint {}",
+            check.name,
+            Endpoint::Chat
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// What the requests of a workload ask for one by one, checked against the server's settings.
+pub(crate) fn needs(spec: &WorkloadSpec, server: &ServerSettings) -> Result<RequestNeeds, Stop> {
+    let (models, answers) = (models(spec, server)?, answers(spec, server)?);
+    Ok(RequestNeeds { models, answers, ..RequestNeeds::default() })
+}
+
+/// The forms of answers that classes ask for; none where all are free text.
+fn answers(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<Option<AnswerShape>>, Stop> {
+    let Some(class) = spec.classes.iter().find(|class| class.answer.is_some()) else { return Ok(Vec::new()) };
+    for field in ["response_format", "tools", "tool_choice"] {
+        if server.fixes(field) {
+            return Err(Stop::usage(format!(
+                "--extra-body has `{field}`, and class `{}` asks for answers of a form\nhint: take one of them out",
+                class.name
+            )));
+        }
+    }
+    match server.endpoint {
+        Endpoint::Completions => Err(Stop::usage(format!(
+            "class `{}` asks for answers of a form, which the endpoint {} does not have\n\
+             hint: give --endpoint {}, or take `answer` out of the class",
+            class.name,
+            server.endpoint,
+            Endpoint::Chat
+        ))),
+        Endpoint::Chat => Ok(spec.classes.iter().map(|class| class.answer.clone()).collect()),
+    }
+}
+
+/// The models that requests of a workload ask for; none where all ask for one.
+fn models(spec: &WorkloadSpec, server: &ServerSettings) -> Result<Vec<String>, Stop> {
+    let models = spec.models.as_ref().map(|mix| mix.names.clone()).unwrap_or_default();
+    if models.is_empty() {
+        return Ok(models);
+    }
+    if let Some(model) = &server.model {
+        return Err(Stop::usage(format!(
+            "--model {model} and the `models` of `{}` both say which model is asked for\n\
+             hint: leave --model out, or take `models` out of the workload",
+            spec.name
+        )));
+    }
+    if server.fixes("model") {
+        return Err(Stop::usage(format!(
+            "--extra-body has a `model`, and so have the requests of `{}`\nhint: take one of them out",
+            spec.name
+        )));
+    }
+    Ok(models)
+}
+
+/// The golden prompts of one run.
+pub(crate) struct Golden<'a> {
+    server: &'a ServerConnection,
+    checks: Checks<OpenAiEngine>,
+    named: Vec<GoldenCheck>,
+    judge: AnswerJudge,
+}
+
+impl<'a> Golden<'a> {
+    /// Those of a workload, each with `limit` for its answer; `None` where there are none, and on all generators but the
+    /// first, so that they are as many however many fly the plan.
+    pub(crate) fn of(
+        server: &'a ServerConnection,
+        engine: &OpenAiEngine,
+        spec: &WorkloadSpec,
+        shard: Option<Shard>,
+        limit: Option<Duration>,
+    ) -> Option<Self> {
+        if spec.checks.is_empty() || shard.is_some_and(|shard| shard.number > 1) {
+            return None;
+        }
+        let prompts =
+            (0..).zip(&spec.checks).map(|(index, check)| engine.prepare_check(index, check)).collect();
+        Some(Self {
+            server,
+            checks: Checks { engine: Arc::new(engine.for_another_run()), prompts, limit },
+            named: spec.checks.clone(),
+            judge: AnswerJudge::new(spec, engine.secrets()),
+        })
+    }
+
+    /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
+    pub(crate) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
+        printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
+        let asked = self.server.runtime.block_on(self.checks.before());
+        for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
+            if let Some(said) = in_words(&self.named, &record) {
+                printer.words(&format!("warning: check {said}"));
+            }
+        }
+        asked
+    }
+
+    /// Asks each once and tells its name, and what became of it where it is not passed.
+    pub(crate) fn results(&self) -> Vec<(String, Option<String>)> {
+        let asked = self.server.runtime.block_on(self.checks.before());
+        let records = asked.into_iter().map(|asked| self.judge.check(asked));
+        let names = self.named.iter().map(|check| check.name.clone());
+        names.zip(records.map(|record| in_words(&self.named, &record))).collect()
+    }
+
+    /// Asks them under load until `run` is over, by the clock.
+    pub(crate) async fn beside(
+        self,
+        run: impl Future<Output = RunFooter>,
+        clock: RunClock,
+        times: CheckTimes,
+        interrupt: watch::Receiver<Interrupt>,
+        keep: impl FnMut(FinishedCheck) + Send + 'static,
+    ) -> RunFooter {
+        let over = CancellationToken::new();
+        // A task of its own, so that what wakes the run does not wake this.
+        let asked = tokio::spawn(self.checks.under_load(clock, times, interrupt, over.clone(), keep));
+        let footer = run.await;
+        over.cancel();
+        if let Err(error) = asked.await {
+            tracing::error!("golden prompts were lost: {error}");
+        }
+        footer
+    }
+
+    /// When they are asked under load.
+    pub(crate) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
+        let every = spec.check_every_s.unwrap_or(GoldenCheck::USUAL_EVERY_S);
+        CheckTimes { from: plan.window_start, until: plan.window_end, every: Duration::from_secs_f64(every) }
+    }
+}
+
+/// What became of a check that did not pass.
+pub(crate) fn in_words(checks: &[GoldenCheck], record: &CheckRecord) -> Option<String> {
+    let name = checks.get(usize::from(record.check)).map_or("?", |check| check.name.as_str());
+    let excerpt = record.excerpt.as_ref().map(|excerpt| format!(": {excerpt:?}")).unwrap_or_default();
+    match &record.result {
+        CheckResult::Passed => None,
+        CheckResult::Unmet { why } => Some(format!("`{name}` failed: the answer {why}{excerpt}")),
+        CheckResult::Unanswered(failure) => Some(format!("`{name}` got no answer: {failure}")),
+        CheckResult::CutOff => Some(format!("`{name}` was cut off by the end of the run")),
+    }
+}

@@ -1,0 +1,70 @@
+//! Pages of metrics that are read beside a run.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::connect::ServerConnection;
+use crate::engine::MetricsPage;
+use crate::record::{PlanFacts, Reading};
+use crate::runner::Progress;
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::session::settings::{OwnPage, TelemetrySettings};
+use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
+
+/// Finds the pages. One that cannot be read is named here, once; runs go on without it, and say so.
+pub(super) fn find(
+    telemetry: &TelemetrySettings,
+    server: &ServerConnection,
+    printer: Printer,
+) -> Result<Vec<FoundPage>, Stop> {
+    let engine = &server.engine;
+    let own = match telemetry.own_page {
+        OwnPage::Read => engine.metrics_page(),
+        OwnPage::Unread => None,
+    };
+    let own_url = own.as_ref().map(MetricsPage::url);
+    let mut pages: Vec<_> = own.into_iter().collect();
+    for url in &telemetry.urls {
+        if Some(url.to_string()) != own_url {
+            pages.push(engine.page_elsewhere(url).map_err(Stop::usage)?);
+        }
+    }
+    let found = server.runtime.block_on(FoundPage::all(pages));
+    for page in &found {
+        if let Some(problem) = &page.problem {
+            let url = &page.source.url;
+            let cure = if Some(url) == own_url.as_ref() {
+                "start SGLang with --enable-metrics, llama.cpp with --metrics, trtllm-serve with return_perf_metrics; \
+                 or leave its page out with --no-metrics"
+            } else {
+                "see that the address is that of a page of metrics, and that it can be reached from here"
+            };
+            printer.words(&format!("{url} is not read: {problem}\nhint: {cure}"));
+        }
+    }
+    Ok(found)
+}
+
+/// Why the page of a server is refused that would count for `all` of several.
+pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {
+    Stop::usage(format!(
+        "--metrics-url: {page} is the page of a server, and would count for {all}\n\
+         hint: each server's own page is read anyway; only pages of GPUs can be added"
+    ))
+}
+
+/// When they are read in a run of this plan.
+pub(super) fn times(telemetry: &TelemetrySettings, plan: &PlanFacts) -> ScrapeTimes {
+    ScrapeTimes { every: telemetry.interval, window_start: plan.window_start, window_end: plan.window_end }
+}
+
+/// Stores each reading, and shows the latest state of the server to whoever watches.
+pub(super) fn latest(keep: impl Fn(Reading), progress: Arc<Progress>, every: Duration) -> impl Fn(Reading) {
+    let latest = RefCell::new(LatestReadings::every(every));
+    move |reading| {
+        progress.server_reported(latest.borrow_mut().with(&reading));
+        keep(reading);
+    }
+}

@@ -1,0 +1,70 @@
+//! Chooses what counts the tokens of prompts.
+
+use super::connect::ServerConnection;
+use crate::generator::PromptBuilder;
+use crate::record::PromptMethod;
+use crate::session::exit::Stop;
+use crate::session::printer::Printer;
+use crate::units::count;
+use crate::workload::WorkloadSpec;
+
+/// A builder that counts with the tokenizer asked for, if one was.
+pub(super) fn exact(
+    spec: &WorkloadSpec,
+    salt: u64,
+    tokenizer: Option<&str>,
+) -> Result<Option<PromptBuilder>, Stop> {
+    tokenizer
+        .map(|source| PromptBuilder::with_tokenizer(&spec.classes, salt, source).map_err(Stop::usage))
+        .transpose()
+}
+
+/// A builder that goes by the server's own counts, or by common words where the server cannot count.
+pub(super) fn counted(
+    spec: &WorkloadSpec,
+    salt: u64,
+    server: &ServerConnection,
+    printer: Printer,
+) -> Result<PromptBuilder, Stop> {
+    let texts = PromptBuilder::texts_to_measure(&spec.classes);
+    match server.runtime.block_on(server.engine.count_tokens(&texts)) {
+        Ok(Some(counts)) => {
+            PromptBuilder::with_server_counts(&spec.classes, salt, &counts).map_err(Stop::impossible)
+        }
+        Ok(None) => Ok(PromptBuilder::with_word_list(&spec.classes, salt)),
+        Err(failure) => {
+            printer.words(&format!(
+                "the server's /tokenize cannot be used ({failure}); prompt lengths are estimated from common words"
+            ));
+            Ok(PromptBuilder::with_word_list(&spec.classes, salt))
+        }
+    }
+}
+
+/// Tokens that the server adds to a text: what it counted of the test request's prompt beyond the text itself. `None` where
+/// one of the two is not known.
+pub(super) fn template_tokens(
+    server: &ServerConnection,
+    prompts: &PromptBuilder,
+    printer: Printer,
+) -> Option<u64> {
+    let reported = server.smoke.usage.map(|usage| usage.prompt_tokens).filter(|&tokens| tokens > 0)?;
+    let text = server.smoke.prompt?;
+    let own = match (prompts.counter(), prompts.facts().method) {
+        (Some(counter), _) => u64::from(counter.count(text)),
+        (None, PromptMethod::Server) => {
+            let counted = server.runtime.block_on(server.engine.count_tokens(&[text.to_owned()]));
+            *counted.ok().flatten()?.first()? as u64
+        }
+        (None, _) => return None,
+    };
+    if reported < own {
+        printer.words(&format!(
+            "warning: `{text}` is {} tokens by the tokenizer, and {} by the server, its chat template included: is this the \
+             served model's tokenizer?",
+            count(own),
+            count(reported)
+        ));
+    }
+    reported.checked_sub(own)
+}

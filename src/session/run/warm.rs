@@ -1,0 +1,146 @@
+//! What is done with a server between runs: warmed before the first, let come to rest before the next.
+
+use std::time::Duration;
+
+use super::context::RunContext;
+use crate::analysis::wording::counted;
+use crate::clock::RunClock;
+use crate::experiment::seed_of_run;
+use crate::generator::{RequestSpec, Schedule};
+use crate::session::exit::Stop;
+
+/// Requests that tell how long the server takes for one alone.
+const ALONE: usize = 3;
+/// Requests sent at a time to warm a server.
+const FEW: usize = 8;
+/// Requests of each user that tell how fast users are answered.
+const OF_EACH: usize = 3;
+/// The number of the texts that these requests say: no run has it.
+const TEXTS: u64 = u64::MAX;
+/// Time between two looks at whether a server is at rest.
+const LOOK: Duration = Duration::from_millis(200);
+/// How long a server is waited for that does not come to rest.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+impl RunContext {
+    /// Sends the first `requests` of `schedule`, a few at a time, and counts none. What goes wrong is told, and left for
+    /// the runs to show. An interrupt ends it.
+    pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
+        let Self { server, interrupts, printer, .. } = self;
+        let warm = server.engine.warm_server(self.first(schedule, 0, requests), FEW);
+        let failed = server.runtime.block_on(async {
+            tokio::select! {
+                answered = warm => answered.err(),
+                () = interrupts.stop_wished() => None,
+            }
+        });
+        if let Some(failure) = failed {
+            printer.words(&format!("warning: the server answered a request of the warm-up with {failure}"));
+        }
+    }
+
+    /// How long the server takes for one request of `schedule` alone, the longest of three that follow the first `after`;
+    /// `None` where it is interrupted.
+    pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
+        let Self { server, interrupts, .. } = self;
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let mut stays = Vec::new();
+        for request in self.first(schedule, after, ALONE) {
+            let begin = clock.now();
+            let answer = server.engine.warm_server(std::iter::once(request), 1);
+            let answered = server.runtime.block_on(async {
+                tokio::select! {
+                    answered = answer => Some(answered),
+                    () = interrupts.stop_wished() => None,
+                }
+            });
+            match answered {
+                Some(Ok(())) => stays.push(clock.now().since(begin)),
+                Some(Err(failure)) => {
+                    return Err(Stop::impossible(format!(
+                        "the server answered a request that was alone with {failure}\n\
+                         hint: look at the server's log; --start-rate begins the search without asking"
+                    )));
+                }
+                None => return Ok(None),
+            }
+        }
+        Ok(stays.into_iter().max())
+    }
+
+    /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
+    /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
+    pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
+        let Self { server, interrupts, .. } = self;
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let requests = self.first(schedule, 0, Self::asked_by(users) as usize);
+        let answers = server.engine.warm_server(requests, users as usize);
+        let begin = clock.now();
+        let answered = server.runtime.block_on(async {
+            tokio::select! {
+                answered = answers => Some(answered),
+                () = interrupts.stop_wished() => None,
+            }
+        });
+        match answered {
+            Some(Ok(())) => Ok(Some(clock.now().since(begin) / OF_EACH as u32)),
+            Some(Err(failure)) => Err(Stop::impossible(format!(
+                "the server answered a request before the first run with {failure}\nhint: look at the server's log"
+            ))),
+            None => Ok(None),
+        }
+    }
+
+    /// Requests that tell how fast so many users are answered.
+    pub(crate) const fn asked_by(users: u64) -> u64 {
+        users * OF_EACH as u64
+    }
+
+    /// Refuses a server that is another than the one that was connected to, as far as it tells.
+    pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
+        let Self { server, .. } = self;
+        server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
+            Stop::impossible(format!(
+                "{other}: rounds of two servers are not one experiment\n\
+                 hint: serve what was served before, and go on with --resume; or begin anew"
+            ))
+        })
+    }
+
+    /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.
+    pub(crate) fn let_rest(&self, pause: Duration) {
+        let Self { server, interrupts, printer, .. } = self;
+        let at_rest = async {
+            tokio::time::sleep(pause).await;
+            let mut waited = Duration::ZERO;
+            while let Some(in_flight @ 1..) = server.engine.in_flight_requests().await {
+                if waited >= PATIENCE {
+                    let in_flight = counted(in_flight, "request");
+                    printer.words(&format!(
+                        "warning: the server still has {in_flight} a minute after the run; is it asked by somebody else?"
+                    ));
+                    break;
+                }
+                tokio::time::sleep(LOOK).await;
+                waited += LOOK;
+            }
+        };
+        server.runtime.block_on(async {
+            tokio::select! {
+                () = at_rest => {}
+                () = interrupts.stop_wished() => {}
+            }
+        });
+    }
+
+    /// So many requests of `schedule`, after that many.
+    fn first<'s>(
+        &'s self,
+        schedule: &Schedule,
+        after: usize,
+        requests: usize,
+    ) -> impl Iterator<Item = RequestSpec> + use<'s> {
+        let prompts = self.conditions.prompts.clone().with_salt(seed_of_run(self.conditions.salt, TEXTS));
+        schedule.generate_stream(prompts.into()).skip(after).take(requests)
+    }
+}

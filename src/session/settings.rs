@@ -1,0 +1,166 @@
+//! How runs are executed, free of contradictions: what the options of a command line, or of a file, mean.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::run::machine::LoadOption;
+use crate::analysis::Objective;
+use crate::engine::{
+    AnswerForm, BaseUrl, Dialect, Endpoint, Header, MetricsUrl, PriorityField, Sampling, Secret, Target,
+    TlsOptions,
+};
+use crate::live::Screen;
+use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
+use crate::runner::{RunOptions, Timeouts};
+use crate::workload::WorkloadSpec;
+
+/// All that a run needs beside its workload.
+#[derive(Clone, Debug)]
+pub(crate) struct RunSettings {
+    pub(crate) server: ServerSettings,
+    /// What serves, as the user describes it.
+    pub(crate) deployment: DeploymentFacts,
+    pub(crate) requests: RequestSettings,
+    pub(crate) machine: MachineCheck,
+    pub(crate) share: Share,
+    /// What each run is judged by.
+    pub(crate) objectives: Vec<Objective>,
+    /// Which option lowers a load that is too much for this machine.
+    pub(crate) load_option: LoadOption,
+    /// Where progress is shown.
+    pub(crate) screen: Screen,
+}
+
+/// Which server, and what every request asks of it alike.
+#[derive(Clone, Debug)]
+pub(crate) struct ServerSettings {
+    pub(crate) address: ServerAddress,
+    pub(crate) dialect: Dialect,
+    /// The model to ask for; absent: the first that the server lists.
+    pub(crate) model: Option<String>,
+    /// How long to wait for the server to become ready.
+    pub(crate) wait: Duration,
+    pub(crate) headers: Vec<Header>,
+    pub(crate) api_key: Option<Secret>,
+    pub(crate) tls: TlsOptions,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) form: AnswerForm,
+    pub(crate) sampling: Sampling,
+    /// Merged into every body.
+    pub(crate) extra_body: Map<String, Value>,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerAddress {
+    /// A mock inside this process, which lives as long as the connection to it.
+    EmbeddedMock,
+    /// A server that is there already.
+    At(BaseUrl),
+}
+
+impl ServerSettings {
+    /// Whether the extra body sets this field of every request.
+    pub(crate) fn fixes(&self, field: &str) -> bool {
+        self.extra_body.contains_key(field)
+    }
+
+    /// What every request asks for alike.
+    pub(crate) fn parameters(&self, priority: PriorityField) -> RequestParameters {
+        self.sampling.parameters(&self.extra_body, priority)
+    }
+
+    /// The same server, reached at `url`.
+    pub(crate) fn target(&self, url: BaseUrl) -> Target {
+        Target {
+            endpoint: self.endpoint,
+            form: self.form,
+            model: self.model.clone(),
+            headers: self.headers.clone(),
+            api_key: self.api_key.clone(),
+            sampling: self.sampling.clone(),
+            extra_body: self.extra_body.clone(),
+            tls: self.tls.clone(),
+            ..Target::new(url, self.dialect)
+        }
+    }
+}
+
+/// Limits on requests, what their prompts are made of, and what is read of the server meanwhile.
+#[derive(Clone, Debug)]
+pub(crate) struct RequestSettings {
+    /// Most requests in flight; the others wait, which counts in their latency.
+    pub(crate) max_concurrency: Option<NonZeroUsize>,
+    pub(crate) timeouts: Timeouts,
+    /// Counts the tokens of prompts: a file, a folder or a Hugging Face id.
+    pub(crate) tokenizer: Option<String>,
+    /// Whether requests carry their priority.
+    pub(crate) priority: PriorityField,
+    /// Whether the server's prefix cache is emptied before each run.
+    pub(crate) reset_cache: bool,
+    /// Varies the texts of prompts; absent: drawn anew.
+    pub(crate) salt: Option<u64>,
+    pub(crate) telemetry: TelemetrySettings,
+}
+
+impl RequestSettings {
+    pub(crate) fn options(&self, workload: &WorkloadSpec) -> RunOptions {
+        RunOptions {
+            max_concurrency: self.max_concurrency,
+            timeouts: self.timeouts,
+            drain: Duration::from_secs_f64(workload.drain_s),
+            ..RunOptions::default()
+        }
+    }
+
+    /// The limits as a run's header has them.
+    pub(crate) fn limits(&self) -> ClientLimits {
+        let seconds = |limit: Option<Duration>| limit.map(|limit| limit.as_secs_f64());
+        ClientLimits {
+            max_concurrency: self.max_concurrency.map(|cap| cap.get() as u64),
+            first_token_timeout_s: seconds(self.timeouts.first_token),
+            between_tokens_timeout_s: seconds(self.timeouts.between_tokens),
+            total_timeout_s: seconds(self.timeouts.total),
+        }
+    }
+}
+
+/// Pages of metrics that are read while a run is on.
+#[derive(Clone, Debug)]
+pub(crate) struct TelemetrySettings {
+    /// Pages beside the server's own, each once.
+    pub(crate) urls: Vec<MetricsUrl>,
+    pub(crate) own_page: OwnPage,
+    /// Time from one reading to the next.
+    pub(crate) interval: Duration,
+}
+
+/// Whether the server's own page of metrics is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OwnPage {
+    /// Where it has one.
+    Read,
+    Unread,
+}
+
+/// Whether this machine is measured before a run, and a plan refused that is too much for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MachineCheck {
+    /// It is measured, and too much is refused.
+    Enforced,
+    /// It is measured, and too much is executed all the same.
+    Overridden,
+    /// It is not measured.
+    Skipped,
+}
+
+/// The part of a plan that this machine executes. The default is the whole plan at once.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    /// One of several equal shares, while other generators execute the others.
+    pub(crate) shard: Option<Shard>,
+    /// The moment at which all generators begin together.
+    pub(crate) start_at: Option<jiff::Timestamp>,
+}

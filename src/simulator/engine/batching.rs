@@ -1,0 +1,277 @@
+//! One serving engine: a scheduler whose steps take time.
+
+use super::limits::SchedulerLimits;
+use super::scheduler::Scheduler;
+use super::speculative::Speculation;
+use crate::clock::Timestamp;
+use crate::random::RandomStream;
+use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
+use crate::simulator::job::{Job, JobId};
+use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
+use crate::simulator::step_time::model::StepTime;
+use crate::simulator::step_time::roofline::{Efficiency, Roofline};
+use crate::simulator::step_time::work::StepWork;
+use crate::simulator::work_totals::WorkTotals;
+
+/// Tokens in a KV block; vLLM's default.
+pub const BLOCK_SIZE: u32 = 16;
+
+/// The parameters of a [`BatchingEngine`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchingConfig {
+    /// How long a step takes.
+    pub step_time: StepTime,
+    /// What bounds a step.
+    pub limits: SchedulerLimits,
+    /// Blocks of KV cache.
+    pub kv_blocks: u64,
+    /// Tokens in a block.
+    pub block_size: u32,
+    /// Speculative decoding, where it is on.
+    pub speculation: Option<Speculation>,
+    /// Seed of the acceptance of speculated tokens.
+    pub seed: u64,
+}
+
+impl BatchingConfig {
+    /// `deployment` with vLLM's defaults. If the KV cache holds less than the model's longest context, that limits
+    /// `max_model_len` (vLLM refuses to start until `--max-model-len` says so).
+    ///
+    /// # Errors
+    ///
+    /// When the weights do not fit.
+    pub fn vllm(deployment: &Deployment, efficiency: Efficiency) -> Result<Self, DoesNotFit> {
+        let kv_blocks = deployment.kv_capacity_tokens()? / u64::from(BLOCK_SIZE);
+        let capacity = u32::try_from(kv_blocks * u64::from(BLOCK_SIZE)).unwrap_or(u32::MAX);
+        Ok(Self {
+            step_time: StepTime::Roofline(Roofline::new(deployment.clone(), efficiency)),
+            limits: SchedulerLimits::vllm(&deployment.hardware, deployment.model.max_model_len.min(capacity)),
+            kv_blocks,
+            block_size: BLOCK_SIZE,
+            speculation: None,
+            seed: 0,
+        })
+    }
+}
+
+/// A continuous-batching engine, step by step.
+///
+/// A driver calls [`begin_step`](Self::begin_step), lets time pass until the step ends, and calls
+/// [`end_step`](Self::end_step); jobs submitted meanwhile wait for the next step. As a [`SimulatedServer`] it does
+/// that by itself.
+#[derive(Clone, Debug)]
+pub struct BatchingEngine {
+    scheduler: Scheduler,
+    step_time: StepTime,
+    limits: SchedulerLimits,
+    speculation: Option<Speculation>,
+    acceptance: RandomStream,
+    step: Option<EngineStep>,
+    /// When a job last came to an idle engine.
+    woken: Timestamp,
+    counts: ServerGauges,
+    effort: WorkTotals,
+}
+
+/// A step in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EngineStep {
+    /// When it began.
+    pub began: Timestamp,
+    /// When its tokens come out.
+    pub ends_at: Timestamp,
+    /// Its work.
+    pub work: StepWork,
+}
+
+impl BatchingEngine {
+    /// An idle engine.
+    #[must_use]
+    pub fn new(config: BatchingConfig) -> Self {
+        let BatchingConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
+        let step_time = match &speculation {
+            Some(speculation) => step_time.with_draft_cost(speculation.draft_cost),
+            None => step_time,
+        };
+        let drafts = speculation.map_or(0, |speculation| speculation.draft_tokens);
+        Self {
+            scheduler: Scheduler::new(limits, kv_blocks, block_size, drafts),
+            step_time,
+            limits,
+            speculation,
+            acceptance: RandomStream::named(seed, "simulator speculation"),
+            step: None,
+            woken: Timestamp::ZERO,
+            counts: ServerGauges::default(),
+            effort: WorkTotals { engines: 1, ..WorkTotals::default() },
+        }
+    }
+
+    /// Takes a job whose first token is out and whose prompt's KV comes with it.
+    ///
+    /// # Errors
+    ///
+    /// As [`SimulatedServer::submit`].
+    pub fn submit_prefilled(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
+        self.check(&job)?;
+        let prompt = job.input_tokens;
+        self.enqueue(now, job, 1, prompt);
+        Ok(())
+    }
+
+    /// Begins a step if none is in progress and there is work.
+    pub fn begin_step(&mut self, now: Timestamp) -> Option<EngineStep> {
+        if self.step.is_some() {
+            return None;
+        }
+        let mut work = self.scheduler.plan(now);
+        while work.sequences == 0 {
+            if self.jobs() == 0 {
+                return None;
+            }
+            // The first in line was the least urgent too and gave up its blocks; now others have them.
+            work = self.scheduler.plan(now);
+        }
+        let time = self.step_time.of(&work);
+        self.effort.add_step(&self.step_time, &work, time, self.kv_usage(), self.scheduler.shortage);
+        let step = EngineStep { began: now, ends_at: now.after(time), work };
+        self.step = Some(step);
+        Some(step)
+    }
+
+    /// Ends the current step: adds its tokens to `events`, and releases finished jobs.
+    pub fn end_step(&mut self, events: &mut Vec<TokenEvent>) {
+        let Some(step) = self.step.take() else { return };
+        let mut any_finished = false;
+        for place in 0..self.scheduler.running.len() {
+            let sequence = &self.scheduler.running[place];
+            if sequence.new == 0 {
+                continue;
+            }
+            let (new, drafts) = (sequence.new, sequence.drafts);
+            let accepted =
+                self.speculation.map_or(0, |speculation| speculation.accepted(drafts, &mut self.acceptance));
+            let sequence = &mut self.scheduler.running[place];
+            sequence.computed += new - drafts + accepted;
+            sequence.new = 0;
+            sequence.drafts = 0;
+            // An incomplete prompt produces no token.
+            if sequence.computed < sequence.known() {
+                continue;
+            }
+            let tokens = 1 + accepted;
+            let first = (sequence.emitted == 0).then_some(FirstToken {
+                scheduled: sequence.scheduled.unwrap_or(step.began),
+                cached_tokens: sequence.cached_tokens,
+            });
+            sequence.emitted += tokens;
+            let finished = sequence.emitted >= sequence.job.output_tokens;
+            any_finished |= finished;
+            if first.is_some() {
+                self.counts.prompt_tokens += u64::from(sequence.job.input_tokens);
+            }
+            self.counts.generation_tokens += u64::from(tokens);
+            self.counts.request_success += u64::from(finished);
+            events.push(TokenEvent { job: sequence.job.id, at: step.ends_at, tokens, first, finished });
+        }
+        if any_finished {
+            self.scheduler.retire_finished();
+        }
+    }
+
+    /// The current step.
+    #[must_use]
+    pub const fn step(&self) -> Option<EngineStep> {
+        self.step
+    }
+
+    /// Refuses jobs that can never be served, with vLLM's checks, including its start-up check on the KV cache.
+    pub(crate) fn check(&self, job: &Job) -> Result<(), Reject> {
+        if job.input_tokens == 0 || job.output_tokens == 0 {
+            return Err(Reject::Empty);
+        }
+        let tokens = job.input_tokens.saturating_add(job.output_tokens);
+        if tokens > self.limits.max_model_len {
+            return Err(Reject::TooLong {
+                max_model_len: self.limits.max_model_len,
+                input_tokens: job.input_tokens,
+                output_tokens: job.output_tokens,
+            });
+        }
+        let total = self.scheduler.pool.total();
+        if self.scheduler.blocks(tokens) > total {
+            let capacity = total * u64::from(self.scheduler.block_size());
+            return Err(Reject::LargerThanCache { tokens: u64::from(tokens), capacity });
+        }
+        Ok(())
+    }
+
+    /// Share of the KV blocks held by a sequence.
+    fn kv_usage(&self) -> f64 {
+        let pool = &self.scheduler.pool;
+        1.0 - pool.free() as f64 / pool.total().max(1) as f64
+    }
+
+    fn enqueue(&mut self, now: Timestamp, job: Job, emitted: u32, computed: u32) {
+        self.woken = now;
+        self.scheduler.enqueue(job, emitted, computed);
+    }
+}
+
+impl SimulatedServer for BatchingEngine {
+    fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
+        self.check(&job)?;
+        self.enqueue(now, job, 0, 0);
+        Ok(())
+    }
+
+    fn cancel(&mut self, _now: Timestamp, id: JobId) -> bool {
+        self.scheduler.remove(id)
+    }
+
+    fn next_event(&self) -> Option<Timestamp> {
+        match self.step {
+            Some(step) => Some(step.ends_at),
+            None => (self.jobs() > 0).then_some(self.woken),
+        }
+    }
+
+    fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
+        while let Some(step) = self.step {
+            if step.ends_at > now {
+                return;
+            }
+            self.end_step(events);
+            self.begin_step(step.ends_at);
+        }
+        self.begin_step(self.woken);
+    }
+
+    fn gauges(&self) -> ServerGauges {
+        ServerGauges {
+            num_requests_running: self.scheduler.running.len() as u64,
+            num_requests_waiting: self.scheduler.waiting.len() as u64,
+            kv_cache_usage_perc: self.kv_usage(),
+            prefix_cache_queries: self.scheduler.prefix_queries,
+            prefix_cache_hits: self.scheduler.prefix_hits,
+            num_preemptions: self.scheduler.preemptions,
+            ..self.counts
+        }
+    }
+
+    fn effort(&self) -> WorkTotals {
+        self.effort
+    }
+
+    fn jobs(&self) -> u64 {
+        (self.scheduler.running.len() + self.scheduler.waiting.len()) as u64
+    }
+
+    fn reset_prefix_cache(&mut self) {
+        self.scheduler.pool.forget();
+    }
+
+    fn cached_tokens(&self, job: &Job) -> u32 {
+        self.scheduler.cached_tokens(job)
+    }
+}

@@ -1,0 +1,130 @@
+//! The parts of processes whose rate changes: stages, states and spikes.
+
+use serde::Serialize;
+
+use crate::workload::limits::{LONGEST_S, SECONDS};
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::value::SpecValue;
+
+/// Rates that may be zero.
+pub(super) const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);
+/// Seconds that may be zero.
+pub(super) const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
+/// No real traffic leaves a state sooner.
+const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
+
+/// One state of [`ArrivalPattern::Markov`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RateState {
+    /// Requests per second in this state; may be 0.
+    pub rate_per_s: f64,
+    /// Mean time until the next state, seconds.
+    pub mean_s: f64,
+}
+
+/// One spike of [`ArrivalPattern::Spikes`].
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Spike {
+    /// When the rate leaves the base rate, seconds since the start of the run.
+    pub at_s: f64,
+    /// Requests per second at the top.
+    pub rate_per_s: f64,
+    /// Seconds of the linear rise; 0, a jump, when the file gives none.
+    pub rise_s: f64,
+    /// Seconds at the top.
+    pub hold_s: f64,
+    /// Seconds of the linear fall; 0, a jump, when the file gives none.
+    pub fall_s: f64,
+}
+
+/// One stage of [`ArrivalPattern::Stages`]: the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RateStage {
+    /// Length, seconds.
+    pub duration_s: f64,
+    /// Requests per second at its start.
+    pub from_rate_per_s: f64,
+    /// Requests per second at its end; as at its start, if the file does not say.
+    pub to_rate_per_s: f64,
+}
+
+impl RateStage {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a stage", |fields| {
+            let duration_s = fields.required("duration_s", |place| place.number(SECONDS));
+            let from_rate_per_s = fields.required("from_rate_per_s", |place| place.number(RATE_OR_NONE));
+            let flat = from_rate_per_s.unwrap_or_default();
+            let to_rate_per_s = fields.optional("to_rate_per_s", flat, |place| place.number(RATE_OR_NONE));
+            Some(Self {
+                duration_s: duration_s?,
+                from_rate_per_s: from_rate_per_s?,
+                to_rate_per_s: to_rate_per_s?,
+            })
+        })
+    }
+}
+
+impl RateState {
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a state", |fields| {
+            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
+            let mean_s = fields.required("mean_s", |place| place.number(STATE_S));
+            Some(Self { rate_per_s: rate_per_s?, mean_s: mean_s? })
+        })
+    }
+}
+
+impl Spike {
+    /// When the rate is back at the base rate, seconds since the start of the run.
+    #[must_use]
+    pub fn end_s(&self) -> f64 {
+        self.at_s + self.rise_s + self.hold_s + self.fall_s
+    }
+
+    /// These spikes over a base rate as stages, the last of which never ends.
+    #[must_use]
+    pub fn stages(base_rate_per_s: f64, spikes: &[Self]) -> Vec<RateStage> {
+        let base = base_rate_per_s;
+        let mut stages = Vec::new();
+        let mut add = |duration_s: f64, from_rate_per_s, to_rate_per_s| {
+            if duration_s > 0.0 {
+                stages.push(RateStage { duration_s, from_rate_per_s, to_rate_per_s });
+            }
+        };
+        let mut now = 0.0;
+        for spike in spikes {
+            add(spike.at_s - now, base, base);
+            add(spike.rise_s, base, spike.rate_per_s);
+            add(spike.hold_s, spike.rate_per_s, spike.rate_per_s);
+            add(spike.fall_s, spike.rate_per_s, base);
+            now = spike.end_s();
+        }
+        add(f64::INFINITY, base, base);
+        stages
+    }
+
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a spike", |fields| {
+            let at_s = fields.required("at_s", |place| place.number(SECONDS_OR_NONE));
+            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
+            let rise_s = fields.optional("rise_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+            let hold_s = fields.required("hold_s", |place| place.number(SECONDS_OR_NONE));
+            let fall_s = fields.optional("fall_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+            let spike = Self {
+                at_s: at_s?,
+                rate_per_s: rate_per_s?,
+                rise_s: rise_s?,
+                hold_s: hold_s?,
+                fall_s: fall_s?,
+            };
+            if spike.end_s() > spike.at_s {
+                return Some(spike);
+            }
+            fields.complain("lasts no time; give it a rise, a hold or a fall");
+            None
+        })
+    }
+}

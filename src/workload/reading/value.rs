@@ -1,0 +1,206 @@
+//! A value at its path in a spec, and how to read each kind of value from it.
+
+use std::str::FromStr;
+
+use strum::VariantNames;
+
+use super::allowed::Allowed;
+use super::mistakes::Mistakes;
+use super::nearest::nearest;
+use super::node::{Node, NodeValue};
+
+/// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake, so
+/// that the caller continues with the next field.
+#[derive(Clone, Copy)]
+pub(crate) struct SpecValue<'n> {
+    pub(super) node: &'n Node,
+    /// As in `classes[0].weight`; empty for the whole spec.
+    pub(super) path: &'n str,
+    pub(super) mistakes: &'n Mistakes,
+}
+
+impl<'n> SpecValue<'n> {
+    /// The whole spec.
+    pub(crate) fn root(node: &'n Node, mistakes: &'n Mistakes) -> Self {
+        Self { node, path: "", mistakes }
+    }
+
+    /// Reports a mistake about this value; `sentence` follows the quoted path.
+    pub(crate) fn complain(&self, sentence: &str) {
+        let subject = if self.path.is_empty() { "the spec".to_owned() } else { format!("`{}`", self.path) };
+        self.mistakes.add(self.node.line, format!("{subject} {sentence}"));
+    }
+
+    /// Reports that the value is not what `wanted` describes.
+    pub(crate) fn refuse<T>(&self, wanted: &str) -> Option<T> {
+        self.complain(&format!("is {}; it must be {wanted}", self.node.value));
+        None
+    }
+
+    /// Whether this is a number, valid or not.
+    pub(crate) fn is_number(&self) -> bool {
+        self.digits().is_some()
+    }
+
+    /// Reads a number in the range.
+    pub(crate) fn number(&self, allowed: Allowed) -> Option<f64> {
+        self.digits()
+            .and_then(|digits| digits.parse().ok())
+            .filter(|number| allowed.has(*number))
+            .or_else(|| self.refuse(&format!("a number {allowed}")))
+    }
+
+    /// Reads a whole number in the range; `1e6` and `12.0` are whole.
+    pub(crate) fn whole(&self, allowed: Allowed) -> Option<u64> {
+        self.digits()
+            .and_then(exact_whole)
+            .filter(|number| allowed.has(*number as f64))
+            .or_else(|| self.refuse(&format!("a whole number {allowed}")))
+    }
+
+    /// Reads any 64-bit number.
+    pub(crate) fn bits(&self) -> Option<u64> {
+        self.digits()
+            .and_then(exact_whole)
+            .or_else(|| self.refuse("a whole number from 0 to 18,446,744,073,709,551,615"))
+    }
+
+    /// Reads a boolean.
+    pub(crate) fn flag(&self) -> Option<bool> {
+        match self.node.value {
+            NodeValue::Bool(flag) => Some(flag),
+            _ => self.refuse("true or false"),
+        }
+    }
+
+    /// Reads a text, which may be empty.
+    pub(crate) fn text(&self) -> Option<String> {
+        match &self.node.value {
+            NodeValue::Text(text) => Some(text.clone()),
+            _ => self.refuse("a text in quotes"),
+        }
+    }
+
+    /// The text, if this is one; reports nothing otherwise.
+    pub(crate) fn text_or_none(&self) -> Option<&'n str> {
+        match &self.node.value {
+            NodeValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Reads any value that JSON can express.
+    pub(crate) fn json(&self) -> Option<serde_json::Value> {
+        self.node.value.json().or_else(|| self.refuse("a value of JSON, without dates and infinities"))
+    }
+
+    /// Reads a text that is not blank.
+    pub(crate) fn nonblank(&self) -> Option<String> {
+        let text = self.text()?;
+        if text.trim().is_empty() { self.refuse("a text that is not blank") } else { Some(text) }
+    }
+
+    /// Reads a name that is safe in file names, tables and metrics.
+    pub(crate) fn name(&self) -> Option<String> {
+        /// Longest name, characters.
+        const LONGEST: usize = 64;
+        let name = self.text()?;
+        let safe = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if (1..=LONGEST).contains(&name.len()) && name.bytes().all(safe) {
+            return Some(name);
+        }
+        self.refuse(&format!("1 to {LONGEST} letters a–z, digits, `_` and `-`"))
+    }
+
+    /// Reports a table whose `name` is among those `seen`, then adds it to them, whatever else is wrong with the
+    /// table.
+    pub(crate) fn own_name(&self, noun: &str, seen: &mut Vec<String>) {
+        let Some(name) = self.field("name") else { return };
+        if seen.iter().any(|before| before == name) {
+            self.complain(&format!("has the name \"{name}\" of a {noun} before it; give it its own"));
+        }
+        seen.push(name.to_owned());
+    }
+
+    /// The text of a field, if this is a table that has one; reports nothing.
+    pub(crate) fn field(&self, name: &str) -> Option<&'n str> {
+        let NodeValue::Table(entries) = &self.node.value else { return None };
+        let entry = entries.iter().find(|entry| entry.key == name)?;
+        match &entry.node.value {
+            NodeValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Reads the name of one of the enum's variants.
+    pub(crate) fn variant<T: FromStr + VariantNames>(&self) -> Option<T> {
+        let choices: Vec<_> = T::VARIANTS.iter().map(|name| (*name, *name)).collect();
+        self.choice(&choices)?.parse().ok()
+    }
+
+    /// Reads one of the named choices.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        self.named_choice(choices).map(|(_, choice)| choice)
+    }
+
+    /// Reads one of the named choices, and returns its name too.
+    pub(super) fn named_choice<'c, T: Copy>(&self, choices: &[(&'c str, T)]) -> Option<(&'c str, T)> {
+        let names = || choices.iter().map(|(name, _)| *name);
+        if let NodeValue::Text(text) = &self.node.value {
+            if let Some(choice) = choices.iter().find(|(name, _)| name == text) {
+                return Some(*choice);
+            }
+            if let Some(near) = nearest(text, names()) {
+                let (found, allowed) = (&self.node.value, list(names()));
+                self.complain(&format!("is {found}; did you mean \"{near}\"? (allowed: {allowed})"));
+                return None;
+            }
+        }
+        self.refuse(&format!("one of {}", list(names())))
+    }
+
+    /// Reads a list with at least one item, each by `read`.
+    pub(crate) fn list<T>(&self, mut read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+        let NodeValue::List(items) = &self.node.value else { return self.refuse("a list") };
+        if items.is_empty() {
+            self.complain("is an empty list; it needs at least one item");
+            return None;
+        }
+        let read: Vec<Option<T>> = (items.iter().enumerate())
+            .map(|(i, node)| {
+                read(SpecValue { node, path: &format!("{}[{i}]", self.path), mistakes: self.mistakes })
+            })
+            .collect();
+        read.into_iter().collect()
+    }
+
+    /// Reads a list that may be empty, each item by `read`.
+    pub(crate) fn list_or_none<T>(&self, read: impl FnMut(SpecValue<'_>) -> Option<T>) -> Option<Vec<T>> {
+        match &self.node.value {
+            NodeValue::List(items) if items.is_empty() => Some(Vec::new()),
+            _ => self.list(read),
+        }
+    }
+
+    fn digits(&self) -> Option<&str> {
+        match &self.node.value {
+            NodeValue::Number(digits) => Some(digits),
+            _ => None,
+        }
+    }
+}
+
+/// The whole number that the digits write, if any; exact up to 2⁶⁴.
+fn exact_whole(digits: &str) -> Option<u64> {
+    /// From here on a float cannot tell neighbours apart.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    digits.trim_start_matches('+').parse().ok().or_else(|| {
+        let float: f64 = digits.parse().ok()?;
+        (float.fract() == 0.0 && (0.0..=EXACT).contains(&float)).then_some(float as u64)
+    })
+}
+
+/// Names separated by commas.
+pub(super) fn list<'s>(names: impl Iterator<Item = &'s str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
