@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::page::{Page, Tone};
 use super::{arrivals, calibration, sessions, taken, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Fact, LoadForm, Reproduction, RunDescription, Summary, FactSource, Window};
+use crate::analysis::{Fact, FactSource, LoadForm, Reproduction, RunDescription, Summary, Window};
 use crate::record::{DeploymentFacts, EngineFacts, PromptMethod, RunEnding, StampSource};
 use crate::units::{count, three_digits};
 
@@ -182,8 +182,9 @@ fn deployment(summary: &Summary) -> Vec<String> {
         (FactSource::Server, by(FactSource::Server)),
         (FactSource::Exporter, by(FactSource::Exporter)),
     ];
-    let line =
-        |(source, words): (FactSource, Option<String>)| Some(format!("{} (told by {})", words?, source.name()));
+    let line = |(source, words): (FactSource, Option<String>)| {
+        Some(format!("{} (told by {})", words?, source.name()))
+    };
     all.into_iter().filter_map(line).collect()
 }
 

@@ -28,12 +28,13 @@ pub(super) fn sequences(
 ) -> (ArrivalSequence, ArrivalSequence) {
     let on_time = on_time(until, moments.iter().filter(|moment| moment.0 < until).count());
     let planned: Vec<_> = moments.iter().map(|moment| moment.0).collect();
-    let delivered: Vec<_> = moments
-        .iter()
-        .map(|&(planned, delivered)| {
-            if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
-        })
-        .collect();
+    let delivered: Vec<_> =
+        moments
+            .iter()
+            .map(|&(planned, delivered)| {
+                if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
+            })
+            .collect();
     let of = |moments| ArrivalSequence::of(pattern, hidden, until, moments);
     let sequence = of(&planned);
     let delivery = if delivered == planned { sequence.clone() } else { of(&delivered) };

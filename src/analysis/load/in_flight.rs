@@ -35,7 +35,8 @@ impl InFlight {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
-        let in_flight = Level::of(records.iter().filter_map(|record| time_in_flight(observed.log, record)), window)?;
+        let in_flight =
+            Level::of(records.iter().filter_map(|record| time_in_flight(observed.log, record)), window)?;
         let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
         let waits = records.iter().map(|record| (record.dispatched, until(record)));
         Some(Self {

@@ -197,7 +197,10 @@ mod tests {
             let priority = crate::workload::Priority::High;
             record(index).class(class, priority).paced(100, 10, 2).usage(prompt_tokens, 2).build()
         };
-        let mut log = run(1_000, vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)]);
+        let mut log = run(
+            1_000,
+            vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)],
+        );
         // A first turn is a prompt like any other.
         log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 });
         let mut ids = log.header.workload.classes[0].clone();

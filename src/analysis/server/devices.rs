@@ -69,7 +69,8 @@ fn power_by_energy(span: &Span<'_>, name: &str, window: (f64, f64)) -> Option<f6
         Some((reading.moment_s(), *reading.devices.get(name)?.counters.get(&Counter::EnergyJ)?))
     });
     let reported: Vec<_> = reported.collect();
-    let moved: Vec<_> = reported.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
+    let moved: Vec<_> =
+        reported.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
     // A counter that went back was started anew with its driver.
     let grew = reported.windows(2).all(|pair| pair[1].1 >= pair[0].1);
     let (first, last) = (moved.first()?, moved.last()?);

@@ -148,7 +148,8 @@ fn hardware(header: &RunHeader) -> Option<ReportedFact> {
 fn precision(header: &RunHeader) -> Option<ReportedFact> {
     let person = header.deployment.precision.as_deref();
     // Which one a server was to choose is not known.
-    let server = settings(&header.engine, &PRECISION).filter_map(Value::as_str).find(|reported| *reported != "auto");
+    let server =
+        settings(&header.engine, &PRECISION).filter_map(Value::as_str).find(|reported| *reported != "auto");
     first(Fact::Precision, [(FactSource::Person, person), (FactSource::Server, server)])
 }
 
@@ -172,7 +173,10 @@ fn flags(header: &RunHeader) -> Option<ReportedFact> {
     };
     let flags: Vec<_> = header.engine.serving_flags.iter().map(flag).collect();
     let server = (!flags.is_empty()).then(|| flags.join(", "));
-    first(Fact::ServingFlags, [(FactSource::Person, label(header, "flags")), (FactSource::Server, server.as_deref())])
+    first(
+        Fact::ServingFlags,
+        [(FactSource::Person, label(header, "flags")), (FactSource::Server, server.as_deref())],
+    )
 }
 
 /// The first source that has the fact counts.

@@ -40,7 +40,11 @@ fn identity(observed: &Observed<'_>) -> Check {
             continue;
         }
         let (seen, reported) = (record.chunks.tokens(), usage.completion_tokens);
-        let off = if seen > reported { seen - reported } else { (reported - seen).saturating_sub(textless(record)) };
+        let off = if seen > reported {
+            seen - reported
+        } else {
+            (reported - seen).saturating_sub(textless(record))
+        };
         answers += 1;
         tokens += reported;
         apart += off;
