@@ -8,7 +8,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
-use skyline::report::{Style, text};
+use skyline::report::{Beside, Extent, Style, documents, render};
 use skyline::simulator::{
     BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
     SimulatedServer,
@@ -174,8 +174,19 @@ fn a_stored_run_reads_back_and_reports_identically() {
     writer.finish(log.footer.as_ref().unwrap()).unwrap();
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);
-    let said = text(&summarise(&log, &[]), Style::PLAIN);
-    assert_eq!(text(&summarise(&read, &[]), Style::PLAIN), said);
+    let said = render::text(
+        &documents::run(&summarise(&log, &[]), Beside::default(), None),
+        Style::PLAIN,
+        Extent::Full,
+    );
+    assert_eq!(
+        render::text(
+            &documents::run(&summarise(&read, &[]), Beside::default(), None),
+            Style::PLAIN,
+            Extent::Full
+        ),
+        said
+    );
     assert!(said.contains("simulator, in virtual time") && said.contains("places 4"), "{said}");
 }
 

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::judged::Reading;
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
 

@@ -5,11 +5,10 @@ use serde::Serialize;
 use super::beats::ArrivalBeats;
 use super::expectation::Expectation;
 use super::law::{GapLaw, Law};
-use crate::analysis::statistics::dispersion;
-use crate::analysis::statistics::lag1_spearman;
-use crate::analysis::statistics::uniform_distance;
-use crate::analysis::statistics::{anderson_darling_exponential, anderson_darling_uniform};
-use crate::analysis::statistics::{mean, variance};
+use crate::analysis::statistics::{
+    anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
+    uniform_distance, variance,
+};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;

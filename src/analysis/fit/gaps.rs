@@ -3,8 +3,7 @@
 use serde::Serialize;
 use statrs::function::gamma::{checked_gamma_lr, digamma};
 
-use crate::analysis::statistics::uniform_distance;
-use crate::analysis::statistics::{mean, variance};
+use crate::analysis::statistics::{mean, uniform_distance, variance};
 
 /// Most gaps that a shape is fitted to: the first of them.
 const MOST: usize = 100_000;

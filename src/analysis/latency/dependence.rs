@@ -3,8 +3,7 @@
 use super::row::LatencyRow;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::statistics::{SECTIONS, Sectioned, sectioned};
-use crate::analysis::statistics::{ranks, von_neumann};
+use crate::analysis::statistics::{SECTIONS, Sectioned, ranks, sectioned, von_neumann};
 
 /// Requests in a section.
 const LEAST_IN_SECTION: usize = 5;

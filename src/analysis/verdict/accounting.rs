@@ -1,8 +1,6 @@
 //! Rules on what became of the planned requests: all of them accounted for, the run whole, failures rare.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};

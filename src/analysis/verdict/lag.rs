@@ -1,8 +1,6 @@
 //! The rule on how late requests were dispatched.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::Percentile;

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::percent;
 use crate::clock::Timestamp;

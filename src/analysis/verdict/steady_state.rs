@@ -1,8 +1,6 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use super::check::Measure;
-use super::check::Rule;
-use super::check::{Check, CheckOutcome};
+use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::load_form::LoadForm;

@@ -6,8 +6,7 @@ use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::clock::Timestamp;
 use crate::record::{
     CheckRecord, CheckResult, FinishReason, Phase, RunEnding, RunLog, ServerCounters, Usage,

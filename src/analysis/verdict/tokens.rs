@@ -1,8 +1,6 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
 use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
