@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::{arrivals, calibration, datasets, load_form, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientLoad, Fact, LoadForm, PauseImpact, RunDescription, Summary, FactSource, Window};
+use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, RunDescription, Summary, Window};
 use crate::record::{
     ClientLimits, DeploymentFacts, EngineFacts, PromptMethod, RunEnding, RunLog, StampSource,
 };
@@ -133,7 +133,7 @@ fn client(client: &ClientLoad) -> String {
 fn deployment(summary: &Summary) -> Vec<Statement> {
     let run = &summary.run;
     let by = |source: FactSource| {
-        let facts = summary.reproduction.told.iter().filter(move |fact| fact.source == source);
+        let facts = summary.reproduction.reported.iter().filter(move |fact| fact.source == source);
         let words = facts.filter_map(|fact| match fact.name {
             Fact::EngineVersion => None,
             Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
