@@ -90,7 +90,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         printer.data(&outcome::render_foreign(&runs, format)?)?;
         return Ok(Exit::Fine);
     }
-    if Sweep::is_kept_in(path) {
+    if Sweep::is_stored_in(path) {
         let lists = outputs.take_lists(OwnFiles::None);
         if !lists.is_empty() {
             list_sweep(path, lists, printer)?;
