@@ -1,6 +1,5 @@
 //! `skyline capacity`: how many instances a rate needs, and what they cost.
 
-use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,7 +14,7 @@ use crate::experiment::capacity::{
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
 use crate::report;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, save};
 use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost

@@ -7,8 +7,7 @@ use clap::Args;
 use super::args::ServerArgs;
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::units;
 use crate::workload::WorkloadSpec;
 

@@ -1,6 +1,5 @@
-//! `skyline merge`: shards that several generators flew, one run.
+//! `skyline merge`: joins the shards of several generators into one run.
 
-use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -11,10 +10,10 @@ use crate::analysis;
 use crate::experiment::Diagnosis;
 use crate::record::{NamedLog, RunLog, merge};
 use crate::report::Beside;
-use crate::session::{Exit, Printer, Stop, command_line, folder};
+use crate::session::{Exit, Printer, Stop, command_line, folder, save};
 use crate::units::spoken;
 
-/// Join the shards that several generators flew into the one run that they were.
+/// Join the shards of several generators into one run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2

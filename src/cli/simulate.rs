@@ -3,7 +3,6 @@
 mod fit;
 mod sweep;
 
-use crate::session::save;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -23,7 +22,7 @@ use crate::experiment::{
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
-use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair};
+use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair, save};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::units::three_digits;
 use crate::workload::{Overrides, TraceFindings, WorkloadSpec};

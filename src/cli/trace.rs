@@ -12,8 +12,7 @@ use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::{trace_contents, trace_what};
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::units::count;
 use crate::workload::{BadLines, Trace};
 
