@@ -3,7 +3,7 @@
 use std::sync::{Arc, mpsc as blocking};
 
 use super::release::ReadyRequest;
-use super::turns::first_order;
+use super::turns::first_request;
 use crate::engine::Engine;
 use crate::generator::{PromptBuilder, RequestSpec, SessionPlanner};
 
@@ -34,9 +34,9 @@ impl RequestFeed {
         let (ready_in, ready) = blocking::sync_channel(1);
         let sessions = later.as_ref().map(|(sessions, _)| sessions.clone());
         std::thread::spawn(move || {
-            let mut orders = schedule.map(|request| first_order(&*engine, sessions.as_ref(), request));
+            let mut requests = schedule.map(|request| first_request(&*engine, sessions.as_ref(), request));
             for sent in 1.. {
-                let batch: Vec<ReadyRequest> = orders.by_ref().take(BATCH).collect();
+                let batch: Vec<ReadyRequest> = requests.by_ref().take(BATCH).collect();
                 // Nothing is left, or the run has ended.
                 if batch.is_empty() || batches_in.send(batch).is_err() {
                     return;
@@ -58,8 +58,8 @@ impl RequestFeed {
 
     pub(super) fn next(&mut self) -> Option<ReadyRequest> {
         loop {
-            if let Some(order) = self.batch.next() {
-                return Some(order);
+            if let Some(ready) = self.batch.next() {
+                return Some(ready);
             }
             self.batch = self.batches.recv().ok()?.into_iter();
         }

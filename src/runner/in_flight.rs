@@ -88,7 +88,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     pub(super) fn admit(&mut self, mut released: DispatchedRequest) {
-        let request = &released.order.request;
+        let request = &released.ready.request;
         self.progress.released(released.dispatched, request.scheduled, request.phase);
         self.note(&mut released);
         match self.options.max_concurrency {
@@ -115,7 +115,7 @@ impl<E: Engine> InFlightSet<E> {
         let (engine, progress) = (Arc::clone(&self.engine), Arc::clone(&self.progress));
         let (clock, timeouts, cancel) = (self.clock, self.options.timeouts, self.cancel.clone());
         self.progress.started();
-        let request = released.order.request;
+        let request = released.ready.request;
         let lost = RequestRun::new(&request, released.dispatched);
         self.running.spawn(async move {
             let run = RequestRun::execute(released, admitted, &*engine, clock, timeouts, &progress, cancel);

@@ -34,47 +34,47 @@ pub(super) fn start(
 ) {
     match pacing {
         Pacing::Precise => {
-            std::thread::spawn(move || release_precisely(feed, clock, &stop, &out));
+            std::thread::spawn(move || dispatch_precisely(feed, clock, &stop, &out));
         }
         Pacing::Timer => {
-            tokio::spawn(release_by_timer(feed, clock, stop, out));
+            tokio::spawn(dispatch_by_timer(feed, clock, stop, out));
         }
     }
 }
 
-fn release_precisely(
+fn dispatch_precisely(
     mut feed: RequestFeed,
     clock: RunClock,
     stop: &AtomicBool,
     out: &mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     let mut wait = SharpWait::new(clock);
-    while let Some(order) = feed.next() {
+    while let Some(ready) = feed.next() {
         loop {
             if stop.load(Relaxed) {
                 return;
             }
-            match wait.step_towards(order.request.scheduled) {
+            match wait.step_towards(ready.request.scheduled) {
                 WaitStep::Sleep(left) => std::thread::sleep(left.min(NAP)),
                 WaitStep::Spin => std::hint::spin_loop(),
                 WaitStep::Over => break,
             }
         }
-        if out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err() {
+        if out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err() {
             return;
         }
     }
 }
 
-async fn release_by_timer(
+async fn dispatch_by_timer(
     mut feed: RequestFeed,
     clock: RunClock,
     stop: Arc<AtomicBool>,
     out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
-    while let Some(order) = feed.next() {
-        tokio::time::sleep_until(clock.instant(order.request.scheduled)).await;
-        if stop.load(Relaxed) || out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err() {
+    while let Some(ready) = feed.next() {
+        tokio::time::sleep_until(clock.instant(ready.request.scheduled)).await;
+        if stop.load(Relaxed) || out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err() {
             return;
         }
     }

@@ -18,6 +18,6 @@ pub(super) struct ReadyRequest {
 /// A request that was dispatched, and when.
 #[derive(Debug)]
 pub(super) struct DispatchedRequest {
-    pub(super) order: ReadyRequest,
+    pub(super) ready: ReadyRequest,
     pub(super) dispatched: Timestamp,
 }

@@ -47,7 +47,7 @@ impl RequestRun {
 
     /// The record of a request that was dispatched but not sent, because the run ended first.
     pub(super) fn never_sent(released: &DispatchedRequest, ended: Timestamp) -> RequestRecord {
-        let mut run = Self::new(&released.order.request, released.dispatched);
+        let mut run = Self::new(&released.ready.request, released.dispatched);
         run.close(ended, Outcome::Censored)
     }
 
@@ -69,12 +69,12 @@ impl RequestRun {
         progress: &Progress,
         cancel: CancellationToken,
     ) -> FinishedRequest {
-        let DispatchedRequest { order, dispatched } = released;
-        let mut run = Self::new(&order.request, dispatched);
+        let DispatchedRequest { ready, dispatched } = released;
+        let mut run = Self::new(&ready.request, dispatched);
         run.record.admitted = admitted;
         let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
 
-        let mut answer = engine.generate(order.prepared, clock);
+        let mut answer = engine.generate(ready.prepared, clock);
         let mut cancelled = pin!(cancel.cancelled());
         let mut armed = limits.next();
         let mut alarm = pin!(ring_at(clock, armed));

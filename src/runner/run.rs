@@ -159,7 +159,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Break(())
     }
 
-    /// Stops to dispatch at the first wish, and stops to wait for answers at the second.
+    /// Stops dispatching at the first wish, and waiting for answers at the second.
     fn interrupt(&mut self, wish: Interrupt, mut drained: Pin<&mut Sleep>) -> ControlFlow<()> {
         if wish >= Interrupt::StopReleasing && self.footer.ending != RunEnding::Interrupted {
             let now = self.clock.now();

@@ -13,4 +13,4 @@ mod timer_queue;
 mod writer;
 
 pub(super) use next_turns::NextTurns;
-pub(super) use writer::first_order;
+pub(super) use writer::first_request;

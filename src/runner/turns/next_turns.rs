@@ -35,17 +35,17 @@ impl NextTurns {
         stop: Arc<AtomicBool>,
         out: mpsc::UnboundedSender<DispatchedRequest>,
     ) -> Self {
-        let (writer, news) = mpsc::unbounded_channel();
-        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), news, clock, stop, out);
+        let (writer, events) = mpsc::unbounded_channel();
+        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, clock, stop, out);
         Self { sessions, writer, until, counts: SessionCounts::default() }
     }
 
     /// Notes a request that was dispatched.
     pub(crate) fn released(&mut self, released: &mut DispatchedRequest) {
-        let request = released.order.request;
+        let request = released.ready.request;
         match request.turn {
             Some(turn) if turn.is_opener() => {
-                self.tell(TurnEvent::Began(request, released.order.said.take()))
+                self.announce(TurnEvent::Began(request, released.ready.said.take()))
             }
             Some(_) => self.counts.released(request.phase),
             None => {}
@@ -69,13 +69,13 @@ impl NextTurns {
         let next = sequel.next.filter(|next| next.scheduled < self.until);
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
-        self.tell(TurnEvent::Ended { last, captured, next });
+        self.announce(TurnEvent::Ended { last, captured, next });
         next.map(|next| next.phase)
     }
 
-    fn tell(&self, news: TurnEvent) {
+    fn announce(&self, event: TurnEvent) {
         // The writer lives until this is dropped.
-        let _ = self.writer.send(news);
+        let _ = self.writer.send(event);
     }
 
     /// Counts of all sessions.

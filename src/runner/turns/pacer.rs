@@ -18,55 +18,55 @@ use crate::runner::release::{DispatchedRequest, ReadyRequest};
 /// Longest sleep of the precise pacer before it checks `stop`.
 const NAP: Duration = Duration::from_millis(50);
 
-/// Starts to write the turns that `news` announce and to dispatch them into `out`, until `news` end or soon
+/// Starts to write the turns that `events` announce and to dispatch them into `out`, until `events` end or soon
 /// after `stop` is set.
 pub(super) fn start<E: Engine>(
     pacing: Pacing,
     mut writer: TurnWriter<E>,
-    mut news: mpsc::UnboundedReceiver<TurnEvent>,
+    mut events: mpsc::UnboundedReceiver<TurnEvent>,
     clock: RunClock,
     stop: Arc<AtomicBool>,
     out: mpsc::UnboundedSender<DispatchedRequest>,
 ) {
     match pacing {
         Pacing::Precise => {
-            let (written, orders) = channel();
+            let (written, requests) = channel();
             // A writer that is busy with a long text does not delay a turn that is already written.
             std::thread::spawn(move || {
-                while let Some(news) = news.blocking_recv() {
-                    if !wrote(&mut writer, news, |order| written.send(order).is_ok()) {
+                while let Some(event) = events.blocking_recv() {
+                    if !write_and_pass_on(&mut writer, event, |ready| written.send(ready).is_ok()) {
                         return;
                     }
                 }
             });
-            std::thread::spawn(move || release_precisely(&orders, clock, &stop, &out));
+            std::thread::spawn(move || dispatch_precisely(&requests, clock, &stop, &out));
         }
         Pacing::Timer => {
-            tokio::spawn(release_by_timer(writer, news, clock, stop, out));
+            tokio::spawn(dispatch_by_timer(writer, events, clock, stop, out));
         }
     }
 }
 
-/// Writes the turn that `news` announce, hands it on and writes the one after it ahead. Returns false when
+/// Writes the turn that `event` announces, hands it on and writes the one after it ahead. Returns false when
 /// nobody takes it any more.
-fn wrote<E: Engine>(
+fn write_and_pass_on<E: Engine>(
     writer: &mut TurnWriter<E>,
-    news: TurnEvent,
+    event: TurnEvent,
     hand_on: impl FnOnce(ReadyRequest) -> bool,
 ) -> bool {
-    let begun = match &news {
+    let begun = match &event {
         TurnEvent::Began(opener, _) => Some(*opener),
         TurnEvent::Ended { next, .. } => *next,
     };
-    let taken = writer.take(news).is_none_or(hand_on);
+    let taken = writer.take(event).is_none_or(hand_on);
     if let Some(request) = begun {
         writer.write_ahead(&request);
     }
     taken
 }
 
-fn release_precisely(
-    orders: &Receiver<ReadyRequest>,
+fn dispatch_precisely(
+    requests: &Receiver<ReadyRequest>,
     clock: RunClock,
     stop: &AtomicBool,
     out: &mpsc::UnboundedSender<DispatchedRequest>,
@@ -76,13 +76,13 @@ fn release_precisely(
     while !stop.load(Relaxed) {
         let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
-            WaitStep::Sleep(left) => match orders.recv_timeout(left.min(NAP)) {
-                Ok(order) => Some(order),
+            WaitStep::Sleep(left) => match requests.recv_timeout(left.min(NAP)) {
+                Ok(ready) => Some(ready),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             },
-            WaitStep::Spin => match orders.try_recv() {
-                Ok(order) => Some(order),
+            WaitStep::Spin => match requests.try_recv() {
+                Ok(ready) => Some(ready),
                 Err(TryRecvError::Empty) => {
                     std::hint::spin_loop();
                     None
@@ -90,23 +90,23 @@ fn release_precisely(
                 Err(TryRecvError::Disconnected) => return,
             },
             WaitStep::Over => {
-                if let Some(order) = due.pop()
-                    && out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err()
+                if let Some(ready) = due.pop()
+                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
                 {
                     return;
                 }
                 None
             }
         };
-        if let Some(order) = came {
-            due.push(order);
+        if let Some(ready) = came {
+            due.push(ready);
         }
     }
 }
 
-async fn release_by_timer<E: Engine>(
+async fn dispatch_by_timer<E: Engine>(
     mut writer: TurnWriter<E>,
-    mut news: mpsc::UnboundedReceiver<TurnEvent>,
+    mut events: mpsc::UnboundedReceiver<TurnEvent>,
     clock: RunClock,
     stop: Arc<AtomicBool>,
     out: mpsc::UnboundedSender<DispatchedRequest>,
@@ -122,10 +122,10 @@ async fn release_by_timer<E: Engine>(
         };
         tokio::select! {
             biased;
-            event = news.recv() => {
+            event = events.recv() => {
                 let Some(event) = event else { return };
-                wrote(&mut writer, event, |order| {
-                    due.push(order);
+                write_and_pass_on(&mut writer, event, |ready| {
+                    due.push(ready);
                     true
                 });
             }
@@ -133,8 +133,8 @@ async fn release_by_timer<E: Engine>(
                 if stop.load(Relaxed) {
                     return;
                 }
-                if let Some(order) = due.pop()
-                    && out.send(DispatchedRequest { order, dispatched: clock.now() }).is_err()
+                if let Some(ready) = due.pop()
+                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
                 {
                     return;
                 }

@@ -10,13 +10,13 @@ use crate::runner::release::ReadyRequest;
 #[derive(Debug, Default)]
 pub(super) struct TimerQueue {
     next: BinaryHeap<Reverse<(Timestamp, u64)>>,
-    orders: BTreeMap<u64, ReadyRequest>,
+    requests: BTreeMap<u64, ReadyRequest>,
 }
 
 impl TimerQueue {
-    pub(super) fn push(&mut self, order: ReadyRequest) {
-        self.next.push(Reverse((order.request.scheduled, order.request.index)));
-        self.orders.insert(order.request.index, order);
+    pub(super) fn push(&mut self, ready: ReadyRequest) {
+        self.next.push(Reverse((ready.request.scheduled, ready.request.index)));
+        self.requests.insert(ready.request.index, ready);
     }
 
     /// The next scheduled time, if any.
@@ -27,6 +27,6 @@ impl TimerQueue {
     /// Takes the next request out.
     pub(super) fn pop(&mut self) -> Option<ReadyRequest> {
         let Reverse((_, index)) = self.next.pop()?;
-        self.orders.remove(&index)
+        self.requests.remove(&index)
     }
 }

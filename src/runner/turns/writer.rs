@@ -52,8 +52,8 @@ impl<E: Engine> TurnWriter<E> {
 
     /// Takes an event and returns the request that follows, if any. The message after that is left to
     /// [`TurnWriter::write_ahead`], so that the request does not wait for it.
-    pub(super) fn take(&mut self, news: TurnEvent) -> Option<ReadyRequest> {
-        match news {
+    pub(super) fn take(&mut self, event: TurnEvent) -> Option<ReadyRequest> {
+        match event {
             TurnEvent::Began(opener, said) => {
                 let said = match said {
                     Some(Prompt::Text(text)) => vec![text],
@@ -119,7 +119,7 @@ fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
 }
 
 /// A request of the plan, with its prompt where later turns repeat it.
-pub(crate) fn first_order<E: Engine>(
+pub(crate) fn first_request<E: Engine>(
     engine: &E,
     sessions: Option<&SessionPlanner>,
     spec: RequestSpec,
