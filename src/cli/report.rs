@@ -22,7 +22,7 @@ use crate::session::{Exit, Printer, Stop, folder, pair, repeats, save};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
-#[command(after_help = crate::report::glossary())]
+#[command(after_help = crate::report::documents::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
     /// table of experiments; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a file of several `FILE:N`

@@ -35,7 +35,7 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
         if path.join(RunLog::FILE_NAME).exists() {
             return Ok(Stored::Run);
         }
-        if Sweep::is_kept_in(path) {
+        if Sweep::is_stored_in(path) {
             return Sweep::read(path).map(Box::new).map(Stored::Sweep).map_err(Stop::usage);
         }
     }
