@@ -7,8 +7,7 @@ use super::outcome;
 use crate::report::documents;
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::WorkloadSpec;
 
 /// Waits for a server, sends it one short request, and the golden prompts of a workload if one is named.

@@ -1,25 +1,22 @@
 //! `skyline compare`: stored runs held against a baseline.
 
 use super::show::ShowArgs;
-use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
-use super::foreign;
 use super::outcome::{self, Format, Invalid};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
-use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
 use crate::report::documents;
-use crate::session::repeats;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::stored::{self, Stored, foreign, repeats};
+use crate::session::{Exit, Printer, Stop, save};
 use crate::workload::WorkloadSpec;
 
 /// Hold stored runs, repeats or sweeps against a baseline.
@@ -90,23 +87,24 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
         ));
     }
     let names = names(&args.folders);
-    let results = args.folders.iter().map(|path| result_in(path)).collect::<Result<Vec<_>, _>>()?;
-    if results.iter().any(Option::is_some) {
-        return several_tools(args, names, results, printer);
+    let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
+    if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) {
+        return several_tools(args, names, stored, printer);
     }
-    let is_sweep = |folder: &PathBuf| Sweep::is_stored_in(folder);
-    let report = match args.folders.iter().find(|folder| !is_sweep(folder)) {
-        None => sweeps(args, names)?,
-        Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
-            None => runs(args, names)?,
-            Some(sweep) => {
-                return Err(Stop::usage(format!(
-                    "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
-                    sweep.display(),
-                    run.display()
-                )));
-            }
-        },
+    let find = |is_sweep: bool| {
+        let mut all = args.folders.iter().zip(&stored);
+        all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)
+    };
+    let report = match (find(true), find(false)) {
+        (Some(sweep), Some(run)) => {
+            return Err(Stop::usage(format!(
+                "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
+                sweep.display(),
+                run.display()
+            )));
+        }
+        (Some(_), None) => sweeps(args, names, stored)?,
+        (None, _) => runs(args, names)?,
     };
     let (to_stdout, to_file) = match &args.markdown {
         Some(path) if path.as_os_str() == "-" => (true, None),
@@ -135,19 +133,11 @@ struct ComparisonReport {
     passed: bool,
 }
 
-/// The result of another tool that is kept at `path`, if that is what is there.
-fn result_in(path: &Path) -> Result<Option<ForeignRun>, Stop> {
-    if path.join(RunLog::FILE_NAME).exists() || Sweep::is_stored_in(path) {
-        return Ok(None);
-    }
-    foreign::run_in(path)
-}
-
 /// Compares runs of which at least one is another tool's.
 fn several_tools(
     args: &CompareArgs,
     names: Vec<String>,
-    results: Vec<Option<ForeignRun>>,
+    stored: Vec<Stored>,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
@@ -157,16 +147,16 @@ fn several_tools(
         )));
     }
     let mut sides = Vec::new();
-    for ((path, name), result) in args.folders.iter().zip(names).zip(results) {
-        sides.push(match result {
-            Some(run) => AnySide::Foreign(name, Box::new(run)),
-            None if Sweep::is_stored_in(path) => {
+    for ((path, name), stored) in args.folders.iter().zip(names).zip(stored) {
+        sides.push(match stored {
+            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(foreign::only_run(path, runs)?)),
+            Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
                     path.display()
                 )));
             }
-            None => AnySide::Ours(Box::new(side(path, name)?)),
+            _ => AnySide::Ours(Box::new(side(path, name)?)),
         });
     }
     for side in &sides {
@@ -191,9 +181,13 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop
     Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
-fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {
-    let sides = args.folders.iter().zip(names).map(|(folder, name)| sweep_side(folder, name));
-    let sides = sides.collect::<Result<Vec<_>, _>>()?;
+fn sweeps(args: &CompareArgs, names: Vec<String>, stored: Vec<Stored>) -> Result<ComparisonReport, Stop> {
+    let mut sides = Vec::new();
+    for ((folder, name), stored) in args.folders.iter().zip(names).zip(stored) {
+        if let Stored::Sweep(sweep) = stored {
+            sides.push(sweep_side(folder, name, *sweep)?);
+        }
+    }
     let gates = gates(args);
     gates.iter().try_for_each(ComparedSweeps::check).map_err(Stop::usage)?;
     for side in &sides {
@@ -208,8 +202,7 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, St
 }
 
 /// Reads a stored sweep, and the header of its first run.
-fn sweep_side(folder: &Path, name: String) -> Result<SweepSide, Stop> {
-    let sweep = Sweep::read(folder).map_err(Stop::usage)?;
+fn sweep_side(folder: &Path, name: String, sweep: Sweep) -> Result<SweepSide, Stop> {
     let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
     let first = first.ok_or_else(|| {
         Stop::usage(format!(
@@ -267,7 +260,7 @@ fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop>
     }
     let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
     Err(Stop::impossible(format!(
-        "{name} is INVALID, and nothing can be said by it:{}\nhint: fly it again (its cures: skyline report), or compare it all \
+        "{name} is INVALID, and nothing can be said by it:{}\nhint: run it again (its cures: skyline report), or compare it all \
          the same with --allow-invalid",
         reasons.concat()
     )))

@@ -200,7 +200,7 @@ impl Outputs<'_> {
         }
     }
 
-    /// Finds what cannot be written of a run, before it is flown.
+    /// Finds what cannot be written of a run, before it is executed.
     pub(super) fn check_run(&self) -> Result<(), Stop> {
         check(&self.planned("a run", |export| export.run)?)
     }

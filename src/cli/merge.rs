@@ -1,4 +1,4 @@
-//! `skyline merge`: shards that several generators flew, one run.
+//! `skyline merge`: joins the shards of several generators into one run.
 
 use super::show::ShowArgs;
 use crate::session::save;
@@ -15,7 +15,7 @@ use crate::report::{Beside, Told};
 use crate::session::{Exit, Printer, Stop, command_line, folder};
 use crate::units::spoken;
 
-/// Join the shards that several generators flew into the one run that they were.
+/// Join the shards of several generators into one run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2

@@ -12,8 +12,7 @@ use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::documents;
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{BadLines, Trace};
 
 /// Say what a trace holds, or make one of a run or of a log.

@@ -100,22 +100,23 @@ fn finish(
     }
 }
 
-/// The test that `folder` holds, judged again from its logs, and its exit code by what was asked of it; `None` where it
-/// holds none.
-pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, Exit)>, Stop> {
-    let Some(question) = Question::read(folder) else { return Ok(None) };
+/// The test that `folder` holds, judged again from its logs, and its exit code by what was asked of it.
+pub(super) fn read(folder: &Path, policy: Invalid) -> Result<(AbTest, Exit), Stop> {
+    let question = Question::read(folder).ok_or_else(|| {
+        Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display()))
+    })?;
     let mut experiment = AbExperiment::new(question.design()?, invalid(policy)).stored_only();
     drive(&mut experiment, &mut StoredRuns(folder))?;
     match experiment.result() {
         Ok(test) => {
             let exit = exit(test.verdict, question.require);
-            Ok(Some((test, exit)))
+            Ok((test, exit))
         }
         Err(error @ NotRounds::ServerChanged { .. }) => {
             Err(Stop::impossible(error).about(&folder.display().to_string()))
         }
         Err(error) => Err(Stop::usage(format!(
-            "{}: {error}\nhint: fly the experiment to its end with --resume",
+            "{}: {error}\nhint: run the experiment to its end with --resume",
             folder.display()
         ))),
     }

@@ -1,4 +1,4 @@
-//! `skyline matrix`: a table of experiments, flown row by row, held against its hypotheses and its contract.
+//! `skyline matrix`: runs a table of experiments row by row, and judges it by its hypotheses and its contract.
 
 mod again;
 mod planned;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-pub(super) use self::again::stored;
+pub(super) use self::again::read;
 pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
@@ -21,7 +21,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{MatrixCampaign, MatrixManifest};
 use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 
-/// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
+/// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Switches of a command line.
 #[command(after_help = "\
@@ -51,7 +51,7 @@ pub(super) struct MatrixArgs {
     #[arg(long)]
     plan: bool,
 
-    /// Fly this row only; may be repeated [default: all rows]
+    /// Run this row only; may be repeated [default: all rows]
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 

@@ -1,4 +1,4 @@
-//! What is said of a table: before it is flown, while it is, and when it has been.
+//! Shows a table: its plan before it runs, and its result.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::report::documents::{self, PlannedRow};
 use crate::session::campaign::matrix::{FILES, PlannedCell};
 use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
 
-/// What would be flown.
+/// The runs that a table has.
 pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> Result<String, Stop> {
     let rows: Vec<PlannedRow> = planned
         .iter()
