@@ -92,7 +92,7 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     if results.iter().any(Option::is_some) {
         return several_tools(args, names, results, printer);
     }
-    let is_sweep = |folder: &PathBuf| Sweep::is_kept_in(folder);
+    let is_sweep = |folder: &PathBuf| Sweep::is_stored_in(folder);
     let told = match args.folders.iter().find(|folder| !is_sweep(folder)) {
         None => sweeps(args, names)?,
         Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
@@ -133,7 +133,7 @@ struct Told {
 
 /// The result of another tool that is kept at `path`, if that is what is there.
 fn result_in(path: &Path) -> Result<Option<ForeignRun>, Stop> {
-    if path.join(RunLog::FILE_NAME).exists() || Sweep::is_kept_in(path) {
+    if path.join(RunLog::FILE_NAME).exists() || Sweep::is_stored_in(path) {
         return Ok(None);
     }
     foreign::run_in(path)
@@ -156,7 +156,7 @@ fn several_tools(
     for ((path, name), result) in args.folders.iter().zip(names).zip(results) {
         sides.push(match result {
             Some(run) => AnySide::Foreign(name, Box::new(run)),
-            None if Sweep::is_kept_in(path) => {
+            None if Sweep::is_stored_in(path) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
                     path.display()

@@ -32,7 +32,7 @@ const WIDEST: usize = 120;
 /// The summary in the form asked for, with what goes beside it.
 pub(super) fn render(summary: &Summary, beside: Beside<'_>, format: Format) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::text_beside(summary, beside, style())),
+        Format::Text => Ok(text(&documents::run(summary, beside, None))),
         Format::Json => report::json_beside(summary, beside).map_err(Stop::impossible),
     }
 }
@@ -52,10 +52,7 @@ pub(super) fn text(document: &Document) -> String {
 
 /// The prediction in the form asked for.
 pub(super) fn render_prediction(prediction: &Prediction, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::prediction_text(prediction, style())),
-        Format::Json => report::prediction_json(prediction).map_err(Stop::impossible),
-    }
+    show(&documents::prediction(prediction), prediction, format)
 }
 
 /// A fitted engine, for a person.
@@ -75,10 +72,7 @@ pub(super) fn render_rates(predicted: &PredictedRates, format: Format) -> Result
 
 /// Several runs in the form asked for.
 pub(super) fn render_repeats(repeats: &Repeats, format: Format) -> Result<String, Stop> {
-    match format {
-        Format::Text => Ok(report::repeats_text(repeats, style())),
-        Format::Json => report::repeats_json(repeats).map_err(Stop::impossible),
-    }
+    show(&documents::repeats(repeats), repeats, format)
 }
 
 /// An A/B experiment in the form asked for.
@@ -120,8 +114,8 @@ pub(super) fn render_calibration(
     format: Format,
 ) -> Result<String, Stop> {
     match format {
-        Format::Text => Ok(report::calibration_text(found, host, style())),
-        Format::Json => report::calibration_json(found, host).map_err(Stop::impossible),
+        Format::Text => Ok(text(&documents::calibration(found, host))),
+        Format::Json => documents::calibration_json(found, host).map_err(Stop::impossible),
     }
 }
 

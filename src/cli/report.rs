@@ -23,7 +23,7 @@ use crate::session::{Exit, Printer, Stop, folder, pair};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
-#[command(after_help = crate::report::glossary())]
+#[command(after_help = crate::report::documents::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
     /// table of experiments; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a file of several `FILE:N`
@@ -90,7 +90,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         printer.data(&outcome::render_foreign(&runs, format)?)?;
         return Ok(Exit::Fine);
     }
-    if Sweep::is_kept_in(path) {
+    if Sweep::is_stored_in(path) {
         let lists = outputs.take_lists(OwnFiles::None);
         if !lists.is_empty() {
             list_sweep(path, lists, printer)?;

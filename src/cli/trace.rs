@@ -11,7 +11,7 @@ use super::args::SliceArgs;
 use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
-use crate::report::{trace_contents, trace_what};
+use crate::report::documents::{trace_contents, trace_what};
 use crate::session::survey;
 use crate::session::{Exit, Printer, Stop};
 use crate::units::count;

@@ -25,7 +25,8 @@ pub use ab::{
     InvalidRuns, NotRounds, Power, TooFewRounds, Unlike, fewest_rounds,
 };
 pub use diagnosis::{
-    CouldNotTell, Diagnosis, LoadFigures, Regime, RepeatsDiagnosis, RepeatsSymptom, Symptom, warm_like_cold,
+    Diagnosis, LoadFigures, MissingEvidence, Regime, RepeatsDiagnosis, RepeatsSymptom, Symptom,
+    warm_like_cold,
 };
 pub use driver::{
     CompletedRun, Executor, Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest,

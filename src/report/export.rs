@@ -8,7 +8,7 @@ use super::data::{
 use super::render::Extent;
 use super::{
     Style, Told, benchmark_report, decision_fields, documents, json, json_beside, junit, openmetrics,
-    percentile_block, render, run_markdown, run_page, text_beside, vllm_json,
+    percentile_block, render, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
 
@@ -100,7 +100,14 @@ impl Export {
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text),
             run: &[ExportFile::text("summary.txt", |told, out| {
-                out.write_all(text_beside(told.summary, told.beside, Style::PLAIN).as_bytes())
+                out.write_all(
+                    render::text(
+                        &documents::run(told.summary, told.beside, None),
+                        Style::PLAIN,
+                        Extent::Full,
+                    )
+                    .as_bytes(),
+                )
             })],
             sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
                 out.write_all(render::text(&documents::sweep(sweep), Style::PLAIN, Extent::Full).as_bytes())
@@ -124,7 +131,9 @@ impl Export {
             what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
             run: &[ExportFile::text("report.html", |told, out| {
-                out.write_all(run_page(told.log, told.summary, told.beside).as_bytes())
+                out.write_all(
+                    render::html(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                )
             })],
             sweep: &[ExportFile::text("page.html", |sweep, out| {
                 out.write_all(render::html(&documents::sweep(sweep)).as_bytes())
@@ -167,7 +176,11 @@ impl Export {
             name: "markdown",
             what: "the summary of a CI job: objectives, latency, failures, advice",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("summary.md", |told, out| out.write_all(run_markdown(told).as_bytes()))],
+            run: &[ExportFile::text("summary.md", |told, out| {
+                out.write_all(
+                    render::markdown(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                )
+            })],
             sweep: &[ExportFile::text("sweep.md", |sweep, out| {
                 out.write_all(render::markdown(&documents::sweep(sweep)).as_bytes())
             })],

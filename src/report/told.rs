@@ -21,10 +21,10 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::exporter;
-    use crate::report::html::run_page;
     use crate::report::sample_runs::{minute, told};
     use crate::report::{
-        Style, benchmark_report, decision_fields, json_beside, junit, openmetrics, text, vllm_json,
+        Extent, Style, benchmark_report, decision_fields, documents, json_beside, junit, openmetrics, render,
+        vllm_json,
     };
 
     /// The run in every form that says what served: the text, the page, the summary, and those for others.
@@ -43,8 +43,12 @@ mod tests {
             ];
             let summary = json_beside(told.summary, Beside::default()).unwrap();
             (
-                text(told.summary, Style::PLAIN),
-                run_page(log, told.summary, Beside::default()),
+                render::text(
+                    &documents::run(told.summary, Beside::default(), None),
+                    Style::PLAIN,
+                    Extent::Full,
+                ),
+                render::html(&documents::run(told.summary, Beside::default(), Some(log))),
                 serde_json::from_str(&summary).unwrap(),
                 others,
             )
@@ -60,9 +64,9 @@ mod tests {
             log.header.engine.serving_flags.insert(name.to_owned(), value);
         }
         let (text, page, summary, others) = forms(&log);
-        let server = "precision bfloat16, 2 serving flags (told by the server)";
-        let exporter = "hardware 1 × NVIDIA H100, driver 580.1 (told by an exporter)";
-        assert!(text.contains(&format!("\n  deployment {server}\n             {exporter}\n")), "{text}");
+        let server = "precision bfloat16, 2 serving flags (reported by the server)";
+        let exporter = "hardware 1 × NVIDIA H100, driver 580.1 (reported by an exporter)";
+        assert!(text.contains(server) && text.contains(exporter), "{text}");
         assert!(page.contains(&format!("<dt>deployment</dt><dd>{server}</dd><dd>{exporter}</dd>")), "{page}");
         assert_eq!(
             summary["reproduction"],
@@ -92,9 +96,9 @@ mod tests {
         log.header.deployment.gpus = Some(2);
         let (text, page, summary, others) = forms(&log);
         for form in [text, page] {
-            assert!(form.contains("2 × h200 (told by a person)"), "{form}");
+            assert!(form.contains("2 × h200 (reported by a person)"), "{form}");
             assert!(
-                form.contains("driver 580.1 (told by an exporter)") && !form.contains("NVIDIA"),
+                form.contains("driver 580.1 (reported by an exporter)") && !form.contains("NVIDIA"),
                 "{form}"
             );
         }

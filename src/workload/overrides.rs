@@ -74,38 +74,23 @@ impl WorkloadSpec {
         if let Some(mistake) = overrides.dataset.mistake(&self) {
             mistakes.add(None, mistake);
         }
-        if !mistakes.is_empty() {
-            return Err(mistakes.into_error(ORIGIN));
-        }
-        if let Some(mistake) = self.mistaken_loop(overrides) {
+        if mistakes.is_empty()
+            && let Some(mistake) = self.refusal(overrides)
+        {
             mistakes.add(None, mistake);
-            return Err(mistakes.into_error(ORIGIN));
         }
-        if overrides.rate_per_s.is_some() && self.arrival.trace().is_some() {
-            mistakes.add(
-                None,
-                "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
-                 `--time-scale` replays it slower or faster"
-                    .to_owned(),
-            );
-            return Err(mistakes.into_error(ORIGIN));
-        }
-        if overrides.output_tokens.is_some() && self.arrival.trace().is_some() {
-            mistakes.add(
-                None,
-                "`--output-tokens` cannot be given for a trace, which says how long answers are".to_owned(),
-            );
+        if !mistakes.is_empty() {
             return Err(mistakes.into_error(ORIGIN));
         }
         let spec = self.changed(overrides);
         if let Some(LengthMistake { field, sentence }) = spec.window().mistake(spec.warmup_s) {
-            let said = match field {
+            let flag = match field {
                 "warmup_s" if overrides.warmup_s.is_some() => "--warmup",
                 "horizon_s" if overrides.horizon_s.is_some() => "[seconds]",
                 "requests" if overrides.requests.is_some() => "--requests",
                 field => field,
             };
-            mistakes.add(None, format!("`{said}` {sentence}"));
+            mistakes.add(None, format!("`{flag}` {sentence}"));
             return Err(mistakes.into_error(ORIGIN));
         }
         let origin = format!("`{}` as changed by {ORIGIN}", spec.name);
@@ -118,8 +103,8 @@ impl WorkloadSpec {
         }
     }
 
-    /// What is wrong with the requested users, or with a rate beside users.
-    fn mistaken_loop(&self, overrides: &Overrides) -> Option<String> {
+    /// Why this workload cannot take users, a think time, a rate or a number of tokens.
+    fn refusal(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
         let sentence = match overrides {
             Overrides { users: Some(_), .. } if traced => {
@@ -134,6 +119,13 @@ impl WorkloadSpec {
             }
             Overrides { users: None, think_time_s: Some(_), .. } if !closed => {
                 "`--think-time` is what users in a closed loop wait, and there are none; give `--users` too"
+            }
+            Overrides { rate_per_s: Some(_), .. } if traced => {
+                "`--rate` cannot be given for a trace; `--rate-scale` replays more or fewer of its requests, \
+                 `--time-scale` replays it slower or faster"
+            }
+            Overrides { output_tokens: Some(_), .. } if traced => {
+                "`--output-tokens` cannot be given for a trace, which says how long answers are"
             }
             _ => return None,
         };

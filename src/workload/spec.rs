@@ -62,7 +62,7 @@ pub struct WorkloadSpec {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<GoldenCheck>,
     /// Seconds between two checks under load, in turn, from the start of the window; 0: only before the run. Default:
-    /// [`GoldenCheck::USUAL_EVERY_S`].
+    /// [`GoldenCheck::DEFAULT_EVERY_S`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
 }
@@ -119,15 +119,15 @@ impl WorkloadSpec {
         }
     }
 
-    fn read(place: SpecValue<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
-        place.table("a workload", |fields| {
-            let name = fields.required("name", |place| place.name());
-            let description = fields.optional("description", String::new(), |place| place.text());
-            let seed = fields.optional("seed", 0, |place| place.bits());
-            let horizon_s = fields.option("horizon_s", |place| place.number(SECONDS));
-            let requests = fields.option("requests", |place| place.whole(REQUESTS));
-            let warmup_s = fields.option("warmup_s", |place| place.number(WAIT));
-            let drain_s = fields.optional("drain_s", 60.0, |place| place.number(WAIT));
+    fn read(value: SpecValue<'_>, survey: TraceSurvey<'_>) -> Option<Self> {
+        value.table("a workload", |fields| {
+            let name = fields.required("name", |value| value.name());
+            let description = fields.optional("description", String::new(), |value| value.text());
+            let seed = fields.optional("seed", 0, |value| value.bits());
+            let horizon_s = fields.option("horizon_s", |value| value.number(SECONDS));
+            let requests = fields.option("requests", |value| value.whole(REQUESTS));
+            let warmup_s = fields.option("warmup_s", |value| value.number(WAIT));
+            let drain_s = fields.optional("drain_s", 60.0, |value| value.number(WAIT));
             let common = read_common(fields, seed, survey);
             let trace = match &common {
                 Ok(arrival) => arrival.as_ref().and_then(ArrivalPattern::trace),
@@ -146,7 +146,7 @@ impl WorkloadSpec {
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);
             let models = fields.option("models", ModelMix::read);
             let checks = GoldenCheck::read_all(fields);
-            let check_every_s = fields.option("check_every_s", |place| place.number(WAIT));
+            let check_every_s = fields.option("check_every_s", |value| value.number(WAIT));
             if let Some(Some(every_s)) = check_every_s
                 && every_s > 0.0
                 && every_s < SOONEST_CHECK_S
@@ -203,13 +203,13 @@ impl WorkloadSpec {
     /// Mean number of requests per arrival over the classes: the turns of conversations.
     #[must_use]
     pub fn mean_turns(&self) -> f64 {
-        let share = |class: &RequestClass, place: usize| match &self.arrival {
+        let share = |class: &RequestClass, index: usize| match &self.arrival {
             ArrivalPattern::ByClass { classes } => {
-                classes.get(place).map_or(0.0, ArrivalPattern::mean_rate_per_s)
+                classes.get(index).map_or(0.0, ArrivalPattern::mean_rate_per_s)
             }
             _ => class.weight,
         };
-        let shares = || self.classes.iter().enumerate().map(|(place, class)| (share(class, place), class));
+        let shares = || self.classes.iter().enumerate().map(|(index, class)| (share(class, index), class));
         let all: f64 = shares().map(|(share, _)| share).sum();
         shares().map(|(share, class)| share * class.mean_turns()).sum::<f64>() / all
     }
@@ -243,12 +243,12 @@ fn read_common(
         Given::Right(trace) => Some(trace),
         Given::Wrong => return Err(Mistaken::beside(Some(Trace::whole("")))),
     };
-    let given = fields.option("arrival", |place| {
+    let given = fields.option("arrival", |value| {
         if trace.is_some() {
-            place.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
+            value.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
             return None;
         }
-        ArrivalPattern::read(place)
+        ArrivalPattern::read(value)
     });
     let given = given.ok_or_else(|| Mistaken::beside(trace.clone()))?;
     let (field, mut arrival) = match trace {
@@ -323,7 +323,7 @@ type ReadClass = (RequestClass, Option<ArrivalPattern>);
 
 /// Reads the classes. A workload with a trace may leave them out and then has one per kind of request in the trace.
 fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
-    let read = |place: SpecValue<'_>| read_list(place, trace);
+    let read = |value: SpecValue<'_>| read_list(value, trace);
     match trace {
         None => fields.required("classes", read),
         Some(trace) => {
@@ -335,11 +335,11 @@ fn read_classes(fields: &mut Fields<'_>, trace: Option<&Trace>) -> Option<Vec<Re
     }
 }
 
-fn read_list(place: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
+fn read_list(value: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClass>> {
     let mut seen = Vec::new();
-    place.list(|place| {
-        place.own_name("class", &mut seen);
-        RequestClass::read(place, trace)
+    value.list(|value| {
+        value.own_name("class", &mut seen);
+        RequestClass::read(value, trace)
     })
 }
 

@@ -10,7 +10,7 @@ use skyline::random::RandomStream;
 use skyline::record::{
     Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk,
 };
-use skyline::report::{Beside, run_page};
+use skyline::report::{Beside, documents, render};
 
 fn stored(schema: u32) -> RunLog {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"));
@@ -22,7 +22,7 @@ fn runs_of_every_schema_have_a_page() {
     for schema in 1..=RunHeader::SCHEMA {
         let log = stored(schema);
         let summary = summarise(&log, &[]);
-        let page = run_page(&log, &summary, Beside::default());
+        let page = render::html(&documents::run(&summary, Beside::default(), Some(&log)));
         assert!(page.contains(&log.header.plan.hash) && page.contains("TTFT of each request"), "{schema}");
         assert!(page.len() < 400_000, "{schema}: {} bytes", page.len());
     }
@@ -121,7 +121,11 @@ fn a_million_requests_have_a_small_page_soon() {
     assert_eq!(summary.requests.completed, REQUESTS - CUT_OFF - failed);
 
     let begun = Instant::now();
-    let page = run_page(&log, &summary, Beside { diagnosis: Some(&diagnosis), ..Beside::default() });
+    let page = render::html(&documents::run(
+        &summary,
+        Beside { diagnosis: Some(&diagnosis), ..Beside::default() },
+        Some(&log),
+    ));
     let took = begun.elapsed();
     eprintln!("{} bytes in {took:?}, after {summarised:?} of summary and diagnosis", page.len());
     assert!(page.contains(" of 1,000,000 requests: some evenly"));

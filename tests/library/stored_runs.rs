@@ -166,8 +166,7 @@ fn changed(number: usize, change: fn(&mut Value)) -> Result<RunLog, String> {
     RunLog::read(folder.path()).map_err(|error| {
         let said = error.to_string();
         let rest = said.strip_prefix(&format!("{}, line {number}: ", path.display())).unwrap_or(&said);
-        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run \
-                    again";
+        let hint = "\nhint: the log was damaged or changed since it was written; use a copy that was not, or repeat the run";
         rest.strip_suffix(hint).unwrap_or(&said).to_owned()
     })
 }
@@ -181,10 +180,13 @@ fn a_log_of_what_cannot_have_been_is_refused() {
             refused(1, |line| line["header"]["plan"]["window_end_ns"] = 400_000_000.into()),
             "the window ends at 0.4 s, before it begins at 0.5 s",
         ),
-        (refused(1, |line| line["header"]["shard"] = json!({"number": 3, "of": 2})), "shard 3 of 2 is none"),
+        (
+            refused(1, |line| line["header"]["shard"] = json!({"number": 3, "of": 2})),
+            "shard 3 of 2 does not exist",
+        ),
         (
             refused(1, |line| line["header"]["repeat"] = json!({"number": 0, "of": 2, "first_seed": 1})),
-            "repeat 0 of 2 is none",
+            "repeat 0 of 2 does not exist",
         ),
         (
             refused(1, |line| line["header"]["plan"]["measured_requests"] = u64::MAX.into()),
@@ -192,7 +194,7 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| line["request"]["class"] = 1.into()),
-            "request 1: class 1 is none of the workload's 1, which count from 0",
+            "request 1: class 1 does not exist; the workload has 1, numbered from 0",
         ),
         (
             refused(3, |line| line["request"]["priority"] = "high".into()),
@@ -200,11 +202,11 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| line["request"]["tenant"] = 0.into()),
-            "request 1: tenant 0 is none of the workload's 0, which count from 0",
+            "request 1: tenant 0 does not exist; the workload has 0, numbered from 0",
         ),
         (
             refused(3, |line| line["request"]["model"] = 2.into()),
-            "request 1: model 2 is none of the workload's 0, which count from 0",
+            "request 1: model 2 does not exist; the workload has 0, numbered from 0",
         ),
         (
             refused(3, |line| line["request"]["prefix"] = json!({"number": 1, "tokens": 4})),
@@ -220,7 +222,7 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| line["request"]["scheduled_ns"] = 2_900_000_000_u64.into()),
-            "request 1: it was let go at 0.500000706 s, before it was scheduled at 2.9 s",
+            "request 1: it was dispatched at 0.500000706 s, before it was scheduled at 2.9 s",
         ),
         (
             refused(3, |line| line["request"]["chunks"]["gaps_ns"][1] = 9_000_000_000_u64.into()),
@@ -252,7 +254,7 @@ fn a_log_of_what_cannot_have_been_is_refused() {
         ),
         (
             refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": 5}})),
-            "request 0: no answer of it was left to count",
+            "request 0: it has no answer to count",
         ),
         (
             refused(3, |line| *line = json!({"counted": {"index": 0, "tokens": u64::MAX}})),
@@ -280,7 +282,7 @@ fn a_page_of_metrics_that_nobody_can_have_told_is_refused() {
     assert!(error.contains("line 2: a reading has a value of 1e300, more"), "{error}");
     lines[1]["reading"]["gauges"]["running"] = json!(0.0);
     lines[1]["reading"]["devices"] = json!({"0": {"gauges": {"power_w": -1e19}}});
-    assert!(read(&lines).unwrap_err().contains("more than anything that is measured"));
+    assert!(read(&lines).unwrap_err().contains("too large for a measurement"));
 }
 
 #[test]
@@ -295,11 +297,9 @@ fn what_is_no_log_is_answered_with_file_line_and_cause() {
     assert!(said("").contains("line 1: the file is empty"));
     assert!(said("{}\n").contains("line 1"));
     assert!(said(&format!("{whole}nonsense\n")).contains("line 10"));
-    assert!(said(&whole.repeat(2)).contains("the footer is the last line, and only that"));
+    assert!(said(&whole.repeat(2)).contains("only the last line may be the footer"));
     let (header, rest) = whole.split_once('\n').unwrap();
-    assert!(
-        said(&format!("{header}\n{header}\n{rest}")).contains("the header is the first line, and only that")
-    );
+    assert!(said(&format!("{header}\n{header}\n{rest}")).contains("only the first line may be the header"));
     let newer = whole.replacen("\"schema\":1", "\"schema\":99", 1);
     for newer in [&newer, &newer.replacen("\"seed\"", "\"seeds\"", 1)] {
         let error = said(newer);

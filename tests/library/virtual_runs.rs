@@ -8,7 +8,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
-use skyline::report::{Style, text};
+use skyline::report::{Beside, Extent, Style, documents, render};
 use skyline::simulator::{
     BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
     SimulatedServer,
@@ -167,16 +167,27 @@ fn a_stored_run_reads_back_and_reports_identically() {
     let spec = metronome(20.0, 1.0, 0.0, 20.0, 5);
     let SimulatedRun { records, footer, .. } = fly(&spec, &mut *plain(4, 300.0, 7.0).server().unwrap());
     let mut log = RunLog::of_requests(header(&spec), records, footer);
-    log.header.engine.modelled.insert("places".to_owned(), 4.into());
+    log.header.engine.modelled.insert("slots".to_owned(), 4.into());
     let folder = tempfile::tempdir().unwrap();
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     log.records.iter().for_each(|record| writer.append(record).unwrap());
     writer.finish(log.footer.as_ref().unwrap()).unwrap();
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);
-    let said = text(&summarise(&log, &[]), Style::PLAIN);
-    assert_eq!(text(&summarise(&read, &[]), Style::PLAIN), said);
-    assert!(said.contains("simulator, in virtual time") && said.contains("places 4"), "{said}");
+    let said = render::text(
+        &documents::run(&summarise(&log, &[]), Beside::default(), None),
+        Style::PLAIN,
+        Extent::Full,
+    );
+    assert_eq!(
+        render::text(
+            &documents::run(&summarise(&read, &[]), Beside::default(), None),
+            Style::PLAIN,
+            Extent::Full
+        ),
+        said
+    );
+    assert!(said.contains("simulator, in virtual time") && said.contains("slots 4"), "{said}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Mat
     }
     let kept: Kept = serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
     let experiments =
-        Experiments::from_kept(&kept.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
+        Experiments::from_stored(&kept.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
     let mut flown = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };

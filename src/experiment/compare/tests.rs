@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{FigureKey, Metric, Status, summarise};
+use crate::analysis::{FigureKey, Status, summarise};
 use crate::experiment::repeats::seed_of_run;
 use crate::record::{Repeat, RequestParameters, RunHeader, RunLog};
 

@@ -25,13 +25,13 @@ pub struct Diagnosis {
     /// The symptoms, the gravest first.
     pub symptoms: Vec<Symptom>,
     /// Rules without enough data, and what they lack.
-    pub could_not_tell: Vec<CouldNotTell>,
+    pub could_not_tell: Vec<MissingEvidence>,
 }
 
 /// A rule that lacked evidence.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct CouldNotTell {
+pub struct MissingEvidence {
     /// What it would have been about.
     pub about: &'static str,
     /// What it lacked.
@@ -84,7 +84,7 @@ impl Diagnosis {
 
     /// Whether nearly all SLOs were met, so that no symptom needs a cure.
     #[must_use]
-    pub fn promises_kept(&self) -> bool {
+    pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)
     }
 
@@ -98,7 +98,7 @@ impl Diagnosis {
         match opinion {
             Opinion::Seen(symptom) => self.symptoms.push(*symptom),
             Opinion::Nothing => {}
-            Opinion::Lacking(lacked) => self.could_not_tell.push(CouldNotTell { about, lacked }),
+            Opinion::Lacking(lacked) => self.could_not_tell.push(MissingEvidence { about, lacked }),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::findings::{CouldNotTell, Diagnosis, KEPT};
+use super::findings::{Diagnosis, KEPT, MissingEvidence};
 use super::symptom::Symptom;
 use crate::analysis::wording::counted;
 
@@ -20,7 +20,7 @@ pub struct RepeatsDiagnosis {
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
     pub symptoms: Vec<RepeatsSymptom>,
     /// Rules that could not tell in some run and saw nothing in the others, with what they first lacked.
-    pub could_not_tell: Vec<CouldNotTell>,
+    pub could_not_tell: Vec<MissingEvidence>,
 }
 
 /// A symptom, and the runs that have it.
@@ -39,7 +39,7 @@ impl RepeatsDiagnosis {
     #[must_use]
     pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
         let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
-        let mut could_not_tell: Vec<CouldNotTell> = Vec::new();
+        let mut could_not_tell: Vec<MissingEvidence> = Vec::new();
         for (number, diagnosis) in runs {
             for symptom in &diagnosis.symptoms {
                 match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
@@ -74,7 +74,7 @@ impl RepeatsDiagnosis {
 
     /// Whether nearly all promises were kept in every run, so that no symptom needs a cure.
     #[must_use]
-    pub fn promises_kept(&self) -> bool {
+    pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)
     }
 }
@@ -119,7 +119,7 @@ mod tests {
         assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
         assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
         assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");
-        assert_eq!((joint.slo_attainment, joint.promises_kept()), (Some(0.8), false));
+        assert_eq!((joint.slo_attainment, joint.nearly_all_slos_met()), (Some(0.8), false));
         assert!(joint.reservation.unwrap().starts_with("1 of 3 runs INVALID"));
     }
 }

@@ -22,6 +22,6 @@ mod trouble;
 
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
-pub use findings::{CouldNotTell, Diagnosis};
+pub use findings::{Diagnosis, MissingEvidence};
 pub use joint::{RepeatsDiagnosis, RepeatsSymptom};
 pub use symptom::{Regime, Symptom};

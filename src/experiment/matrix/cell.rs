@@ -11,7 +11,7 @@ use super::tested::{Believed, ClaimStanding, Tested};
 use crate::analysis::{Rule, Summary};
 use crate::experiment::driver::{FailedBy, RunFailure};
 use crate::experiment::repeats::Repeats;
-use crate::experiment::sweep::{OF_SERVERS, Trial};
+use crate::experiment::sweep::{SERVER_RULES, Trial};
 
 /// Whose figures are trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -157,7 +157,7 @@ impl<'a> CellContext<'a> {
             }
         };
         let saturated =
-            !valid && !reasons.is_empty() && reasons.iter().all(|(rule, _)| OF_SERVERS.contains(rule));
+            !valid && !reasons.is_empty() && reasons.iter().all(|(rule, _)| SERVER_RULES.contains(rule));
         Some(CellVerdict {
             valid,
             saturated,

@@ -25,6 +25,6 @@ pub use plan::{Load, LoadAxis, SweepPlan};
 pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use readings::PointFigures;
 pub use search::{Search, SearchStep, Unsearchable};
-pub(super) use trial::OF_SERVERS;
+pub(super) use trial::SERVER_RULES;
 pub use trial::{JudgedObjective, Trial, TrialRequest};
 pub use whole::{Sweep, Swept, UnreadableSweep};

@@ -16,7 +16,7 @@ const BEHIND: f64 = 0.05;
 /// them wait.
 const GONE: f64 = 0.01;
 /// Rules that an overloaded server breaks. They are no reason to distrust the run.
-pub(in crate::experiment) const OF_SERVERS: [Rule; 3] =
+pub(in crate::experiment) const SERVER_RULES: [Rule; 3] =
     [Rule::SteadyState, Rule::ErrorRate, Rule::SomethingCompleted];
 
 /// The run that a search asks for next.
@@ -120,7 +120,7 @@ impl Trial {
     /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
     #[must_use]
     pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
-        let reasons = run.verdict.reasons.iter().filter(|reason| !OF_SERVERS.contains(&reason.rule));
+        let reasons = run.verdict.reasons.iter().filter(|reason| !SERVER_RULES.contains(&reason.rule));
         let gone = Self::server_gone(run);
         Self {
             number: wanted.number,
@@ -187,7 +187,7 @@ impl Trial {
 /// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind arrivals while what is
 /// there grows.
 fn saturated(run: &Summary) -> Option<String> {
-    if let Some(reason) = run.verdict.reasons.iter().find(|reason| OF_SERVERS.contains(&reason.rule)) {
+    if let Some(reason) = run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule)) {
         return Some(reason.sentence.clone());
     }
     let grows = run.steady_state?.present.least_share()? > 0.0;

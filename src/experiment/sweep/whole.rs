@@ -191,7 +191,7 @@ impl Sweep {
 
     /// Whether a sweep is stored in this folder, or is this file.
     #[must_use]
-    pub fn is_kept_in(path: &Path) -> bool {
+    pub fn is_stored_in(path: &Path) -> bool {
         path.join(Self::FILE_NAME).is_file() || (path.is_file() && path.ends_with(Self::FILE_NAME))
     }
 }
@@ -208,7 +208,7 @@ mod tests {
             if let Some(text) = text {
                 std::fs::write(&file, text).unwrap();
             }
-            (Sweep::is_kept_in(folder.path()), Sweep::read(folder.path()).unwrap_err().to_string())
+            (Sweep::is_stored_in(folder.path()), Sweep::read(folder.path()).unwrap_err().to_string())
         };
         let (kept, nothing) = refusal(None);
         assert!(!kept && nothing.contains("hint: name the folder of a sweep"), "{nothing}");

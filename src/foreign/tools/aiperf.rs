@@ -66,8 +66,8 @@ pub(crate) fn read(
         counted_by: if usage.is_some() { "the server's usage" } else { "AIPerf's own tokenizer" },
     };
     let mut reservations = Vec::new();
-    let kept = records.map(|records| answers(records)).transpose()?;
-    let detailed = kept.filter(|answers| answers.len() as u64 == completed && completed > 0);
+    let stored = records.map(|records| answers(records)).transpose()?;
+    let detailed = stored.filter(|answers| answers.len() as u64 == completed && completed > 0);
     let per_chunk_usage = per_chunk_usage(fields)?;
     let tpot = if per_chunk_usage { Metric::TpotAdjusted } else { Metric::Tpot };
     let mut refused = UnmatchedFigure::found(&REFUSED, fields);
@@ -81,7 +81,7 @@ pub(crate) fn read(
                 ));
             }
             let answers: Vec<ForeignAnswer> =
-                answers.into_iter().map(|kept| kept.answer(per_chunk_usage)).collect();
+                answers.into_iter().map(|stored| stored.answer(per_chunk_usage)).collect();
             latencies(&answers, &[TTFT, (tpot, ITL), ICL, LATENCY])
         }
         None if completed == 0 => Vec::new(),
@@ -149,15 +149,15 @@ impl StoredRequest {
 fn answers(records: &[ResultFields<'_>]) -> Result<Vec<StoredRequest>, FieldProblem> {
     let mut answers = Vec::new();
     for (record, line) in records.iter().zip(1..) {
-        let kept = kept(record)
+        let stored = stored_request(record)
             .map_err(|FieldProblem(text)| FieldProblem(format!("in line {line} of its requests, {text}")))?;
-        answers.extend(kept);
+        answers.extend(stored);
     }
     answers.sort_by_key(|(sent, _)| *sent);
-    Ok(answers.into_iter().map(|(_, kept)| kept).collect())
+    Ok(answers.into_iter().map(|(_, stored)| stored).collect())
 }
 
-fn kept(record: &ResultFields<'_>) -> Result<Option<(u64, StoredRequest)>, FieldProblem> {
+fn stored_request(record: &ResultFields<'_>) -> Result<Option<(u64, StoredRequest)>, FieldProblem> {
     let metadata = record.inner("metadata")?;
     let measured = metadata.text("benchmark_phase")?.is_none_or(|phase| phase == "profiling");
     let cancelled = metadata.truth("was_cancelled")? == Some(true);
@@ -181,14 +181,14 @@ fn kept(record: &ResultFields<'_>) -> Result<Option<(u64, StoredRequest)>, Field
         None => Vec::new(),
     };
     let sent = metadata.must("request_start_ns", metadata.nanoseconds("request_start_ns")?)?;
-    let kept = StoredRequest {
+    let stored = StoredRequest {
         ttft_ms: ms(TTFT.1)?,
         e2e_ms: ms(LATENCY.1)?,
         itl_ms: ms(ITL)?,
         tokens: tokens("usage_completion_tokens")?.or(tokens("output_sequence_length")?),
         gaps_ms: gaps,
     };
-    Ok(Some((sent, kept)))
+    Ok(Some((sent, stored)))
 }
 
 fn is_in(figure: &ResultFields<'_>, name: &str, unit: &str) -> Result<(), FieldProblem> {

@@ -85,8 +85,8 @@ fn one(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProble
         counted_by: "the server's usage, and the chunks that carried text where there is none",
     };
     let mut reservations = Vec::new();
-    let kept = answers(fields)?;
-    let mut latency = match kept.filter(|answers| answers.len() as u64 == completed) {
+    let stored = answers(fields)?;
+    let mut latency = match stored.filter(|answers| answers.len() as u64 == completed) {
         Some(answers) => latencies(&answers, &[TTFT, ITL, LATENCY]),
         None => Vec::new(),
     };

@@ -28,9 +28,11 @@ impl<'a> StoredRequests<'a> {
         ) else {
             return Ok(None);
         };
-        let kept = Self { errors, ttfts, gaps, tokens };
-        [kept.ttfts.len(), kept.gaps.len(), kept.tokens.len()].into_iter().try_for_each(|n| kept.fits(n))?;
-        Ok(Some(kept))
+        let stored = Self { errors, ttfts, gaps, tokens };
+        [stored.ttfts.len(), stored.gaps.len(), stored.tokens.len()]
+            .into_iter()
+            .try_for_each(|n| stored.fits(n))?;
+        Ok(Some(stored))
     }
 
     /// Refuses a list of another length.

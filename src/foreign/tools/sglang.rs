@@ -43,7 +43,7 @@ enum GapMeaning {
 
 impl GapMeaning {
     /// For stored requests: its native endpoint reports the tokens so far with each chunk.
-    fn kept(backend: &str) -> Self {
+    fn stored(backend: &str) -> Self {
         match backend {
             "sglang" | "sglang-native" => Self::Tokens,
             "sglang-oai" | "sglang-oai-chat" | "vllm" | "vllm-chat" | "lmdeploy" | "lmdeploy-chat" => {
@@ -56,7 +56,7 @@ impl GapMeaning {
     /// For reported figures: with speculative decoding it divides the gaps of OpenAI endpoints among the tokens of
     /// each chunk.
     fn reported(backend: &str, drafts: bool) -> Self {
-        match Self::kept(backend) {
+        match Self::stored(backend) {
             Self::Chunks if drafts && backend.starts_with("sglang-oai") => Self::Tokens,
             gaps => gaps,
         }
@@ -89,11 +89,11 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     };
     let mut reservations = Vec::new();
     let mut refused = UnmatchedFigure::found(&REFUSED, fields);
-    let kept = StoredRequests::read(fields)?.map(|kept| answers(&kept));
-    let kept = kept.filter(|(answers, _)| answers.len() as u64 == completed);
+    let stored = StoredRequests::read(fields)?.map(|stored| answers(&stored));
+    let stored = stored.filter(|(answers, _)| answers.len() as u64 == completed);
     let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
-    let (mut latency, streamed) = match &kept {
-        Some((answers, streamed)) => (latencies(answers, &GapMeaning::kept(backend).names()), *streamed),
+    let (mut latency, streamed) = match &stored {
+        Some((answers, streamed)) => (latencies(answers, &GapMeaning::stored(backend).names()), *streamed),
         None if completed == 0 => (Vec::new(), None),
         None => {
             let streamed = was_whole(fields)?.then_some(false);
@@ -113,7 +113,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         reservations.push(
             "no request completed, and the zeros that SGLang writes then are no measurements".to_owned(),
         );
-    } else if kept.is_none() {
+    } else if stored.is_none() {
         reservations.push(
             "its requests are not in the file, or not all of them: the figures are SGLang's own, and nothing says how sure \
              they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]"
@@ -136,7 +136,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
         );
     }
     if streamed != Some(false)
-        && GapMeaning::kept(backend) == GapMeaning::Unknown
+        && GapMeaning::stored(backend) == GapMeaning::Unknown
         && fields.any("mean_itl_ms").is_some()
     {
         refused.push(UnmatchedFigure {
@@ -162,14 +162,14 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
 ///
 /// SGLang does not store their ends: the last chunk with text came TTFT plus all gaps after sending. An answer
 /// without text has a TTFT of 0. An unstreamed one has its whole latency as TTFT, and no gap.
-fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
-    let has_gaps = kept.succeeded().any(|i| !kept.gaps[i].is_empty());
-    let has_tokens = kept.succeeded().any(|i| kept.tokens[i] > 1 && kept.ttfts[i] > 0.0);
+fn answers(stored: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
+    let has_gaps = stored.succeeded().any(|i| !stored.gaps[i].is_empty());
+    let has_tokens = stored.succeeded().any(|i| stored.tokens[i] > 1 && stored.ttfts[i] > 0.0);
     let streamed = if has_gaps { Some(true) } else { has_tokens.then_some(false) };
     let answer = |i: usize| {
-        let ttft = kept.ttfts[i];
-        let end = ttft + kept.gaps[i].iter().sum::<f64>();
-        match kept.answer(i, ttft, end) {
+        let ttft = stored.ttfts[i];
+        let end = ttft + stored.gaps[i].iter().sum::<f64>();
+        match stored.answer(i, ttft, end) {
             ForeignAnswer { gaps_ms, .. } if ttft == 0.0 => {
                 ForeignAnswer { gaps_ms, ..ForeignAnswer::default() }
             }
@@ -179,7 +179,7 @@ fn answers(kept: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
             whole => whole,
         }
     };
-    (kept.succeeded().map(answer).collect(), streamed)
+    (stored.succeeded().map(answer).collect(), streamed)
 }
 
 /// Whether its own figures show that nothing was streamed: no gap, and the first token came with the last.

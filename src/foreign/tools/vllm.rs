@@ -59,8 +59,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     let ours = fields.any("skyline_version").is_some();
     let mut reservations = Vec::new();
     let mut refused = UnmatchedFigure::found(&REFUSED, fields);
-    let kept = answers(fields)?.filter(|answers| answers.len() as u64 == completed);
-    let latency = match &kept {
+    let stored = answers(fields)?.filter(|answers| answers.len() as u64 == completed);
+    let latency = match &stored {
         Some(answers) => latencies(answers, &NAMES),
         None if completed == 0 => Vec::new(),
         None => reported(fields, completed, &NAMES, &mut refused)?,
@@ -68,7 +68,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
     if completed == 0 {
         reservations
             .push("no request completed, and the zeros that vLLM writes then are no measurements".to_owned());
-    } else if kept.is_none() {
+    } else if stored.is_none() {
         reservations.push(
             "its requests are not in the file, or not all of them: the figures are vLLM's own, and nothing says how sure they \
              are; write it with --save-detailed"
@@ -103,21 +103,21 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun,
 
 /// The successful requests in order of sending; `None` where the file does not have them.
 fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
-    let Some(kept) = StoredRequests::read(fields)? else { return Ok(None) };
+    let Some(stored) = StoredRequests::read(fields)? else { return Ok(None) };
     let ends = fields.times("latencies")?;
-    ends.as_ref().map_or(Ok(()), |ends| kept.fits(ends.len()))?;
+    ends.as_ref().map_or(Ok(()), |ends| stored.fits(ends.len()))?;
     let answer = |i: usize| {
-        let ttft = kept.ttfts[i];
+        let ttft = stored.ttfts[i];
         // Older files have no `latencies`, which equal this sum.
-        let end = ends.as_ref().map_or_else(|| ttft + kept.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
+        let end = ends.as_ref().map_or_else(|| ttft + stored.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
         if end < ttft {
             return Err(FieldProblem(format!(
                 "`latencies[{i}]` is {end}, and its first token came at {ttft} (`ttfts[{i}]`)"
             )));
         }
-        Ok(kept.answer(i, ttft, end))
+        Ok(stored.answer(i, ttft, end))
     };
-    kept.succeeded().map(answer).collect::<Result<_, _>>().map(Some)
+    stored.succeeded().map(answer).collect::<Result<_, _>>().map(Some)
 }
 
 fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProblem> {

@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_told_with_its_line() {
+    fn what_is_no_list_is_reported_with_its_line() {
         for (text, said) in [
             ("", "1: the file is empty"),
             ("\n{\"a\": 1}\n", "2: a list is expected, which begins with `[`"),

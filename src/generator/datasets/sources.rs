@@ -7,7 +7,7 @@ use super::error::DatasetError;
 use super::images::ImageFolder;
 use super::index::Index;
 use super::survey::Survey;
-use super::token_ids::TokenIds;
+use super::token_ids::TokenIdVocabulary;
 use crate::generator::prompts::counter::TokenCounter;
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
@@ -34,7 +34,7 @@ pub(crate) enum PromptOrigin {
     /// Rows of a file; `salted` ones get unique leading words.
     Rows { index: Arc<Index>, salted: bool },
     /// Token ids.
-    TokenIds(TokenIds),
+    TokenIds(TokenIdVocabulary),
 }
 
 /// Which endpoints can carry the prompts of a class.
@@ -123,7 +123,7 @@ fn open_source(
     match &class.prompt {
         PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => Ok((PromptOrigin::Written, false)),
         PromptSource::RandomTokens { vocabulary } => {
-            let vocabulary = vocabulary.map(TokenIds::Below).or_else(|| counter.vocabulary());
+            let vocabulary = vocabulary.map(TokenIdVocabulary::Below).or_else(|| counter.vocabulary());
             let vocabulary =
                 vocabulary.ok_or_else(|| DatasetError::NoVocabulary { class: class.name.clone() })?;
             Ok((PromptOrigin::TokenIds(vocabulary), false))

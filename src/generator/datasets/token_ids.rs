@@ -4,14 +4,14 @@ use crate::random::RandomStream;
 
 /// Ids to draw from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TokenIds {
+pub(crate) enum TokenIdVocabulary {
     /// From 0 to one less than this.
     Below(u32),
     /// These; at least one.
     Listed(Vec<u32>),
 }
 
-impl TokenIds {
+impl TokenIdVocabulary {
     /// Draws ids independently and uniformly.
     pub(crate) fn draw(&self, tokens: u32, stream: &mut RandomStream) -> Vec<u32> {
         let id = |stream: &mut RandomStream| match self {
@@ -31,11 +31,11 @@ mod tests {
     #[test]
     fn every_id_comes_and_no_other() {
         let mut stream = RandomStream::named(1, "token_ids");
-        let mut ids = TokenIds::Below(5).draw(1_000, &mut stream);
+        let mut ids = TokenIdVocabulary::Below(5).draw(1_000, &mut stream);
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids, [0, 1, 2, 3, 4]);
-        let mut ids = TokenIds::Listed(vec![7, 3, 1_000_000]).draw(1_000, &mut stream);
+        let mut ids = TokenIdVocabulary::Listed(vec![7, 3, 1_000_000]).draw(1_000, &mut stream);
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids, [3, 7, 1_000_000]);

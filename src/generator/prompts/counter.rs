@@ -8,7 +8,7 @@ use tokenizers::{Encoding, Tokenizer};
 use super::error::PromptError;
 use super::estimate::estimate_tokens;
 use super::tokenizer;
-use crate::generator::datasets::token_ids::TokenIds;
+use crate::generator::datasets::token_ids::TokenIdVocabulary;
 
 /// Counts the tokens of existing texts.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl TokenCounter {
     }
 
     /// The tokenizer's ids without its special tokens; `None` without a tokenizer.
-    pub(crate) fn vocabulary(&self) -> Option<TokenIds> {
+    pub(crate) fn vocabulary(&self) -> Option<TokenIdVocabulary> {
         let Self::Tokenizer(tokenizer) = self else { return None };
         let added = tokenizer.get_added_tokens_decoder();
         let special: HashSet<u32> =
@@ -65,7 +65,7 @@ impl TokenCounter {
             tokenizer.get_vocab(true).into_values().filter(|id| !special.contains(id)).collect();
         ids.sort_unstable();
         ids.dedup();
-        (!ids.is_empty()).then_some(TokenIds::Listed(ids))
+        (!ids.is_empty()).then_some(TokenIdVocabulary::Listed(ids))
     }
 }
 
@@ -81,7 +81,7 @@ mod tests {
         let tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
         let text = "Explain how photosynthesis works (in 1987).";
         assert_eq!(counter.count(text) as usize, tokenizer.encode(text, false).unwrap().len());
-        let Some(TokenIds::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
+        let Some(TokenIdVocabulary::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
         let special = tokenizer.get_added_tokens_decoder().into_iter().filter(|(_, token)| token.special);
         let special: Vec<u32> = special.map(|(id, _)| id).collect();
         assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));

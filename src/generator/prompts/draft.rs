@@ -42,8 +42,8 @@ impl Draft {
 
     /// Fills up with sentences and paragraphs of random words, leaving `reserved` tokens.
     pub(super) fn fill(&mut self, vocabulary: &PromptVocabulary, reserved: u32, stream: &mut RandomStream) {
-        let kept = reserved.min(self.left);
-        self.left -= kept;
+        let reserved = reserved.min(self.left);
+        self.left -= reserved;
         let mut sentence = if self.text.ends_with(char::is_alphanumeric) {
             Sentence::Open { words: words_of_sentence(stream) }
         } else {
@@ -52,8 +52,8 @@ impl Draft {
         let mut sentences_left = sentences_of_paragraph(stream);
         while self.left > 0 {
             // The reserved text begins by closing a sentence, so one must be open.
-            let may_stop = kept == 0 || self.left > vocabulary.stop.tokens;
-            let at_the_end = kept == 0 && self.left == vocabulary.stop.tokens;
+            let may_stop = reserved == 0 || self.left > vocabulary.stop.tokens;
+            let at_the_end = reserved == 0 && self.left == vocabulary.stop.tokens;
             let (pieces, next) = match sentence {
                 Sentence::Closed => {
                     (&*vocabulary.openers, Sentence::Open { words: words_of_sentence(stream) })
@@ -76,7 +76,7 @@ impl Draft {
                 break;
             }
         }
-        self.left += kept;
+        self.left += reserved;
     }
 
     /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; returns its tokens.
@@ -86,13 +86,9 @@ impl Draft {
         tokens: u32,
         stream: &mut RandomStream,
     ) -> u32 {
-        let kept = self.left.saturating_sub(tokens);
-        let room = self.left - kept;
-        self.left = room;
-        self.push_any(&vocabulary.starts, stream);
-        let added = room - self.left;
-        self.left += kept;
-        added
+        self.within(tokens, |draft| {
+            draft.push_any(&vocabulary.starts, stream);
+        })
     }
 
     /// Adds words worth `tokens` tokens, as far as they fit; returns the tokens added.
@@ -102,12 +98,17 @@ impl Draft {
         tokens: u32,
         stream: &mut RandomStream,
     ) -> u32 {
-        let kept = self.left.saturating_sub(tokens);
-        let room = self.left - kept;
-        self.left = room;
-        while self.left > 0 && self.push_any(&vocabulary.words, stream) {}
+        self.within(tokens, |draft| while draft.left > 0 && draft.push_any(&vocabulary.words, stream) {})
+    }
+
+    /// Adds what `add` adds within `tokens` tokens; returns the tokens added.
+    fn within(&mut self, tokens: u32, add: impl FnOnce(&mut Self)) -> u32 {
+        let room = self.left.min(tokens);
+        self.left -= room;
+        let reserved = std::mem::replace(&mut self.left, room);
+        add(self);
         let added = room - self.left;
-        self.left += kept;
+        self.left += reserved;
         added
     }
 

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hub_ids_are_told_from_paths() {
+    fn hub_ids_are_distinguished_from_paths() {
         for id in ["gpt2", "meta-llama/Llama-3.1-8B-Instruct", "Qwen/Qwen2.5-0.5B"] {
             assert!(looks_like_hub_id(id), "{id}");
         }

@@ -118,7 +118,7 @@ fn plans_of_sessions_are_pinned_forever() {
 }
 
 #[test]
-fn the_part_of_the_run_is_told_by_a_turns_own_moment() {
+fn the_part_of_the_run_is_reported_by_a_turns_own_moment() {
     let (plan, sessions) =
         openers(&talks(&[("kind = \"exponential\", mean = 3", "kind = \"constant\", value = 20")]));
     let parts = |opener: usize| -> Vec<_> {

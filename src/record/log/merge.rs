@@ -50,18 +50,18 @@ pub struct MergedRun {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
     /// There is none.
-    #[error("there is no run to merge")]
+    #[error("no runs are given to merge")]
     Nothing,
     /// A run is not a shard.
     #[error(
-        "{name} is no shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …"
+        "{name} is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …"
     )]
     NoShard {
         /// The run.
         name: String,
     },
     /// A shard did not run to the end.
-    #[error("{name} {what}, so the load was not that of the plan\nhint: run all shards again, together")]
+    #[error("{name} {what}, so the load was not the planned one\nhint: run all shards again, together")]
     NotWhole {
         /// The run.
         name: String,

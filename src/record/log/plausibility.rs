@@ -80,9 +80,7 @@ pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
     let of_devices = reading.devices.values().flat_map(|device| device.gauges.values());
     let mut values = reading.gauges.values().chain(of_devices);
     match values.find(|value| value.abs() > Reading::LARGEST) {
-        Some(value) => {
-            Err(format!("a reading has a value of {value:e}, more than anything that is measured"))
-        }
+        Some(value) => Err(format!("a reading has a value of {value:e}, too large for a measurement")),
         None => Ok(()),
     }
 }
@@ -92,8 +90,8 @@ pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
     in_time("the run's end", footer.ended)?;
     let mut pauses = footer.client.iter().flat_map(|client| &client.pauses);
     pauses.try_for_each(|pause| {
-        pause.shard.map_or(Ok(()), |shard| one_of("the shard of a pause,", shard.number, shard.of))?;
-        in_time("the end of a pause", pause.until())
+        pause.shard.map_or(Ok(()), |shard| one_of("the shard of a stall,", shard.number, shard.of))?;
+        in_time("the end of a stall", pause.until())
     })
 }
 
@@ -102,7 +100,7 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
     let classes = &header.workload.classes;
     let Some(class) = classes.get(usize::from(record.class)) else {
         let (index, number) = (record.class, classes.len());
-        return Err(format!("class {index} is none of the workload's {number}, which count from 0"));
+        return Err(format!("class {index} does not exist; the workload has {number}, numbered from 0"));
     };
     if class.priorities.iter().all(|share| share.priority != record.priority) {
         let priority = record.priority;
@@ -124,7 +122,9 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
 
 fn known(what: &str, index: Option<u16>, number: usize) -> Result<(), String> {
     match index.filter(|&index| usize::from(index) >= number) {
-        Some(index) => Err(format!("{what} {index} is none of the workload's {number}, which count from 0")),
+        Some(index) => {
+            Err(format!("{what} {index} does not exist; the workload has {number}, numbered from 0"))
+        }
         None => Ok(()),
     }
 }
@@ -154,7 +154,7 @@ fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String>
 /// the kernel stamps an answer before this program knows that it has sent the request.
 fn in_order(record: &RequestRecord) -> Result<(), String> {
     let (first, last) = (record.chunks.first_at(), record.chunks.last_at());
-    let dispatched = ("it was let go", Some(record.dispatched));
+    let dispatched = ("it was dispatched", Some(record.dispatched));
     let ended = ("it ended", Some(record.ended));
     not_after(("it was scheduled", Some(record.scheduled)), dispatched)?;
     not_after(dispatched, ended)?;
@@ -165,7 +165,7 @@ fn in_order(record: &RequestRecord) -> Result<(), String> {
         ("it was admitted", record.admitted),
         ("its headers came", record.headers),
         ("its first answer came", record.first_answer),
-        ("it came whole", record.whole_answer),
+        ("its whole answer came", record.whole_answer),
     ] {
         not_after(dispatched, (what, moment))?;
         not_after((what, moment), ended)?;
@@ -220,6 +220,6 @@ fn one_of(what: &str, number: u64, of: u64) -> Result<(), String> {
     if (1..=of).contains(&number) && of <= MOST {
         Ok(())
     } else {
-        Err(format!("{what} {number} of {of} is none"))
+        Err(format!("{what} {number} of {of} does not exist"))
     }
 }

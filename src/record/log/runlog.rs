@@ -150,7 +150,7 @@ impl RunLog {
                     header = Some(*found);
                 }
                 (Ok(_), _) if footer.is_some() => {
-                    return Err(bad("the footer is the last line, and only that".to_owned()));
+                    return Err(bad("only the last line may be the footer".to_owned()));
                 }
                 (Ok(LineIn::Request(record)), Some(header)) => {
                     plausibility::check_record(header, &record)
@@ -169,7 +169,7 @@ impl RunLog {
                     plausibility::check_counted(&answer).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
                         let index = answer.index;
-                        return Err(damaged(format!("request {index}: no answer of it was left to count")));
+                        return Err(damaged(format!("request {index}: it has no answer to count")));
                     };
                     records[place].count(answer.tokens);
                 }
@@ -182,11 +182,11 @@ impl RunLog {
                     plausibility::check_footer(&found).map_err(damaged)?;
                     footer = Some(*found);
                 }
-                (Ok(_), _) => return Err(bad("the header is the first line, and only that".to_owned())),
+                (Ok(_), _) => return Err(bad("only the first line may be the header".to_owned())),
                 (Err(_), Some(_)) if cut_off => break,
                 (Err(error), None) => {
                     return Err(bad(format!(
-                        "this is no run log ({error})\nhint: give a run's folder, or its run.jsonl"
+                        "this is not a run log ({error})\nhint: give a run's folder, or its run.jsonl"
                     )));
                 }
                 (Err(error), Some(_)) => return Err(damaged(error.to_string())),

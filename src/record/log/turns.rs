@@ -53,9 +53,9 @@ pub(crate) fn of_a_session(header: &RunHeader, record: &RequestRecord) -> Result
     if users.is_none() && conversation.is_none() {
         Err("it is a turn of a session, and the workload has no sessions".to_owned())
     } else if session >= 1 << 28 || record.index != Turn::index_of(session, number) {
-        Err(format!("it is said to be turn {number} of session {session}, whose index is another"))
+        Err(format!("its index is not that of turn {number} of session {session}"))
     } else if of.is_some() != conversation.is_some() || of.is_some_and(|of| turn.place() >= of) {
-        Err(format!("turn {number} is none of its session"))
+        Err(format!("turn {number} does not belong to its session"))
     } else if begun > number || users.is_none() && begun > 0 {
         Err(format!("turn {number} is of a conversation that began with turn {begun}"))
     } else if history_tokens > asked || turn.place() == 0 && history_tokens > 0 {
@@ -110,15 +110,15 @@ mod tests {
         let cases: [(Change, &str); 10] = [
             (|log| log.records[1].scheduled = Timestamp::ZERO, "before the turn before it ended"),
             (|log| log.records.swap(0, 1), "comes after turn 1"),
-            (|log| log.records[1].index += 1, "whose index is another"),
-            (|log| log.records[1].turn.as_mut().unwrap().session = 5, "whose index is another"),
+            (|log| log.records[1].index += 1, "its index is not that of turn"),
+            (|log| log.records[1].turn.as_mut().unwrap().session = 5, "its index is not that of turn"),
             (|log| log.header.workload.classes[0].conversation = None, "the workload has no sessions"),
             (
                 |log| {
                     log.header.workload.arrival = ArrivalPattern::of_users(2, ThinkTime::default());
                     log.header.workload.classes[0].conversation = None;
                 },
-                "turn 0 is none of its session",
+                "turn 0 does not belong to its session",
             ),
             (|log| log.records[1].input_tokens_asked = 0, "1 of its 0 prompt tokens are history"),
             (|log| log.records[0].turn.as_mut().unwrap().history_tokens = 1, "prompt tokens are history"),
@@ -126,7 +126,10 @@ mod tests {
                 |log| log.records[1].turn.as_mut().unwrap().begun = 1,
                 "of a conversation that began with turn 1",
             ),
-            (|log| log.records[1].turn.as_mut().unwrap().of = Some(1), "turn 1 is none of its session"),
+            (
+                |log| log.records[1].turn.as_mut().unwrap().of = Some(1),
+                "turn 1 does not belong to its session",
+            ),
         ];
         for (change, said) in cases {
             let mut log = talk();

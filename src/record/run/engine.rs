@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_told_in_words() {
+    fn parameters_are_reported_in_words() {
         let usual = RequestParameters { temperature: Some(0.0), ..RequestParameters::default() };
         assert!(usual.are_default() && !RequestParameters::default().are_default());
         assert_eq!(usual.to_string(), "temperature 0");

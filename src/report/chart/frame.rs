@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::axis::Axis;
 use super::palette::Sign;
 
-pub(super) use crate::report::grid::cut;
+pub(super) use crate::report::document::cut;
 
 /// Width of a chart in a column; with its height the units of everything in it. A page scales it to its column.
 pub(super) const COLUMN: f64 = 440.0;

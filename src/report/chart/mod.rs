@@ -13,4 +13,6 @@ mod svg;
 pub(crate) use axis::Axis;
 pub(crate) use levels::{LevelStyle, Levels, Value};
 pub(crate) use palette::Palette;
-pub(crate) use plot::{Bar, Form, Line, Panel, Plot, Point, Row, Rule, Series, Slot, Span, Zone, ZoneKind};
+pub(crate) use plot::{
+    Bar, Form, Line, Panel, Plot, Point, Row, Rule, Series, Slot, Span, Width, Zone, ZoneKind,
+};

@@ -1,52 +1,39 @@
 //! Charts of a document: pictures for a page, bars for a terminal.
 
-use maud::Markup;
+use std::fmt;
 
 use super::table::Table;
+use crate::report::chart::Plot;
 
 /// A chart with its title, what to look for in it, and the figures behind it.
-#[derive(Debug)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     /// What to look for.
     pub(crate) hint: String,
-    pub(crate) size: ChartSize,
-    /// The picture as inline SVG, which only a page shows.
-    pub(crate) picture: Markup,
+    /// The picture, which only a page draws.
+    pub(crate) plot: Plot,
     /// The figures behind the picture, which a page folds.
     pub(crate) behind: Option<Table>,
     /// What a terminal draws in its place.
     pub(crate) bars: Option<BarChart>,
 }
 
-/// How much room a chart takes on a page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChartSize {
-    /// A column: charts that follow each other stand side by side.
-    Column,
-    /// The page's whole width.
-    Wide,
+impl fmt::Debug for Chart {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, hint, plot, behind, bars } = self;
+        let mut chart = out.debug_struct("Chart");
+        chart.field("title", title).field("hint", hint).field("plot", &plot.description);
+        chart.field("behind", behind).field("bars", bars).finish()
+    }
 }
 
 impl Chart {
-    pub(crate) fn new(title: impl Into<String>, picture: Markup) -> Self {
-        Self {
-            title: title.into(),
-            hint: String::new(),
-            size: ChartSize::Column,
-            picture,
-            behind: None,
-            bars: None,
-        }
+    pub(crate) fn new(title: impl Into<String>, plot: Plot) -> Self {
+        Self { title: title.into(), hint: String::new(), plot, behind: None, bars: None }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = hint.into();
-        self
-    }
-
-    pub(crate) const fn wide(mut self) -> Self {
-        self.size = ChartSize::Wide;
         self
     }
 

@@ -6,7 +6,7 @@ mod note;
 mod outline;
 mod table;
 
-pub(crate) use chart::{Bar, BarChart, Chart, ChartSize};
+pub(crate) use chart::{Bar, BarChart, Chart};
 pub(crate) use emphasis::{Level, Tone};
 pub(crate) use note::{Note, NoteKind};
 pub use outline::Document;

@@ -8,18 +8,12 @@ use crate::analysis::Status;
 pub(crate) struct Note {
     pub(crate) kind: NoteKind,
     pub(crate) sentence: String,
-    /// The figure that the sentence is about, with its unit.
-    pub(crate) figure: Option<String>,
-    /// The limit that the figure is compared with.
-    pub(crate) limit: Option<String>,
     /// What probably caused it.
     pub(crate) cause: Option<String>,
     /// What would confirm the cause.
     pub(crate) confirm: Option<String>,
     /// What to do.
     pub(crate) cure: Option<String>,
-    /// The topic of the guide that says more.
-    pub(crate) topic: Option<&'static str>,
 }
 
 /// What a note is.
@@ -75,16 +69,7 @@ impl From<Status> for NoteKind {
 
 impl Note {
     pub(crate) fn new(kind: NoteKind, sentence: impl Into<String>) -> Self {
-        Self {
-            kind,
-            sentence: sentence.into(),
-            figure: None,
-            limit: None,
-            cause: None,
-            confirm: None,
-            cure: None,
-            topic: None,
-        }
+        Self { kind, sentence: sentence.into(), cause: None, confirm: None, cure: None }
     }
 
     pub(crate) fn error(sentence: impl Into<String>) -> Self {
@@ -103,11 +88,6 @@ impl Note {
         Self::new(NoteKind::Info, sentence)
     }
 
-    pub(crate) fn figure(mut self, figure: impl Into<String>, limit: Option<String>) -> Self {
-        (self.figure, self.limit) = (Some(figure.into()), limit);
-        self
-    }
-
     pub(crate) fn cause(mut self, cause: impl Into<String>) -> Self {
         self.cause = Some(cause.into());
         self
@@ -123,30 +103,10 @@ impl Note {
         self
     }
 
-    pub(crate) const fn topic(mut self, topic: &'static str) -> Self {
-        self.topic = Some(topic);
-        self
-    }
-
-    /// The sentence with its figure and limit: `the client was late (p99 2 ms, limit: 1 ms)`.
-    pub(crate) fn in_words(&self) -> String {
-        let limit = self.limit.as_ref().map(|limit| format!("limit: {limit}"));
-        let parts: Vec<_> = self.figure.iter().cloned().chain(limit).collect();
-        match parts.as_slice() {
-            [] => self.sentence.clone(),
-            parts => format!("{} ({})", self.sentence, parts.join(", ")),
-        }
-    }
-
     /// What follows the sentence, each line with its label; the cure's label is an arrow.
     pub(crate) fn follow_ups(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let topic = self.topic.map(|topic| format!("skyline guide {topic}"));
-        let lines = [
-            ("likely:", self.cause.clone()),
-            ("confirm:", self.confirm.clone()),
-            ("→", self.cure.clone()),
-            ("see:", topic),
-        ];
+        let lines =
+            [("likely:", self.cause.clone()), ("confirm:", self.confirm.clone()), ("→", self.cure.clone())];
         lines.into_iter().filter_map(|(label, text)| Some((label, text?)))
     }
 }

@@ -200,7 +200,7 @@ fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
         .with_rules([Rule::Place(0.0, "no difference".to_owned())])
         .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }]);
     let hint = "whiskers: 95 % intervals; shaded: within the margin";
-    section.chart(Chart::new("Difference by metric", plot.draw()).hint(hint));
+    section.chart(Chart::new("Difference by metric", plot).hint(hint));
 }
 
 fn by_round(section: &mut Section, metric: &AbMetric) {
@@ -232,7 +232,7 @@ fn by_round(section: &mut Section, metric: &AbMetric) {
     for pair in &metric.figures {
         table.row([pair.round.to_string(), figure(metric, pair.a), figure(metric, pair.b)]);
     }
-    section.chart(Chart::new(format!("{title}, round by round"), plot.draw()).behind(table));
+    section.chart(Chart::new(format!("{title}, round by round"), plot).behind(table));
 }
 
 fn rounds(test: &AbTest) -> Section {

@@ -238,7 +238,7 @@ fn compare(section: &mut Section, capacity: &CapacityPlan, (what, read): Compara
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.x).collect();
     let plot = Plot::rows(description, Axis::from_zero(what, values), rows, series);
     let hint = "green diamond: meets the contract; square: does not";
-    section.chart(Chart::new("The offers compared", plot.draw()).hint(hint));
+    section.chart(Chart::new("The offers compared", plot).hint(hint));
 }
 
 /// The cost of more and of fewer requests, by rate.
@@ -262,7 +262,7 @@ fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): 
     let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
         .with_rules([Rule::Place(target, "requested".to_owned())]);
     let hint = "by rate, headroom included; marked: this plan";
-    section.chart(Chart::new("At other rates", plot.draw()).hint(hint));
+    section.chart(Chart::new("At other rates", plot).hint(hint));
 }
 
 /// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance carries `per_s`.

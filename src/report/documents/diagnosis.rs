@@ -10,7 +10,7 @@ const MET: &str = "SLOs met; for information: this says where the time goes";
 pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
     let mut section = Section::detail("Diagnosis");
     if !diagnosis.is_silent() {
-        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         section.notes(diagnosis.symptoms.iter().map(|seen| symptom(seen, detail)));
     }
     for rule in &diagnosis.could_not_tell {
@@ -23,7 +23,7 @@ pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
 pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
     let mut section = Section::detail("Diagnosis");
     if !diagnosis.symptoms.is_empty() {
-        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.promises_kept());
+        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         section.notes(diagnosis.symptoms.iter().map(|seen| symptom(&seen.among(diagnosis.runs), detail)));
     }
     section

@@ -1,17 +1,18 @@
 //! A prediction as a document: that of its run, with bandwidth math, the bottleneck and the baseline.
 
 use super::engine_fit;
-use crate::experiment::{LayoutComparison, Latency, Prediction, LayoutFigures};
+use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
 use crate::report::Beside;
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
 /// The prediction as a document.
-pub(crate) fn document(prediction: &Prediction) -> Document {
+#[must_use]
+pub fn document(prediction: &Prediction) -> Document {
     let beside =
         Beside { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
-    let mut document = super::run::summary(&prediction.summary, beside);
+    let mut document = super::run::document(&prediction.summary, beside, None);
     let mut bottleneck = Section::summary("Bottleneck, over the window");
     let sentence = prediction.bottleneck.sentence.clone();
     bottleneck.note(Note::new(NoteKind::Info, sentence).cure(prediction.bottleneck.cure.clone()));
@@ -72,7 +73,10 @@ fn baseline(comparison: &LayoutComparison) -> Section {
     let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
     let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
     if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
-        table.explain(">", "some requests were still running: the figure is a lower (>) or an upper (≤) bound");
+        table.explain(
+            ">",
+            "some requests were still running: the figure is a lower (>) or an upper (≤) bound",
+        );
     }
     section.table(table);
     section.fact("requested", comparison.asked.clone());

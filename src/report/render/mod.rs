@@ -2,14 +2,15 @@
 
 mod html;
 mod markdown;
+mod printable;
 #[cfg(test)]
 mod tests;
 mod text;
 
-#[cfg(test)]
-pub(in crate::report) use html::assert_page;
 pub use html::html;
-pub(in crate::report) use html::shell;
+#[cfg(test)]
+pub(in crate::report) use html::tests::{self as html_tests, assert_page};
 pub(in crate::report) use markdown::escape;
 pub use markdown::markdown;
-pub use text::{Extent, text};
+pub use printable::printable;
+pub use text::{Colour, Extent, Style, text};

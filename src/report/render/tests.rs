@@ -1,7 +1,6 @@
 //! A document that has every kind of block, for the tests of the renderers.
 
-use maud::html;
-
+use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{
     Bar, BarChart, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table, TableCell,
     TableColumn, Tone, VerdictLine,
@@ -42,14 +41,18 @@ pub(super) fn everything() -> Document {
     };
     let mut behind = Table::new("Loads", ["load", "p99"]);
     behind.row(["1", "50"]);
-    let picture = html! { svg role="img" aria-label="p99 TTFT by load" {} };
-    chart.chart(Chart::new("p99 by load", picture.clone()).hint("less is better").behind(behind).bars(bars));
-    chart.chart(Chart::new("", picture).wide());
+    let plot = || {
+        let points =
+            vec![Point::at(1.0, 50.0, "50 ms".to_owned()), Point::at(10.0, 400.0, "400 ms".to_owned())];
+        let series = vec![Series::points("p99", Palette::First, Line::None, points)];
+        let (x, y) = (Axis::between("load", 0.0, 10.0), Axis::between("ms", 0.0, 400.0));
+        Plot::new("p99 TTFT by load".to_owned(), x, y, series)
+    };
+    chart.chart(Chart::new("p99 by load", plot()).hint("less is better").behind(behind).bars(bars));
+    chart.chart(Chart::new("", plot().wide()));
     let mut notes = Section::summary("Findings");
-    notes.note(
-        Note::warning("the client stalled").figure("430 ms", Some("100 ms".to_owned())).cure("free up CPU"),
-    );
-    notes.note(Note::info(HOSTILE).cause("a cache miss").confirm("its counters").topic("caches"));
+    notes.note(Note::warning("the client stalled for 430 ms, limit: 100 ms").cure("free up CPU"));
+    notes.note(Note::info(HOSTILE).cause("a cache miss").confirm("its counters"));
     notes.note(Note::new(NoteKind::Missed, "p95 ttft < 100ms: 144 ms"));
     let mut run = Section::detail("What was run");
     run.fact("workload", "chat, seed 7");

@@ -156,7 +156,7 @@ impl<'a> Golden<'a> {
 
     /// When they are asked under load.
     pub(crate) fn times(spec: &WorkloadSpec, plan: &PlanFacts) -> CheckTimes {
-        let every = spec.check_every_s.unwrap_or(GoldenCheck::USUAL_EVERY_S);
+        let every = spec.check_every_s.unwrap_or(GoldenCheck::DEFAULT_EVERY_S);
         CheckTimes { from: plan.window_start, until: plan.window_end, every: Duration::from_secs_f64(every) }
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{Diagnosis, Repeats, Sweep};
 use crate::record::{RunHeader, RunLog};
-use crate::report::{self, Beside, Told};
+use crate::report::{self, Beside, Told, documents, render};
 use crate::session::campaign::dir::ExperimentDir;
 use crate::session::exit::Stop;
 use crate::session::files::whole_file::whole_file;
@@ -28,17 +28,17 @@ pub(crate) fn run(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder
 pub(crate) fn run_beside(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
     let json = report::json_beside(told.summary, told.beside).map_err(Stop::impossible)?;
     text(&folder.join(SUMMARY), &json)?;
-    text(&folder.join(RUN_PAGE), &report::run_page(told.log, told.summary, told.beside))
+    text(&folder.join(RUN_PAGE), &render::html(&documents::run(told.summary, told.beside, Some(told.log))))
 }
 
 /// Writes what repeats say together.
 pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(REPEATS), &report::repeats_json(repeats).map_err(Stop::impossible)?)
+    text(&folder.join(REPEATS), &report::json(repeats).map_err(Stop::impossible)?)
 }
 
 /// Writes a sweep and its page into the folder of its runs.
 pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(ExperimentDir::PAGE), &report::render::html(&report::documents::sweep(sweep)))?;
+    text(&folder.join(ExperimentDir::PAGE), &render::html(&documents::sweep(sweep)))?;
     text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
 }
 

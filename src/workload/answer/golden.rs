@@ -72,15 +72,15 @@ impl Expectation {
         Some(format!("has {characters} characters where at least {least} are expected"))
     }
 
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("an expectation", |fields| {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("an expectation", |fields| {
             let contains = fields.optional("contains", Vec::new(), texts);
             let not_contains = fields.optional("not_contains", Vec::new(), texts);
             let regex = fields.option("regex", RegexPattern::read);
-            let exact = fields.option("exact", |place| place.nonblank());
+            let exact = fields.option("exact", |value| value.nonblank());
             let json_schema = fields.option("json_schema", JsonSchema::read);
             let min_characters =
-                fields.option("min_characters", |place| place.whole(CHARACTERS));
+                fields.option("min_characters", |value| value.whole(CHARACTERS));
             let expect = Self {
                 contains: contains?,
                 not_contains: not_contains?,
@@ -101,23 +101,23 @@ impl Expectation {
 }
 
 /// One text or several.
-fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
-    match place.text_or_none() {
-        Some(_) => place.nonblank().map(|text| vec![text]),
-        None => place.list(|text| text.nonblank()),
+fn texts(value: SpecValue<'_>) -> Option<Vec<String>> {
+    match value.text_or_none() {
+        Some(_) => value.nonblank().map(|text| vec![text]),
+        None => value.list(|text| text.nonblank()),
     }
 }
 
 impl RegexPattern {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        let text = place.nonblank()?;
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        let text = value.nonblank()?;
         match Regex::new(&text) {
             Ok(regex) => Some(Self(regex)),
             Err(error) => {
                 // The crate's message draws the pattern with an arrow; the cause is its last line.
                 let error = error.to_string();
                 let cause = error.lines().last().unwrap_or_default().trim_start_matches("error: ");
-                place.complain(&format!("is {text:?}, which is no regular expression: {cause}"));
+                value.complain(&format!("is {text:?}, which is not a regular expression: {cause}"));
                 None
             }
         }
@@ -137,7 +137,7 @@ impl Serialize for RegexPattern {
 }
 
 /// Longest answer when the file gives none, tokens.
-const USUAL_TOKENS: u32 = 64;
+const DEFAULT_TOKENS: u32 = 64;
 
 /// A question whose answer is known. It is sent at temperature 0 with a fixed sampling seed, in addition to the load,
 /// and counts in none of its figures.
@@ -159,16 +159,16 @@ pub struct GoldenCheck {
 
 impl GoldenCheck {
     /// Seconds between two checks under load, when the file does not say.
-    pub const USUAL_EVERY_S: f64 = 5.0;
+    pub const DEFAULT_EVERY_S: f64 = 5.0;
 
     /// Reads the checks of a workload; an empty list when it gives none.
     pub(in crate::workload) fn read_all(fields: &mut Fields<'_>) -> Option<Vec<Self>> {
         let mut seen = Vec::new();
-        fields.optional("checks", Vec::new(), |place| {
-            place.list_or_none(|place| {
-                let check = Self::read(place)?;
+        fields.optional("checks", Vec::new(), |value| {
+            value.list_or_none(|value| {
+                let check = Self::read(value)?;
                 if seen.contains(&check.name) {
-                    place.complain(&format!(
+                    value.complain(&format!(
                         "has the name \"{}\" of a check before it; give it its own",
                         check.name
                     ));
@@ -179,13 +179,14 @@ impl GoldenCheck {
         })
     }
 
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a check", |fields| {
-            let name = fields.required("name", |place| place.name());
-            let prompt = fields.option("prompt", |place| place.nonblank());
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a check", |fields| {
+            let name = fields.required("name", |value| value.name());
+            let prompt = fields.option("prompt", |value| value.nonblank());
             let messages = fields.option("messages", messages);
             let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
-            let max_tokens = fields.optional("max_tokens", USUAL_TOKENS.into(), |place| place.whole(tokens));
+            let max_tokens =
+                fields.optional("max_tokens", DEFAULT_TOKENS.into(), |value| value.whole(tokens));
             let expect = fields.required("expect", Expectation::read);
             let (prompt, messages) = (prompt?, messages?);
             if prompt.is_some() == messages.is_some() {
@@ -197,12 +198,12 @@ impl GoldenCheck {
 }
 
 /// Messages of a chat: tables with a role and a content.
-fn messages(place: SpecValue<'_>) -> Option<Value> {
-    place
-        .list(|place| {
-            place.table("a message", |fields| {
-                let role = fields.required("role", |place| place.nonblank())?;
-                let content = fields.required("content", |place| place.json())?;
+fn messages(value: SpecValue<'_>) -> Option<Value> {
+    value
+        .list(|value| {
+            value.table("a message", |fields| {
+                let role = fields.required("role", |value| value.nonblank())?;
+                let content = fields.required("content", |value| value.json())?;
                 Some(serde_json::json!({ "role": role, "content": content }))
             })
         })

@@ -48,30 +48,30 @@ impl JsonSchema {
 
     /// Reads a schema: a table, or a text that holds JSON. Paths of schema files have been replaced by their content
     /// before.
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        let schema = match place.text_or_none() {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        let schema = match value.text_or_none() {
             Some(text) if text.trim_start().starts_with('{') => match serde_json::from_str(text) {
                 Ok(schema) => schema,
-                Err(error) => return complain(place, &format!("is not JSON: {error}")),
+                Err(error) => return complain(value, &format!("is not JSON: {error}")),
             },
             Some(path) => {
                 let sentence = format!(
                     "is {path:?}, the path of a file, and only a workload file has a folder for it to begin at; write \
                      the schema itself"
                 );
-                return complain(place, &sentence);
+                return complain(value, &sentence);
             }
-            None => place.json()?,
+            None => value.json()?,
         };
         match Self::new(schema) {
             Ok(schema) => Some(schema),
-            Err(cause) => complain(place, &format!("is not a JSON Schema: {cause}")),
+            Err(cause) => complain(value, &format!("is not a JSON Schema: {cause}")),
         }
     }
 }
 
-fn complain<T>(place: SpecValue<'_>, sentence: &str) -> Option<T> {
-    place.complain(sentence);
+fn complain<T>(value: SpecValue<'_>, sentence: &str) -> Option<T> {
+    value.complain(sentence);
     None
 }
 

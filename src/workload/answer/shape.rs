@@ -98,21 +98,21 @@ impl ShapeFault {
 }
 
 impl AnswerShape {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.tagged(
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.tagged(
             "answer",
             &[
                 ("json", |fields| Some(Self::Json { in_slo: in_slo(fields)? })),
                 ("json_schema", |fields| {
                     let schema = fields.required("schema", JsonSchema::read);
-                    let strict = fields.optional("strict", false, |place| place.flag());
+                    let strict = fields.optional("strict", false, |value| value.flag());
                     let in_slo = in_slo(fields);
                     Some(Self::JsonSchema { schema: schema?, strict: strict?, in_slo: in_slo? })
                 }),
                 ("tools", |fields| {
-                    let tools = fields.required("tools", |place| place.list(ToolSpec::read));
-                    let choice = fields.optional("choice", ToolChoice::Auto, |place| {
-                        ToolChoice::read(place, tools.as_deref().unwrap_or_default())
+                    let tools = fields.required("tools", |value| value.list(ToolSpec::read));
+                    let choice = fields.optional("choice", ToolChoice::Auto, |value| {
+                        ToolChoice::read(value, tools.as_deref().unwrap_or_default())
                     });
                     let in_slo = in_slo(fields);
                     Some(Self::Tools { tools: tools?, choice: choice?, in_slo: in_slo? })
@@ -181,20 +181,20 @@ fn judge_calls<'a>(
 }
 
 fn in_slo(fields: &mut Fields<'_>) -> Option<bool> {
-    fields.optional("in_slo", false, |place| place.flag())
+    fields.optional("in_slo", false, |value| value.flag())
 }
 
 impl ToolSpec {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a tool", |fields| {
-            let name = fields.required("name", |place| {
-                let name = place.name()?;
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a tool", |fields| {
+            let name = fields.required("name", |value| {
+                let name = value.name()?;
                 if ["auto", "required"].contains(&name.as_str()) {
-                    return place.refuse("another name than auto and required, which `choice` has taken");
+                    return value.refuse("another name than auto and required, which `choice` has taken");
                 }
                 Some(name)
             });
-            let description = fields.option("description", |place| place.nonblank());
+            let description = fields.option("description", |value| value.nonblank());
             let nothing = serde_json::json!({ "type": "object", "properties": {} });
             let parameters = fields.optional("parameters", JsonSchema::new(nothing).ok()?, JsonSchema::read);
             Some(Self { name: name?, description: description?, parameters: parameters? })
@@ -203,10 +203,10 @@ impl ToolSpec {
 }
 
 impl ToolChoice {
-    fn read(place: SpecValue<'_>, tools: &[ToolSpec]) -> Option<Self> {
+    fn read(value: SpecValue<'_>, tools: &[ToolSpec]) -> Option<Self> {
         let known = ["auto", "required"].into_iter().chain(tools.iter().map(|tool| tool.name.as_str()));
         let known: Vec<_> = known.map(|name| (name, name)).collect();
-        Some(match place.choice(&known)? {
+        Some(match value.choice(&known)? {
             "auto" => Self::Auto,
             "required" => Self::Required,
             name => Self::Named(name.to_owned()),

@@ -73,28 +73,28 @@ impl RateSpread {
 }
 
 impl Client {
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a client", |fields| {
-            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE));
-            let cv = fields.optional("cv", 1.0, |place| place.number(CV));
-            let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a client", |fields| {
+            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE));
+            let cv = fields.optional("cv", 1.0, |value| value.number(CV));
+            let gaps = fields.optional("gaps", GapFamily::default(), |value| value.variant());
             Some(Self { rate_per_s: rate_per_s?, cv: cv?, gaps: gaps? })
         })
     }
 }
 
 impl RateSpread {
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.tagged(
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.tagged(
             "spread",
             &[
                 ("equal", |_| Some(Self::Equal)),
                 ("zipf", |fields| {
-                    let exponent = fields.required("exponent", |place| place.number(SKEW))?;
+                    let exponent = fields.required("exponent", |value| value.number(SKEW))?;
                     Some(Self::Zipf { exponent })
                 }),
                 ("log_normal", |fields| {
-                    let sigma = fields.required("sigma", |place| place.number(SIGMA))?;
+                    let sigma = fields.required("sigma", |value| value.number(SIGMA))?;
                     Some(Self::LogNormal { sigma })
                 }),
             ],

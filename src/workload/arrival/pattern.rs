@@ -218,23 +218,23 @@ impl ArrivalPattern {
     }
 
     /// Reads the process of a workload.
-    pub(in crate::workload) fn read(place: SpecValue<'_>) -> Option<Self> {
-        if let Some("trace" | "by_class") = place.field("kind") {
-            return place.tagged("arrival", &KINDS);
+    pub(in crate::workload) fn read(value: SpecValue<'_>) -> Option<Self> {
+        if let Some("trace" | "by_class") = value.field("kind") {
+            return value.tagged("arrival", &KINDS);
         }
         let [of_a_workload @ .., _trace, _by_class] = &KINDS;
-        place.tagged("arrival", of_a_workload)
+        value.tagged("arrival", of_a_workload)
     }
 
     /// Reads the process of one class.
-    pub(in crate::workload) fn read_of_class(place: SpecValue<'_>) -> Option<Self> {
+    pub(in crate::workload) fn read_of_class(value: SpecValue<'_>) -> Option<Self> {
         let [of_a_class @ .., _users, _trace, _by_class] = &KINDS;
-        place.tagged("arrival", of_a_class)
+        value.tagged("arrival", of_a_class)
     }
 }
 
 fn rate(fields: &mut Fields<'_>) -> Option<f64> {
-    fields.required("rate_per_s", |place| place.number(RATE))
+    fields.required("rate_per_s", |value| value.number(RATE))
 }
 
 fn gamma(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
@@ -256,8 +256,8 @@ fn either_or_cv(
     allowed: Allowed,
     family: GapFamily,
 ) -> Option<f64> {
-    let shape = fields.option(name, |place| place.number(allowed));
-    let cv = fields.option("cv", |place| place.number(CV));
+    let shape = fields.option(name, |value| value.number(allowed));
+    let cv = fields.option("cv", |value| value.number(CV));
     match (shape?, cv?) {
         (Some(shape), None) => Some(shape),
         (None, Some(cv)) => Some(match family.with_cv(cv) {
@@ -276,10 +276,10 @@ fn either_or_cv(
 }
 
 fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE_OR_NONE));
-    let burst_rate_per_s = fields.required("burst_rate_per_s", |place| place.number(RATE));
-    let base_s = fields.required("base_s", |place| place.number(SECONDS));
-    let burst_s = fields.required("burst_s", |place| place.number(SECONDS));
+    let base_rate_per_s = fields.required("base_rate_per_s", |value| value.number(RATE_OR_NONE));
+    let burst_rate_per_s = fields.required("burst_rate_per_s", |value| value.number(RATE));
+    let base_s = fields.required("base_s", |value| value.number(SECONDS));
+    let burst_s = fields.required("burst_s", |value| value.number(SECONDS));
     Some(ArrivalPattern::Bursts {
         base_rate_per_s: base_rate_per_s?,
         burst_rate_per_s: burst_rate_per_s?,
@@ -289,12 +289,12 @@ fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn stages(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let stages = fields.required("stages", |place| place.list(RateStage::read))?;
+    let stages = fields.required("stages", |value| value.list(RateStage::read))?;
     some_rate(fields, "stages", "stage", ArrivalPattern::Stages { stages })
 }
 
 fn markov(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let states = fields.required("states", |place| place.list(RateState::read))?;
+    let states = fields.required("states", |value| value.list(RateState::read))?;
     if states.len() < 2 {
         fields.complain_of("states", "has one state, between which nothing changes; give two or more");
         return None;
@@ -314,9 +314,9 @@ fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPatter
 
 fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let rate_per_s = rate(fields);
-    let amplitude = fields.required("amplitude", |place| place.number(AMPLITUDE));
-    let period_s = fields.required("period_s", |place| place.number(SECONDS));
-    let phase_s = fields.optional("phase_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+    let amplitude = fields.required("amplitude", |value| value.number(AMPLITUDE));
+    let period_s = fields.required("period_s", |value| value.number(SECONDS));
+    let phase_s = fields.optional("phase_s", 0.0, |value| value.number(SECONDS_OR_NONE));
     Some(ArrivalPattern::Diurnal {
         rate_per_s: rate_per_s?,
         amplitude: amplitude?,
@@ -326,13 +326,13 @@ fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn spikes(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let base_rate_per_s = fields.required("base_rate_per_s", |place| place.number(RATE));
+    let base_rate_per_s = fields.required("base_rate_per_s", |value| value.number(RATE));
     let mut free_from = 0.0;
-    let spikes = fields.required("spikes", |place| {
-        place.list(|place| {
-            let spike = Spike::read(place)?;
+    let spikes = fields.required("spikes", |value| {
+        value.list(|value| {
+            let spike = Spike::read(value)?;
             if spike.at_s < free_from {
-                place.complain(&format!(
+                value.complain(&format!(
                     "begins at {} s, and the spike before it ends at {free_from} s; put spikes in order, each after \
                      the end of the last",
                     spike.at_s
@@ -346,7 +346,7 @@ fn spikes(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let clients = fields.required("clients", |place| place.list(Client::read))?;
+    let clients = fields.required("clients", |value| value.list(Client::read))?;
     let total = clients.iter().map(|client| client.rate_per_s).sum();
     if clients.len() as f64 > f64::from(MOST_CLIENTS) || !RATE.has(total) {
         let sentence = format!(
@@ -361,10 +361,10 @@ fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 
 fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let rate_per_s = rate(fields);
-    let clients = fields.required("clients", |place| place.whole(CLIENTS));
+    let clients = fields.required("clients", |value| value.whole(CLIENTS));
     let rates = fields.optional("rates", RateSpread::Zipf { exponent: 1.0 }, RateSpread::read);
-    let cv = fields.optional("cv", 1.0, |place| place.number(CV));
-    let gaps = fields.optional("gaps", GapFamily::default(), |place| place.variant());
+    let cv = fields.optional("cv", 1.0, |value| value.number(CV));
+    let gaps = fields.optional("gaps", GapFamily::default(), |value| value.variant());
     Some(ArrivalPattern::Population {
         rate_per_s: rate_per_s?,
         clients: clients?,
@@ -375,15 +375,15 @@ fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn users(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let users = fields.required("users", |place| place.whole(USERS));
+    let users = fields.required("users", |value| value.whole(USERS));
     let think_time_s = fields.optional("think_time_s", ThinkTime::default(), ThinkTime::read);
-    let ramp_s = fields.option("ramp_s", |place| place.number(SECONDS_OR_NONE));
+    let ramp_s = fields.option("ramp_s", |value| value.number(SECONDS_OR_NONE));
     let (users, think_time_s) = (users?, think_time_s?);
     let ramp_s = ramp_s?.unwrap_or_else(|| ArrivalPattern::default_ramp_s(users));
     Some(ArrivalPattern::Users { users, think_time_s, ramp_s })
 }
 
 fn by_class(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let classes = fields.required("classes", |place| place.list(ArrivalPattern::read_of_class))?;
+    let classes = fields.required("classes", |value| value.list(ArrivalPattern::read_of_class))?;
     Some(ArrivalPattern::ByClass { classes })
 }

@@ -52,12 +52,12 @@ pub struct RateStage {
 }
 
 impl RateStage {
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a stage", |fields| {
-            let duration_s = fields.required("duration_s", |place| place.number(SECONDS));
-            let from_rate_per_s = fields.required("from_rate_per_s", |place| place.number(RATE_OR_NONE));
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a stage", |fields| {
+            let duration_s = fields.required("duration_s", |value| value.number(SECONDS));
+            let from_rate_per_s = fields.required("from_rate_per_s", |value| value.number(RATE_OR_NONE));
             let flat = from_rate_per_s.unwrap_or_default();
-            let to_rate_per_s = fields.optional("to_rate_per_s", flat, |place| place.number(RATE_OR_NONE));
+            let to_rate_per_s = fields.optional("to_rate_per_s", flat, |value| value.number(RATE_OR_NONE));
             Some(Self {
                 duration_s: duration_s?,
                 from_rate_per_s: from_rate_per_s?,
@@ -68,10 +68,10 @@ impl RateStage {
 }
 
 impl RateState {
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a state", |fields| {
-            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
-            let mean_s = fields.required("mean_s", |place| place.number(STATE_S));
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a state", |fields| {
+            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE_OR_NONE));
+            let mean_s = fields.required("mean_s", |value| value.number(STATE_S));
             Some(Self { rate_per_s: rate_per_s?, mean_s: mean_s? })
         })
     }
@@ -106,13 +106,13 @@ impl Spike {
         stages
     }
 
-    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a spike", |fields| {
-            let at_s = fields.required("at_s", |place| place.number(SECONDS_OR_NONE));
-            let rate_per_s = fields.required("rate_per_s", |place| place.number(RATE_OR_NONE));
-            let rise_s = fields.optional("rise_s", 0.0, |place| place.number(SECONDS_OR_NONE));
-            let hold_s = fields.required("hold_s", |place| place.number(SECONDS_OR_NONE));
-            let fall_s = fields.optional("fall_s", 0.0, |place| place.number(SECONDS_OR_NONE));
+    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a spike", |fields| {
+            let at_s = fields.required("at_s", |value| value.number(SECONDS_OR_NONE));
+            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE_OR_NONE));
+            let rise_s = fields.optional("rise_s", 0.0, |value| value.number(SECONDS_OR_NONE));
+            let hold_s = fields.required("hold_s", |value| value.number(SECONDS_OR_NONE));
+            let fall_s = fields.optional("fall_s", 0.0, |value| value.number(SECONDS_OR_NONE));
             let spike = Self {
                 at_s: at_s?,
                 rate_per_s: rate_per_s?,

@@ -55,11 +55,11 @@ impl Default for ThinkTime {
 
 impl ThinkTime {
     /// Reads a distribution, or a number in place of a constant.
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        if place.is_number() {
-            return Some(Self::Constant { value: place.number(PAUSE)? });
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        if value.is_number() {
+            return Some(Self::Constant { value: value.number(PAUSE)? });
         }
-        place.tagged(
+        value.tagged(
             "think time",
             &[
                 ("constant", |fields| Some(Self::Constant { value: seconds(fields, "value", PAUSE)? })),
@@ -76,7 +76,7 @@ impl ThinkTime {
                 ("exponential", |fields| Some(Self::Exponential { mean: seconds(fields, "mean", CENTRE)? })),
                 ("log_normal", |fields| {
                     let median = seconds(fields, "median", CENTRE);
-                    let sigma = fields.required("sigma", |place| place.number(SIGMA));
+                    let sigma = fields.required("sigma", |value| value.number(SIGMA));
                     Some(Self::LogNormal { median: median?, sigma: sigma? })
                 }),
             ],
@@ -122,7 +122,7 @@ impl ThinkTime {
 }
 
 fn seconds(fields: &mut Fields<'_>, name: &'static str, allowed: Allowed) -> Option<f64> {
-    fields.required(name, |place| place.number(allowed))
+    fields.required(name, |value| value.number(allowed))
 }
 
 #[cfg(test)]

@@ -19,21 +19,21 @@ pub struct ModelMix {
 }
 
 impl ModelMix {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a mix of models", |fields| {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a mix of models", |fields| {
             let mut seen = Vec::new();
-            let names = fields.required("names", |place| {
-                place.list(|place| {
-                    let name = place.nonblank()?;
+            let names = fields.required("names", |value| {
+                value.list(|value| {
+                    let name = value.nonblank()?;
                     if seen.contains(&name) {
-                        place.complain(&format!("names \"{name}\" a second time; add the two weights"));
+                        value.complain(&format!("names \"{name}\" a second time; add the two weights"));
                     }
                     seen.push(name.clone());
                     Some(name)
                 })
             });
-            let weights = fields.option("weights", |place| place.list(weights::read));
-            let skew = fields.option("zipf", |place| place.number(SKEW));
+            let weights = fields.option("weights", |value| value.list(weights::read));
+            let skew = fields.option("zipf", |value| value.number(SKEW));
             let (names, weights, skew) = (names?, weights?, skew?);
             if names.len() > MOST {
                 fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));

@@ -66,11 +66,11 @@ impl RequestClass {
     /// Reads a class, with its own arrival process if it has one; `trace` is the trace that the workload replays, if
     /// any.
     pub(crate) fn read(
-        place: SpecValue<'_>,
+        value: SpecValue<'_>,
         trace: Option<&Trace>,
     ) -> Option<(Self, Option<ArrivalPattern>)> {
-        place.table("a class", |fields| {
-            let name = fields.required("name", |place| place.name());
+        value.table("a class", |fields| {
+            let name = fields.required("name", |value| value.name());
             let weight = fields.optional("weight", 1.0, weights::read);
             let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
@@ -120,8 +120,8 @@ impl RequestClass {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
             if let (Some(Some(_)), Some(Some(AnswerShape::Tools { .. }))) = (&conversation, &answer) {
-                let sentence = "stands beside `conversation`, and calls of tools are not carried on from turn to turn, for \
-                                nobody answers them; leave one of them out";
+                let sentence = "is given beside `conversation`, and tool calls get no answer between turns; leave one of \
+                                them out";
                 fields.complain_of("answer", sentence);
             }
             let slo = fields.optional("slo", Slo::default(), Slo::read);
@@ -210,20 +210,20 @@ fn without_trace<T>(
     what: &str,
     read: impl FnOnce(SpecValue<'_>) -> Option<T>,
 ) -> Option<Option<T>> {
-    fields.option(name, |place| {
+    fields.option(name, |value| {
         if trace.is_some() {
-            place.complain(&format!("is given beside a trace, which says {what}; leave it out"));
+            value.complain(&format!("is given beside a trace, which says {what}; leave it out"));
             return None;
         }
-        read(place)
+        read(value)
     })
 }
 
 /// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read) };
-    let given = fields.given(name, |place| {
-        place.complain("is given beside a trace, which says how long requests are; leave it out");
+    let given = fields.given(name, |value| {
+        value.complain("is given beside a trace, which says how long requests are; leave it out");
         None
     });
     match given {
@@ -257,11 +257,11 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
 fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PriorityShare>> {
     let alone = vec![PriorityShare { priority: Priority::default(), weight: 1.0, slo: class_slo }];
     let mut seen = Vec::new();
-    let shares = fields.optional("priorities", alone, |place| {
-        place.list(|place| {
-            let share = PriorityShare::read(place, class_slo)?;
+    let shares = fields.optional("priorities", alone, |value| {
+        value.list(|value| {
+            let share = PriorityShare::read(value, class_slo)?;
             if seen.contains(&share.priority) {
-                place.complain(&format!(
+                value.complain(&format!(
                     "has the priority \"{}\" a second time; join the two shares",
                     share.priority
                 ));
@@ -276,9 +276,9 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
 }
 
 impl PriorityShare {
-    fn read(place: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
-        place.table("a priority share", |fields| {
-            let priority = fields.required("priority", |place| place.variant());
+    fn read(value: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
+        value.table("a priority share", |fields| {
+            let priority = fields.required("priority", |value| value.variant());
             let weight = fields.optional("weight", 1.0, weights::read);
             let slo = fields.optional("slo", class_slo, Slo::read);
             Some(Self { priority: priority?, weight: weight?, slo: slo? })

@@ -60,11 +60,11 @@ impl Slo {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }
 
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         /// A day: no user waits longer for an answer.
         const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
-        let bound = |place: SpecValue<'_>| place.number(BOUND_MS);
-        place.table("an SLO", |fields| {
+        let bound = |value: SpecValue<'_>| value.number(BOUND_MS);
+        value.table("an SLO", |fields| {
             let ttft_ms = fields.option("ttft_ms", bound);
             let tpot_ms = fields.option("tpot_ms", bound);
             let e2e_ms = fields.option("e2e_ms", bound);

@@ -38,10 +38,10 @@ impl Tenant {
         trace: Option<&Trace>,
     ) -> Option<Vec<Self>> {
         let mut seen = Vec::new();
-        let tenants = fields.optional("tenants", Vec::new(), |place| {
-            place.list(|place| {
-                place.own_name("tenant", &mut seen);
-                Self::read(place, classes)
+        let tenants = fields.optional("tenants", Vec::new(), |value| {
+            value.list(|value| {
+                value.own_name("tenant", &mut seen);
+                Self::read(value, classes)
             })
         })?;
         if tenants.len() > MOST {
@@ -65,18 +65,18 @@ impl Tenant {
         }
     }
 
-    fn read(place: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
-        place.table("a tenant", |fields| {
-            let name = fields.required("name", |place| place.name());
+    fn read(value: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
+        value.table("a tenant", |fields| {
+            let name = fields.required("name", |value| value.name());
             let weight = fields.optional("weight", 1.0, weights::read);
             let slo = fields.option("slo", Slo::read);
-            let classes = fields.optional("classes", Vec::new(), |place| {
-                place.list(|place| {
-                    let name = place.text()?;
+            let classes = fields.optional("classes", Vec::new(), |value| {
+                value.list(|value| {
+                    let name = value.text()?;
                     match known {
                         Some(known) if known.iter().all(|class| class.name != name) => {
                             let names: Vec<_> = known.iter().map(|class| class.name.as_str()).collect();
-                            place.refuse(&format!("the name of a class: one of {}", names.join(", ")))
+                            value.refuse(&format!("the name of a class: one of {}", names.join(", ")))
                         }
                         _ => Some(name),
                     }

@@ -102,17 +102,17 @@ impl Distribution {
     }
 
     /// Reads one count.
-    pub(crate) fn tokens(place: SpecValue<'_>) -> Option<u32> {
-        tokens(place)
+    pub(crate) fn tokens(value: SpecValue<'_>) -> Option<u32> {
+        tokens(value)
     }
 
     /// Reads a distribution, or a number in place of a constant.
-    pub(crate) fn read_or_constant(place: SpecValue<'_>) -> Option<Self> {
-        if place.is_number() { Some(Self::Constant { value: tokens(place)? }) } else { Self::read(place) }
+    pub(crate) fn read_or_constant(value: SpecValue<'_>) -> Option<Self> {
+        if value.is_number() { Some(Self::Constant { value: tokens(value)? }) } else { Self::read(value) }
     }
 
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.tagged(
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.tagged(
             "distribution",
             &[
                 ("constant", |fields| Some(Self::Constant { value: fields.required("value", tokens)? })),
@@ -122,25 +122,25 @@ impl Distribution {
                     Some(Self::Uniform { min, max })
                 }),
                 ("normal", |fields| {
-                    let mean = fields.required("mean", |place| place.number(MEAN));
-                    let std = fields.required("std", |place| place.number(MEAN));
+                    let mean = fields.required("mean", |value| value.number(MEAN));
+                    let std = fields.required("std", |value| value.number(MEAN));
                     let (min, max) = bounds(fields)?;
                     likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
                 }),
                 ("log_normal", |fields| {
-                    let median = fields.required("median", |place| place.number(MEAN));
-                    let sigma = fields.required("sigma", |place| place.number(SIGMA));
+                    let median = fields.required("median", |value| value.number(MEAN));
+                    let sigma = fields.required("sigma", |value| value.number(SIGMA));
                     let (min, max) = bounds(fields)?;
                     likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
                 }),
                 ("exponential", |fields| {
-                    let mean = fields.required("mean", |place| place.number(MEAN));
+                    let mean = fields.required("mean", |value| value.number(MEAN));
                     let (min, max) = bounds(fields)?;
                     likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
                 }),
                 ("empirical", |fields| {
-                    let values = fields.required("values", |place| place.list(tokens));
-                    let weights = fields.option("weights", |place| place.list(weights::read));
+                    let values = fields.required("values", |value| value.list(tokens));
+                    let weights = fields.option("weights", |value| value.list(weights::read));
                     let values = values?;
                     let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
                     if weights.len() != values.len() {
@@ -156,7 +156,7 @@ impl Distribution {
                 }),
                 ("vllm_range", |fields| {
                     let length = fields.required("length", tokens);
-                    let ratio = fields.required("ratio", |place| place.number(VLLM_RATIO));
+                    let ratio = fields.required("ratio", |value| value.number(VLLM_RATIO));
                     Self::vllm_range(length?, ratio?).or_else(|| {
                         let sentence = format!(
                             "times 1 + `ratio` is over {}; lower one of them",
@@ -168,7 +168,7 @@ impl Distribution {
                 }),
                 ("sglang_range", |fields| {
                     let length = fields.required("length", tokens);
-                    let ratio = fields.required("ratio", |place| place.number(SGLANG_RATIO));
+                    let ratio = fields.required("ratio", |value| value.number(SGLANG_RATIO));
                     Some(Self::sglang_range(length?, ratio?))
                 }),
             ],
@@ -211,8 +211,8 @@ impl Distribution {
     }
 }
 
-fn tokens(place: SpecValue<'_>) -> Option<u32> {
-    place.whole(COUNT).and_then(|count| u32::try_from(count).ok())
+fn tokens(value: SpecValue<'_>) -> Option<u32> {
+    value.whole(COUNT).and_then(|count| u32::try_from(count).ok())
 }
 
 fn bounds(fields: &mut Fields<'_>) -> Option<(u32, u32)> {

@@ -19,8 +19,8 @@ pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
 const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
 
 /// Reads one weight.
-pub(crate) fn read(place: SpecValue<'_>) -> Option<f64> {
-    place.number(WEIGHT)
+pub(crate) fn read(value: SpecValue<'_>) -> Option<f64> {
+    value.number(WEIGHT)
 }
 
 /// Requires at least one weight above 0; else it is a mistake of the field `name`.

@@ -32,8 +32,8 @@ pub struct Conversation {
 }
 
 impl Conversation {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a conversation", |fields| {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a conversation", |fields| {
             let turns = fields.required("turns", Distribution::read_or_constant);
             let think_time_s = fields.required("think_time_s", ThinkTime::read);
             let first_input_tokens = fields.option("first_input_tokens", Distribution::read_or_constant);
@@ -58,11 +58,11 @@ impl Conversation {
     pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
         match prompt {
             PromptSource::Dataset(_) => Some(
-                "stands beside a dataset, whose rows are whole requests; leave one of them out, or choose another \
+                "is given beside a dataset, whose rows are whole requests; leave one of them out, or choose another \
                  `prompt`",
             ),
             PromptSource::RandomTokens { .. } => Some(
-                "stands beside token ids, and answers come as text, which cannot be put between them; choose another \
+                "is given beside token ids, and answers come as text, which cannot be put between them; choose another \
                  `prompt`",
             ),
             PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => None,

@@ -149,15 +149,15 @@ impl Dataset {
     }
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |place| place.nonblank());
-        let format = fields.option("format", |place| place.variant());
-        let order = fields.optional("order", RowOrder::File, |place| place.variant());
-        let filter = fields.option("filter", |place| place.variant());
-        let rows = fields.option("rows", |place| place.whole(ROWS));
-        let skip_bad = fields.optional("skip_bad", false, |place| place.flag());
-        let salt = fields.optional("salt", false, |place| place.flag());
-        let prompt_column = fields.option("prompt_column", |place| place.nonblank());
-        let output_column = fields.option("output_tokens_column", |place| place.nonblank());
+        let path = fields.required("path", |value| value.nonblank());
+        let format = fields.option("format", |value| value.variant());
+        let order = fields.optional("order", RowOrder::File, |value| value.variant());
+        let filter = fields.option("filter", |value| value.variant());
+        let rows = fields.option("rows", |value| value.whole(ROWS));
+        let skip_bad = fields.optional("skip_bad", false, |value| value.flag());
+        let salt = fields.optional("salt", false, |value| value.flag());
+        let prompt_column = fields.option("prompt_column", |value| value.nonblank());
+        let output_column = fields.option("output_tokens_column", |value| value.nonblank());
         let found = fields.option("found", DatasetFindings::read);
         let (path, filter, prompt_column, output_column) = (path?, filter?, prompt_column?, output_column?);
         let Some(format) = format?.or_else(|| DatasetFormat::of_name(&path)) else {
@@ -201,13 +201,13 @@ impl Dataset {
 }
 
 impl DatasetFindings {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("what was found in a dataset", |fields| {
-            let mean = |place: SpecValue<'_>| place.number(MEAN_TOKENS);
-            let count = |place: SpecValue<'_>| place.whole(BYTES);
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("what was found in a dataset", |fields| {
+            let mean = |value: SpecValue<'_>| value.number(MEAN_TOKENS);
+            let count = |value: SpecValue<'_>| value.whole(BYTES);
             Some(Self {
                 bytes: fields.required("bytes", count)?,
-                sha256: fields.required("sha256", |place| place.nonblank())?,
+                sha256: fields.required("sha256", |value| value.nonblank())?,
                 rows: fields.required("rows", count)?,
                 filtered_rows: fields.required("filtered_rows", count)?,
                 bad_rows: fields.required("bad_rows", count)?,

@@ -38,9 +38,9 @@ pub struct ImageFindings {
 }
 
 impl Images {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("the images of a class", |fields| {
-            let folder = fields.required("folder", |place| place.nonblank());
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("the images of a class", |fields| {
+            let folder = fields.required("folder", |value| value.nonblank());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
             let found = fields.option("found", ImageFindings::read);
@@ -68,12 +68,12 @@ impl Images {
 }
 
 impl ImageFindings {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("what was found in a folder", |fields| {
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("what was found in a folder", |fields| {
             Some(Self {
-                images: fields.required("images", |place| place.whole(COUNT))?,
-                bytes: fields.required("bytes", |place| place.whole(COUNT))?,
-                sha256: fields.required("sha256", |place| place.nonblank())?,
+                images: fields.required("images", |value| value.whole(COUNT))?,
+                bytes: fields.required("bytes", |value| value.whole(COUNT))?,
+                sha256: fields.required("sha256", |value| value.nonblank())?,
             })
         })
     }

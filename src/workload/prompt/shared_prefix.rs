@@ -26,14 +26,14 @@ pub struct SharedPrefixes {
 }
 
 impl SharedPrefixes {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         const COUNT: Allowed = Allowed::from(1.0, MOST);
         const SHARE: Allowed = Allowed::from(0.0, 1.0);
-        place.table("shared prefixes", |fields| {
-            let count = fields.required("count", |place| place.whole(COUNT));
+        value.table("shared prefixes", |fields| {
+            let count = fields.required("count", |value| value.whole(COUNT));
             let tokens = fields.required("tokens", Distribution::read_or_constant);
-            let zipf = fields.optional("zipf", 0.0, |place| place.number(SKEW));
-            let warm = fields.optional("warm", 0.0, |place| place.number(SHARE));
+            let zipf = fields.optional("zipf", 0.0, |value| value.number(SKEW));
+            let warm = fields.optional("warm", 0.0, |value| value.number(SHARE));
             Some(Self { count: u32::try_from(count?).ok()?, tokens: tokens?, zipf: zipf?, warm: warm? })
         })
     }

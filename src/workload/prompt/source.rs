@@ -35,11 +35,11 @@ pub enum PromptSource {
 }
 
 impl PromptSource {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        fn texts(place: SpecValue<'_>) -> Option<Vec<String>> {
-            place.list(|text| text.nonblank())
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        fn texts(value: SpecValue<'_>) -> Option<Vec<String>> {
+            value.list(|text| text.nonblank())
         }
-        place.tagged(
+        value.tagged(
             "prompt",
             &[
                 ("templates", |fields| {
@@ -50,7 +50,7 @@ impl PromptSource {
                 }),
                 ("dataset", |fields| Dataset::read_fields(fields).map(Self::Dataset)),
                 ("random_tokens", |fields| {
-                    let vocabulary = fields.option("vocabulary", |place| place.whole(VOCABULARY));
+                    let vocabulary = fields.option("vocabulary", |value| value.whole(VOCABULARY));
                     Some(Self::RandomTokens { vocabulary: vocabulary?.map(|size| size as u32) })
                 }),
             ],

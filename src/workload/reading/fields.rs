@@ -78,7 +78,7 @@ impl<'n> Fields<'n> {
         name: &'static str,
         read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<Option<T>> {
-        self.optional(name, None, |place| read(place).map(Some))
+        self.optional(name, None, |value| read(value).map(Some))
     }
 
     /// Reads a field that other fields may require.

@@ -27,7 +27,7 @@ pub enum SpecError {
         cause: std::io::Error,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
-    #[error("the name of {} does not imply a format; a workload file's name ends in .toml or .json", path.display())]
+    #[error("unknown format of {}; a workload file's name ends in .toml or .json", path.display())]
     Format {
         /// The file.
         path: PathBuf,

@@ -108,7 +108,7 @@ fn a_schema_may_stand_in_a_file_beside_the_workload() {
 }
 
 #[test]
-fn every_mistake_is_told_with_its_line_and_its_cause() {
+fn every_mistake_is_reported_with_its_line_and_its_cause() {
     let wrong = format!(
         r#"check_every_s = -1
 {LEAST}answer = {{ kind = "json_schema", schema = {{ type = "objekt" }}, strict = "yes" }}
@@ -157,7 +157,7 @@ fn every_mistake_in_the_form_of_an_answer_is_told() {
             r#"{ kind = "json_schema", schema = { "$ref" = "https://example.com/x.json" } }"#,
             "`classes[0].answer.schema` is not a JSON Schema: ",
         ),
-        (r#"{ kind = "json_schema", schema = { const = 2026-11-21 } }"#, "what JSON can say"),
+        (r#"{ kind = "json_schema", schema = { const = 2026-11-21 } }"#, "a value of JSON"),
     ] {
         let error = said(answer);
         assert!(error.contains(says), "{error}");

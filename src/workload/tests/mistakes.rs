@@ -53,12 +53,12 @@ const NASTY_JSON: &str = r#"{
 }"#;
 
 #[test]
-fn all_mistakes_of_a_toml_file_are_told_at_once() {
+fn all_mistakes_of_a_toml_file_are_reported_at_once() {
     insta::assert_snapshot!(said_of(NASTY_TOML));
 }
 
 #[test]
-fn all_mistakes_of_a_json_file_are_told_at_once() {
+fn all_mistakes_of_a_json_file_are_reported_at_once() {
     insta::assert_snapshot!(WorkloadSpec::from_json(NASTY_JSON, "my.json").unwrap_err());
 }
 
@@ -352,7 +352,7 @@ fn thousands_of_mistakes_are_cut_short() {
 }
 
 #[test]
-fn names_given_twice_are_told_beside_what_is_wrong_with_their_tables() {
+fn names_given_twice_are_reported_beside_what_is_wrong_with_their_tables() {
     let text = "name = \"two\"\nhorizon_s = 60\n[arrival]\nkind = \"poisson\"\nrate_per_s = 2\n\
                 [[classes]]\nname = \"c\"\ninput_tokens = 7\n\
                 output_tokens = { kind = \"constant\", value = 1 }\n[[classes]]\nname = \"c\"\n\

@@ -72,12 +72,12 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             dataset.replace("name = \"only\"", GOES_ON),
-            "line 6: `classes[0].conversation` stands beside a dataset, whose rows are whole requests; leave one of them \
+            "line 6: `classes[0].conversation` is given beside a dataset, whose rows are whole requests; leave one of them \
              out, or choose another `prompt`",
         ),
         (
             tokens.replace("name = \"only\"", GOES_ON),
-            "line 6: `classes[0].conversation` stands beside token ids, and answers come as text, which cannot be put \
+            "line 6: `classes[0].conversation` is given beside token ids, and answers come as text, which cannot be put \
              between them; choose another `prompt`",
         ),
         (

@@ -91,7 +91,7 @@ slo = { ttft_ms = 300 }
 }
 
 #[test]
-fn mistakes_about_a_trace_are_told_with_their_fields() {
+fn mistakes_about_a_trace_are_reported_with_their_fields() {
     let class = "[[classes]]\nname = \"a\"\n";
     let constant = "input_tokens = { kind = \"constant\", value = 5 }\n";
     for (text, message) in [

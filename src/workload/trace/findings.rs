@@ -78,25 +78,25 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl TraceFindings {
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("what was found in a trace", |fields| {
-            let format = fields.required("format", |place| place.variant::<TraceFormat>());
-            let requests = fields.required("requests", |place| place.whole(COUNT));
-            let ends_s = fields.required("ends_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
-            let warmup_s = fields.option("warmup_s", |place| place.number(Allowed::from(0.0, LONGEST_S)));
-            let bin_s = fields.required("bin_s", |place| place.number(Allowed::above(0.0, LONGEST_S)));
-            let arrivals = fields.required("arrivals", |place| place.list(|place| place.whole(COUNT)));
-            let peak_per_s = fields.required("peak_per_s", |place| place.whole(COUNT));
-            let same_moment = fields.required("same_moment", |place| place.whole(COUNT));
-            let input_tokens = fields.required("input_tokens", |place| place.number(NUMBER));
-            let output_tokens = fields.required("output_tokens", |place| place.number(NUMBER));
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("what was found in a trace", |fields| {
+            let format = fields.required("format", |value| value.variant::<TraceFormat>());
+            let requests = fields.required("requests", |value| value.whole(COUNT));
+            let ends_s = fields.required("ends_s", |value| value.number(Allowed::above(0.0, LONGEST_S)));
+            let warmup_s = fields.option("warmup_s", |value| value.number(Allowed::from(0.0, LONGEST_S)));
+            let bin_s = fields.required("bin_s", |value| value.number(Allowed::above(0.0, LONGEST_S)));
+            let arrivals = fields.required("arrivals", |value| value.list(|value| value.whole(COUNT)));
+            let peak_per_s = fields.required("peak_per_s", |value| value.whole(COUNT));
+            let same_moment = fields.required("same_moment", |value| value.whole(COUNT));
+            let input_tokens = fields.required("input_tokens", |value| value.number(NUMBER));
+            let output_tokens = fields.required("output_tokens", |value| value.number(NUMBER));
             let reusable_share =
-                fields.option("reusable_share", |place| place.number(Allowed::from(0.0, 1.0)));
-            let too_many_blocks = fields.optional("too_many_blocks", false, |place| place.flag());
-            let kinds = fields.required("kinds", |place| place.list_or_none(TraceKind::read));
-            let skipped_lines = fields.required("skipped_lines", |place| place.whole(COUNT));
-            let nearest_drawn = fields.optional("nearest_drawn", 0, |place| place.whole(COUNT));
-            let reordered = fields.required("reordered", |place| place.whole(COUNT));
+                fields.option("reusable_share", |value| value.number(Allowed::from(0.0, 1.0)));
+            let too_many_blocks = fields.optional("too_many_blocks", false, |value| value.flag());
+            let kinds = fields.required("kinds", |value| value.list_or_none(TraceKind::read));
+            let skipped_lines = fields.required("skipped_lines", |value| value.whole(COUNT));
+            let nearest_drawn = fields.optional("nearest_drawn", 0, |value| value.whole(COUNT));
+            let reordered = fields.required("reordered", |value| value.whole(COUNT));
             Some(Self {
                 format: format?,
                 requests: requests?,
@@ -150,12 +150,12 @@ impl TraceFindings {
 }
 
 impl TraceKind {
-    fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a kind of request", |fields| {
-            let name = fields.required("name", |place| place.name());
-            let requests = fields.required("requests", |place| place.whole(COUNT));
-            let called = fields.option("called", |place| place.text());
-            let rarer_kinds = fields.optional("rarer_kinds", 0, |place| place.whole(COUNT));
+    fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a kind of request", |fields| {
+            let name = fields.required("name", |value| value.name());
+            let requests = fields.required("requests", |value| value.whole(COUNT));
+            let called = fields.option("called", |value| value.text());
+            let rarer_kinds = fields.optional("rarer_kinds", 0, |value| value.whole(COUNT));
             Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
         })
     }

@@ -118,18 +118,18 @@ impl Trace {
         self.found.as_ref().map_or(1.0, |found| found.output_tokens)
     }
 
-    pub(crate) fn read(place: SpecValue<'_>) -> Option<Self> {
-        place.table("a trace", Self::read_fields)
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a trace", Self::read_fields)
     }
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |place| place.nonblank());
-        let format = fields.option("format", |place| place.variant());
-        let from_s = fields.optional("from_s", 0.0, |place| place.number(TRACE_SECONDS));
-        let for_s = fields.option("for_s", |place| place.number(SOME_TRACE_SECONDS));
-        let time_scale = fields.optional("time_scale", 1.0, |place| place.number(SCALE));
-        let rate_scale = fields.optional("rate_scale", 1.0, |place| place.number(SCALE));
-        let bad_lines = fields.optional("bad_lines", BadLines::Refuse, |place| place.variant());
+        let path = fields.required("path", |value| value.nonblank());
+        let format = fields.option("format", |value| value.variant());
+        let from_s = fields.optional("from_s", 0.0, |value| value.number(TRACE_SECONDS));
+        let for_s = fields.option("for_s", |value| value.number(SOME_TRACE_SECONDS));
+        let time_scale = fields.optional("time_scale", 1.0, |value| value.number(SCALE));
+        let rate_scale = fields.optional("rate_scale", 1.0, |value| value.number(SCALE));
+        let bad_lines = fields.optional("bad_lines", BadLines::Refuse, |value| value.variant());
         let found = fields.option("found", TraceFindings::read);
         Some(Self {
             path: path?,

@@ -34,10 +34,10 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
         ["simulate", "quick.toml", "20", "--users", "2", "--think-time", "50ms", "--warmup", "2s"];
     let arguments = [&loop_of_two[..], &PLAIN, &["--out", "results"]].concat();
     let text = stdout(&mut desk.skyline(&arguments));
-    assert!(text.starts_with("VALID, closed loop: "), "{text}");
+    assert!(text.starts_with("VALID: closed loop, "), "{text}");
     insta::assert_snapshot!(section(&text, "Closed loop"), @r"
     Closed loop
-      reached  2 users: 20.0 requests/s, each 50.0 ms long on average, and 50.0 ms of thought after it
+      reached  2 users: 20.0 requests/s, each 50.0 ms long on average, and 50.0 ms of think time after it
     ");
     let hidden = section(&text, "What the closed loop hides");
     insta::assert_snapshot!(hidden, @r"

@@ -52,8 +52,8 @@ fn a_neighbour_without_a_promise_hides_no_victim() {
     let told = desk().skyline(&["simulate", "shared.toml"]).assert().success();
     let words: Vec<_> = std::str::from_utf8(&told.get_output().stdout).unwrap().split_whitespace().collect();
     let said = format!(
-        "attainment 0 % of {promised} promised requests met it (0); goodput 0 requests/s; {} of {scheduled} were \
-         promised nothing",
+        "attainment 0 % of {promised} requests with an SLO met it (0); goodput 0 requests/s; {} of {scheduled} have \
+         none",
         scheduled - promised
     );
     assert!(words.join(" ").contains(&said), "{words:?}");

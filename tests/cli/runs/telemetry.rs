@@ -157,7 +157,11 @@ fn an_exporter_beside_tells_devices_and_energy() {
     let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
     assert!(!format!("{kept}{}{}{summary}", said[0], said[1]).contains("hunter2"));
     assert!(said[0].contains("J a token"), "{}", said[0]);
-    assert!(said[0].contains("hardware 2 × NVIDIA L4, driver 580.1 (told by an exporter)"), "{}", said[0]);
+    assert!(
+        said[0].contains("hardware 2 × NVIDIA L4, driver 580.1 (reported by an exporter)"),
+        "{}",
+        said[0]
+    );
 }
 
 #[test]
@@ -210,7 +214,7 @@ fn a_page_that_fails_now_and_then_costs_no_more_than_its_readings() {
         .assert()
         .code(0)
         .stderr(contains("could not be read").and(contains("it answers 500")))
-        .stdout(contains("running mean 3.00, max 3.00").and(contains("not told   hardware, driver")));
+        .stdout(contains("running mean 3.00, max 3.00").and(contains("not reported  hardware, driver")));
     let header = &desk.lines("header")[0];
     let flags = serde_json::json!({"tp_size": 2, "dtype": "bfloat16", "version": "0.5.1"});
     assert_eq!(header["engine"]["serving_flags"], flags);

@@ -2,7 +2,7 @@
 
 use skyline::analysis::{Metric, Quantile, summarise};
 use skyline::record::RunLog;
-use skyline::report::{Style, text};
+use skyline::report::{Beside, Extent, Style, documents, render};
 use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
@@ -50,7 +50,11 @@ fn one_run_at_90_percent_load_is_surer_than_it_may_be_and_the_report_says_so() {
             let (low, high) = percentile.interval;
             covered.add(percentile.figure.exact().unwrap(), (low.unwrap(), high.unwrap()));
         }
-        let report = text(&summary, Style::PLAIN).split_whitespace().collect::<Vec<_>>().join(" ");
+        let report =
+            render::text(&documents::run(&summary, Beside::default(), None), Style::PLAIN, Extent::Full)
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
         let words = report.contains("requests depend on one another");
         assert_eq!(words, row.dependent == Some(true));
         said += u32::from(words);

@@ -17,7 +17,7 @@ impl Experiments {
     /// # Errors
     ///
     /// What of it this program does not understand.
-    pub fn from_kept(kept: &Value) -> Result<Self, SpecError> {
+    pub fn from_stored(kept: &Value) -> Result<Self, SpecError> {
         let mut file = kept.clone();
         for (list, inside) in INSIDE {
             let items = file.get_mut(list).and_then(Value::as_array_mut);
@@ -80,8 +80,8 @@ mod tests {
             Experiments::from_toml(Experiments::example(), "example").unwrap(),
         ] {
             let kept = serde_json::to_value(&asked).unwrap();
-            assert_eq!(Experiments::from_kept(&kept).unwrap(), asked);
+            assert_eq!(Experiments::from_stored(&kept).unwrap(), asked);
         }
-        assert!(Experiments::from_kept(&serde_json::json!({"name": "t"})).is_err());
+        assert!(Experiments::from_stored(&serde_json::json!({"name": "t"})).is_err());
     }
 }

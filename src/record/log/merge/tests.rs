@@ -140,7 +140,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         merge(parts).unwrap_err().to_string()
     };
     for (said, expected) in [
-        (refused(Vec::clear), "there is no run to merge"),
+        (refused(Vec::clear), "no runs are given to merge"),
         (
             refused(|parts| parts.truncate(1)),
             "shard 2/3, 3/3 is missing; a plan run in 3 shards is merged from all 3",
@@ -151,7 +151,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[1].log.header.shard = None),
-            "results/2 is no shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …",
+            "results/2 is not a shard: it ran the whole plan\nhint: a shard is run with --shard 1/2, --shard 2/2, …",
         ),
         (
             refused(|parts| parts[1].log.header.plan.hash = "0".to_owned()),
@@ -207,11 +207,11 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         ),
         (
             refused(|parts| parts[0].log.footer = None),
-            "results/1 was cut off, so the load was not that of the plan\nhint: run all shards again, together",
+            "results/1 was cut off, so the load was not the planned one\nhint: run all shards again, together",
         ),
         (
             refused(|parts| footer(&mut parts[0]).ending = RunEnding::Interrupted),
-            "results/1 was interrupted, so the load was not that of the plan\nhint: run all shards again, together",
+            "results/1 was interrupted, so the load was not the planned one\nhint: run all shards again, together",
         ),
         (
             refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
@@ -255,7 +255,7 @@ fn what_became_of_sessions_adds_up() {
 }
 
 #[test]
-fn a_page_that_several_shards_read_is_told_once_and_on_the_run_s_clock() {
+fn a_page_that_several_shards_read_is_reported_once_and_on_the_run_s_clock() {
     let mut parts = shards(2);
     let page = |name: &str| TelemetrySource {
         url: format!("http://{name}/metrics"),

@@ -104,7 +104,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
         Axis::from_zero(&label(&line.subject), tops),
         vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)],
     );
-    Chart::new(label(&line.subject), plot.draw()).behind(table)
+    Chart::new(label(&line.subject), plot).behind(table)
 }
 
 #[cfg(test)]

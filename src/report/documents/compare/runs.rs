@@ -126,7 +126,7 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
     let plot =
         Plot::rows(description, axis, names, series).with_rules([Rule::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
-    section.chart(Chart::new("Change against the baseline", plot.draw()).hint(hint));
+    section.chart(Chart::new("Change against the baseline", plot).hint(hint));
 }
 
 /// What a reader must know of the figures.

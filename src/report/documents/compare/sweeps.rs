@@ -110,7 +110,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     if let Some(plot) = curve(compared, "p99 TTFT, ms", |side| &side.ttft_p99_ms) {
         let hint = format!("whiskers: 95 % intervals over runs{left_out}");
         section.chart(
-            Chart::new("p99 TTFT over load", plot.draw())
+            Chart::new("p99 TTFT over load", plot)
                 .hint(hint)
                 .behind(levels(compared, |side| &side.ttft_p99_ms)),
         );
@@ -118,7 +118,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     if let Some(plot) = curve(compared, "tokens/s", |side| &side.output_tokens_per_s) {
         let hint = left_out.trim_start_matches("; ");
         let table = levels(compared, |side| &side.output_tokens_per_s);
-        section.chart(Chart::new("Output tokens over load", plot.draw()).hint(hint).behind(table));
+        section.chart(Chart::new("Output tokens over load", plot).hint(hint).behind(table));
     }
     section
 }

@@ -62,5 +62,5 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
     let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
     let description = format!("{subject} of {} rows", rows.len());
     let plot = Plot::rows(description, Axis::fitting(&label(subject), values), rows, series);
-    Some(Chart::new(label(subject), plot.draw()).hint(hints.join("; ")))
+    Some(Chart::new(label(subject), plot).hint(hints.join("; ")))
 }

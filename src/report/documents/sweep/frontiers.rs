@@ -65,7 +65,7 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
     let better = if frontier.cheaper_is_less { "up and left is better" } else { "up and right is better" };
     let description = format!("{gain} against {price} of every load");
     let plot = Plot::new(description, Axis::fitting(&price_unit, xs), Axis::from_zero(&gain, ys), series);
-    Chart::new(format!("{gain} against {price}"), plot.draw()).hint(better)
+    Chart::new(format!("{gain} against {price}"), plot).hint(better)
 }
 
 /// A figure by its key in a frontier.

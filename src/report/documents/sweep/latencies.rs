@@ -113,7 +113,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let plot = Plot::new(description, x, Axis::fitting(&format!("{name}, ms"), heights), series)
         .with_rules(rules)
         .with_zones(shade);
-    Some(Chart::new(format!("{name} over load"), plot.draw()).hint(hints.join("; ")))
+    Some(Chart::new(format!("{name} over load"), plot).hint(hints.join("; ")))
 }
 
 /// Heights that the axis is to hold: of whiskers no more than half the least and twice the largest of the others, for one of

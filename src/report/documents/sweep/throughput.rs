@@ -53,7 +53,7 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
     )
     .with_zones(bracket(sweep));
     let hint = if with_asked { "where completed falls below requested, the server is saturated" } else { "" };
-    Some(Chart::new(title, plot.draw()).hint(hint))
+    Some(Chart::new(title, plot).hint(hint))
 }
 
 fn points(sweep: &Sweep, name: &str, read: Read, which: fn(&SweepPoint) -> bool) -> Vec<Point> {
@@ -127,5 +127,5 @@ fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>
     let plot = Plot::new(description, loads(sweep), Axis::fitting(&format!("{name}, ms"), heights), series);
     let hint =
         "where open lies above closed, the gap is latency that closed-loop users hide (coordinated omission)";
-    Some(Chart::new(format!("{name}, closed and open"), plot.draw()).hint(hint))
+    Some(Chart::new(format!("{name}, closed and open"), plot).hint(hint))
 }

@@ -6,8 +6,9 @@ use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
 use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
+use crate::report::Told;
+use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
-use crate::report::{Told, arrivals, promises};
 use crate::units::count;
 
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.
@@ -111,8 +112,7 @@ fn target(summary: &Summary) -> String {
     let groups = summary.by_class.iter().chain(&summary.by_priority);
     for promise in groups.flat_map(|group| &group.promises).filter(|promise| !promise.slo.is_empty()) {
         let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
-        let part =
-            format!("{}, {}{tenant}: {}", promise.class, promise.priority, promises::bounds(promise.slo));
+        let part = format!("{}, {}{tenant}: {}", promise.class, promise.priority, bounds(promise.slo));
         if !parts.contains(&part) {
             parts.push(part);
         }

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RequestRecord};
-use crate::report::{Told, arrivals, printable};
+use crate::report::documents::arrivals;
+use crate::report::{Told, printable};
 use crate::units::{count, three_digits};
 
 /// The percentiles of the block, under the names that it has for them.

@@ -2,10 +2,11 @@
 
 use maud::{Markup, html};
 
+use crate::report::chart::Width;
 use crate::report::document::{
-    Align, Attachment, Block, Chart, ChartSize, Entry, KeyFigure, Note, Table, TableCell, TableRow, Tone,
+    Align, Attachment, Block, Chart, Entry, KeyFigure, Note, Table, TableCell, TableRow, Tone,
 };
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// Characters from which a cell is broken into lines, rather than make its table wider.
 const LONG_CELL: usize = 48;
@@ -23,8 +24,8 @@ pub(super) fn draw(blocks: &[Block]) -> Markup {
     }
 }
 
-const fn is_column(block: &Block) -> bool {
-    matches!(block, Block::Chart(Chart { size: ChartSize::Column, .. }))
+fn is_column(block: &Block) -> bool {
+    matches!(block, Block::Chart(chart) if chart.plot.width == Width::Column)
 }
 
 fn one(block: &Block) -> Markup {
@@ -129,7 +130,7 @@ fn notes(notes: &[Note]) -> Markup {
     html! {
         ul.signs { @for note in notes {
             li class=(class_of_note(note)) {
-                span.sign { (note.kind.sign()) " " } (printable(&note.in_words()))
+                span.sign { (note.kind.sign()) " " } (printable(&note.sentence))
                 @for (label, text) in note.follow_ups() {
                     p.after { span.muted { (label) " " } (printable(&text)) }
                 }
@@ -154,11 +155,11 @@ fn chart(chart: &Chart) -> Markup {
                 @if !chart.title.is_empty() { (printable(&chart.title)) }
                 @if !chart.hint.is_empty() { span { (printable(&chart.hint)) } }
             }
-            @match chart.size {
-                ChartSize::Column => (chart.picture),
+            @match chart.plot.width {
+                Width::Column => (chart.plot.draw()),
                 // Where the page is narrow it is moved sideways.
-                ChartSize::Wide => div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" {
-                    (chart.picture)
+                Width::Page => div.scroll.wide tabindex="0" role="group" aria-label="a wide picture, to be moved sideways" {
+                    (chart.plot.draw())
                 },
             }
             @if let Some(behind) = &chart.behind { details { summary { "Figures" } (table(behind)) } }

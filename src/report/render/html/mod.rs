@@ -4,10 +4,8 @@ mod blocks;
 #[cfg(test)]
 mod contrast;
 mod sections;
-pub(in crate::report) mod shell;
+mod shell;
 #[cfg(test)]
-mod tests;
+pub(in crate::report) mod tests;
 
 pub use sections::html;
-#[cfg(test)]
-pub(in crate::report) use tests::assert_page;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::blocks::{self, class};
 use super::shell;
 use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// The document as a page.
 #[must_use]

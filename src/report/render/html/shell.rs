@@ -2,7 +2,7 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// The style of every page, light and dark, on paper and on a telephone.
 const STYLE: &str = include_str!("style.css");

@@ -3,6 +3,10 @@
 use super::html;
 use crate::report::render::tests::everything;
 
+/// What a server might call itself.
+pub(in crate::report) const HOSTILE: &str =
+    "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+
 /// What every page must be.
 pub(in crate::report) fn assert_page(page: &str) {
     assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"), "{page}");
@@ -59,12 +63,11 @@ fn every_block_has_its_form() {
          <div class=\"below\">95 %: 137–160</div></div>",
         "<th scope=\"row\">TTFT</th><td>600</td><td>144</td><td>410*<div class=\"below\">380–450</div></td>",
         "<span class=\"sign\">* </span>too few samples to rely on",
-        "<span class=\"sign\">! </span>the client stalled (430 ms, limit: 100 ms)<p class=\"after\"><span class=\"muted\">→ </span>free up CPU</p>",
+        "<span class=\"sign\">! </span>the client stalled for 430 ms, limit: 100 ms<p class=\"after\"><span class=\"muted\">→ </span>free up CPU</p>",
         "<li class=\"bad\"><span class=\"sign\">✗ </span>p95 ttft &lt; 100ms: 144 ms</li>",
         "<dt>deployment</dt><dd>bfloat16 (reported by the server)</dd><dd>",
         "<pre class=\"command\">skyline bench chat --url 'http://host'</pre>",
         "<div class=\"scroll wide\"",
-        "skyline guide caches",
     ] {
         assert!(page.contains(form), "no {form} in {page}");
     }

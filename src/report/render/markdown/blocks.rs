@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::escape::{block as fenced, code, text};
+use super::escape::{block as fenced, text};
 use crate::report::document::{
     Align, Attachment, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Table,
     TableColumn, Tone,
@@ -120,10 +120,9 @@ fn note(out: &mut String, note: &Note) {
         NoteKind::Advice => "→ ",
         NoteKind::Info => "",
     };
-    let _ = write!(out, "- {sign}{}", text(&note.in_words()));
+    let _ = write!(out, "- {sign}{}", text(&note.sentence));
     for (label, line) in note.follow_ups() {
-        let line = if label == "see:" { code(&line) } else { text(&line) };
-        let _ = write!(out, "<br>{label} {line}");
+        let _ = write!(out, "<br>{label} {}", text(&line));
     }
     out.push('\n');
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// A text in a line, at its start too, or in a cell of a table: none of its signs means anything to Markdown, HTML or
 /// `GitHub`, where `@name` calls a person, `#1` points to an issue, and a bare address is a link.
@@ -55,14 +55,6 @@ fn ends_in_www(before: &str) -> bool {
     start.is_some_and(|last| last.eq_ignore_ascii_case("www"))
 }
 
-/// A text between backticks, as many as it takes. Not for tables, which are split at bars even there.
-pub(crate) fn code(text: &str) -> String {
-    let text = printable(text);
-    let fence = "`".repeat(longest_run(&text) + 1);
-    let pad = if text.starts_with(['`', ' ']) || text.ends_with(['`', ' ']) { " " } else { "" };
-    if text.is_empty() { "(nothing)".to_owned() } else { format!("{fence}{pad}{text}{pad}{fence}") }
-}
-
 /// Lines in a block of code of this language.
 pub(crate) fn block(language: &str, text: &str) -> String {
     let lines: Vec<_> = text.lines().map(printable).collect();
@@ -107,10 +99,6 @@ mod tests {
 
     #[test]
     fn code_ends_where_it_is_meant_to() {
-        assert_eq!(code("a b"), "`a b`");
-        assert_eq!(code("a``b` <b>"), "```a``b` <b>```");
-        assert_eq!(code("`"), "`` ` ``");
-        assert_eq!(code(""), "(nothing)");
         assert_eq!(block("sh", "a\n```\nb"), "````sh\na\n```\nb\n````\n");
     }
 }

@@ -14,8 +14,7 @@ pub(super) fn draw(lines: &mut Lines, chart: &BarChart) {
     let longest = chart.bars.iter().map(|bar| bar.length).fold(0.0, f64::max);
     let end = chart.bound.map_or(longest, |bound| longest.min(BEYOND * bound).max(bound));
     let bound = chart.bound.map(|bound| ((bound / end * WIDEST as f64).round() as usize).min(WIDEST));
-    lines.blank();
-    lines.line(Weight::Strong, &chart.heading);
+    lines.wrapped(Weight::Normal, "  ", &chart.heading);
     let widest = chart.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
     for row in &chart.bars {
         let bar = with_bound(&bar(row.length / end), bound);

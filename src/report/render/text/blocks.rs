@@ -1,8 +1,8 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for.
 
 use super::lines::{Lines, Weight};
+use super::style::Style;
 use super::{bars, columns};
-use crate::report::Style;
 use crate::report::document::{
     Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, Section, Table,
 };
@@ -37,8 +37,10 @@ pub fn text(document: &Document, style: Style, extent: Extent) -> String {
         }
         None => lines.wrapped(Weight::Strong, "", &document.title),
     }
-    if let Some(about) = &document.about {
-        lines.wrapped(Weight::Normal, "  ", about);
+    let title = document.verdict.as_ref().map(|_| document.title.as_str());
+    let about: Vec<_> = title.into_iter().chain(document.about.as_deref()).collect();
+    if !about.is_empty() {
+        lines.wrapped(Weight::Normal, "  ", &about.join(" · "));
     }
     for section in document.sections.iter().filter(|section| section.level <= extent.level()) {
         draw(&mut lines, section, extent);
@@ -117,7 +119,7 @@ fn table(lines: &mut Lines, table: &Table, extent: Extent) {
 }
 
 fn note(lines: &mut Lines, note: &Note) {
-    lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.in_words());
+    lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.sentence);
     for (label, text) in note.follow_ups() {
         lines.wrapped(Weight::Normal, &format!("    {label} "), &text);
     }

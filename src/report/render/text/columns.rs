@@ -2,7 +2,7 @@
 
 use super::lines::{Lines, Weight, wrap};
 use crate::report::document::{ALWAYS, Align, FIRST_COLUMN, Level, Table, cut};
-use crate::report::printable;
+use crate::report::render::printable::printable;
 
 /// Spaces before every column.
 const INDENT: usize = 2;

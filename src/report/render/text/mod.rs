@@ -4,7 +4,9 @@ mod bars;
 mod blocks;
 mod columns;
 mod lines;
+mod style;
 #[cfg(test)]
 mod tests;
 
 pub use blocks::{Extent, text};
+pub use style::{Colour, Style};

@@ -1,7 +1,6 @@
 //! Every block as text, at both extents.
 
 use super::*;
-use crate::report::Style;
 use crate::report::render::tests::everything;
 
 #[test]
@@ -16,7 +15,7 @@ fn all_of_it() {
 
 #[test]
 fn colour_changes_nothing_but_colour() {
-    let style = Style { colour: crate::report::Colour::Ansi, ..Style::PLAIN };
+    let style = Style { colour: Colour::Ansi, ..Style::PLAIN };
     let coloured = text(&everything(), style, Extent::Full);
     let plain = console::strip_ansi_codes(&coloured);
     assert!(coloured.len() > plain.len(), "{coloured}");

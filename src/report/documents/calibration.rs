@@ -1,0 +1,150 @@
+//! What a machine can measure: how late its stamps and requests are, and what rates it is trusted with.
+
+use serde::Serialize;
+
+use crate::analysis::wording::{counted, seconds};
+use crate::analysis::{CalibrationSummary, DelaySummary};
+use crate::calibration::ClientCapacity;
+use crate::record::{Calibration, HostFacts};
+use crate::report::data::json::indented;
+use crate::report::document::{Document, Level, Section, Table, TableCell};
+use crate::units::{count, three_digits};
+
+/// Lengths of answers for which a trusted rate is told, tokens.
+const LENGTHS: [u32; 3] = [10, 100, 1_000];
+
+/// What `skyline calibrate --json` prints.
+#[derive(Debug, Serialize)]
+struct Printed<'a> {
+    /// Version of this format.
+    schema: u32,
+    host: &'a HostFacts,
+    calibration: CalibrationSummary,
+    trusted: Vec<Trusted>,
+}
+
+/// Up to what rate one client on the machine is trusted with answers of one length.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Trusted {
+    output_tokens: u32,
+    requests_per_s: f64,
+}
+
+fn trusted(found: &Calibration) -> Vec<Trusted> {
+    let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
+    LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
+}
+
+/// The calibration as indented JSON with a line break at its end.
+pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
+    let printed = Printed { schema: 1, host, calibration: (*found).into(), trusted: trusted(found) };
+    indented(&printed)
+}
+
+/// What the calibration says.
+#[must_use]
+pub fn document(found: &Calibration, host: &HostFacts) -> Document {
+    let summary = CalibrationSummary::from(*found);
+    let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
+    let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
+    let mut document = Document::new(format!("What this machine can measure ({machine})"));
+    let mut delays = Section::continued(Level::Summary);
+    let mut table = Table::new("Delays, µs", ["µs", "n", "p50", "p99", "max"]);
+    for (name, delay) in [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)]
+    {
+        let DelaySummary { n, p50_ms, p99_ms, max_ms } = delay;
+        let figures = [p50_ms, p99_ms, max_ms].map(|ms| TableCell::from(micros(ms)));
+        table.row([name.into(), TableCell::count(n)].into_iter().chain(figures));
+    }
+    delays.table(table);
+    delays.fact(
+        "stamps",
+        "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
+         that differ by less cannot be told apart",
+    );
+    delays.fact(
+        "requests",
+        "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
+    );
+    let mut limits =
+        Section::summary("One client at its limit: one core, by the processor time that each piece takes");
+    let mut table = Table::new("One client at its limit", ["", "per second"]);
+    for (what, rate) in [
+        ("requests, with an answer of one token", summary.requests_per_s),
+        ("tokens that arrive one by one, as from a server that streams", summary.paced_events_per_s),
+        (
+            "tokens that arrive many at once, as through a proxy that gathers them",
+            summary.coalesced_events_per_s,
+        ),
+    ] {
+        table.row([what.to_owned(), about(rate)]);
+    }
+    limits.table(table);
+    let mut trust =
+        Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself");
+    let mut table = Table::new("Trusted rates", ["answer", "requests/s"]);
+    for Trusted { output_tokens, requests_per_s } in trusted(found) {
+        table.row([format!("{} tokens", count(u64::from(output_tokens))), about(requests_per_s)]);
+    }
+    trust.table(table);
+    let took = seconds(summary.took_ms / 1e3);
+    trust.remark(format!(
+        "Measured in {took} beside whatever else this machine does. A plan that needs more is refused before it runs; \
+         several clients can share it (skyline bench --shard)."
+    ));
+    document.add([delays, limits, trust]);
+    document
+}
+
+/// The calibration in the report of a run.
+pub(super) fn in_one_line(found: &CalibrationSummary) -> String {
+    format!(
+        "stamps {} µs late (p99 {}), dispatches {} µs (p99 {}); one client's limit {} tokens/s one by one",
+        micros(found.stamp_delay.p50_ms),
+        micros(found.stamp_delay.p99_ms),
+        micros(found.pacer_delay.p50_ms),
+        micros(found.pacer_delay.p99_ms),
+        about(found.paced_events_per_s)
+    )
+}
+
+/// Milliseconds in microseconds.
+fn micros(millis: f64) -> String {
+    three_digits(millis * 1e3)
+}
+
+/// A rate to two digits: another half second would find another third one.
+fn about(rate: f64) -> String {
+    let digit = 10f64.powf(rate.abs().max(1.0).log10().floor() - 1.0);
+    three_digits((rate / digit).round() * digit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Delays;
+    use crate::report::render::text;
+    use crate::report::{Extent, Style};
+
+    #[test]
+    fn a_newcomer_can_read_it() {
+        let found = Calibration {
+            took_ns: 5_120_000_000,
+            stamp_delay: Delays { n: 22_500, p50_ns: 21_400, p99_ns: 83_000, max_ns: 412_000 },
+            pacer_delay: Delays { n: 1_750, p50_ns: 2_100, p99_ns: 41_000, max_ns: 95_000 },
+            request_cpu_ns: 80_000,
+            paced_event_cpu_ns: 8_000,
+            coalesced_event_cpu_ns: 700,
+        };
+        let host = HostFacts { os: "linux x86_64".to_owned(), cpu: Some("Toy CPU".to_owned()), cores: 2 };
+        let style = Style { width: 80, ..Style::PLAIN };
+        insta::assert_snapshot!(text(&document(&found, &host), style, Extent::Full));
+        let json: serde_json::Value =
+            serde_json::from_str(&calibration_json(&found, &host).unwrap()).unwrap();
+        assert_eq!((json["schema"].as_u64(), json["host"]["cores"].as_u64()), (Some(1), Some(2)));
+        assert_eq!(json["calibration"]["stamp_delay"]["p99_ms"], 0.083);
+        assert_eq!(json["calibration"]["requests_per_s"], 12_500.0);
+        // Half a second of 80 µs and 9 × 8 µs each.
+        assert_eq!(json["trusted"][0]["requests_per_s"].as_f64().unwrap().round(), 3_289.0);
+    }
+}

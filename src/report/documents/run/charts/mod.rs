@@ -1,0 +1,30 @@
+//! The charts of a run, which only pages show.
+
+mod bounds;
+mod distributions;
+mod gantt;
+mod gaps;
+mod meters;
+mod moment;
+mod over_time;
+pub(super) mod paired;
+mod scatter;
+
+use crate::analysis::{GapHistogram, Summary, Timeline};
+use crate::record::RunLog;
+use crate::report::document::Section;
+
+use over_time::Clock;
+
+pub(super) fn sections(log: &RunLog, summary: &Summary) -> Vec<Section> {
+    let timeline = Timeline::of(log);
+    let clock = Clock::of(log, summary, &timeline);
+    let gaps = GapHistogram::of(log);
+    vec![
+        distributions::section(log, summary, gaps.as_ref()),
+        over_time::section(log, summary, &timeline, &clock),
+        scatter::section(log, summary, &clock),
+        gaps::section(gaps.as_ref(), summary),
+        gantt::section(log),
+    ]
+}

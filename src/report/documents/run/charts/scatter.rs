@@ -1,0 +1,160 @@
+//! Every request, or as many as there is room for, by when it was scheduled and how long it waited.
+
+use super::bounds::Bounds;
+use super::moment::moment;
+use super::over_time::Clock;
+use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
+use crate::record::RunLog;
+use crate::report::chart::{Axis, Form, Palette, Plot, Point, Rule, Series};
+use crate::report::document::{Chart, Section, Table, cell};
+use crate::units::count;
+
+/// Requests of the table behind the picture.
+const SLOWEST: usize = 20;
+
+pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section {
+    let scatter = Scatter::of(log);
+    let name = name(&scatter);
+    let mut section = Section::summary(format!("{name} of each request"));
+    if scatter.dots.is_empty() {
+        return section;
+    }
+    let classes = Classes::of(log, &scatter);
+    let bounds = Bounds::of(summary, scatter.metric);
+    let heights = scatter.dots.iter().map(|dot| dot.fate.ms()).chain(bounds.places());
+    let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
+        let dots = scatter.dots.iter().filter(|dot| classes.palette_of(dot) == palette);
+        Series::new(class, palette, Form::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()))
+    });
+    let picture = Plot::new(
+        format!("{name} of {} requests by when they were scheduled", count(scatter.dots.len() as u64)),
+        clock.axis("scheduled"),
+        Axis::fitting(&format!("{name}, ms"), heights.collect::<Vec<_>>()),
+        series.collect(),
+    )
+    .wide()
+    .with_rules(bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)))
+    .with_zones(clock.shades());
+    let behind = slowest(&scatter, name, &classes);
+    section.chart(Chart::new("", picture).hint(hint).behind(behind));
+    section
+}
+
+fn name(scatter: &Scatter) -> &'static str {
+    if scatter.metric == Metric::Ttft { "TTFT" } else { "e2e" }
+}
+
+fn hint(scatter: &Scatter) -> String {
+    let (shown, of) = (scatter.dots.len(), scatter.of);
+    let mut parts = Vec::new();
+    if shown < of {
+        parts.push(format!(
+            "{} of {} requests: some evenly, the slowest, and those that did not complete",
+            count(shown as u64),
+            count(of as u64)
+        ));
+    }
+    if scatter.dots.iter().any(|dot| matches!(dot.fate, Fate::AtLeast(_))) {
+        parts.push("hollow: cut off, at least this".to_owned());
+    }
+    if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
+        parts.push(format!(
+            "red: failed; a cross stands at its {}, where it had none when it failed",
+            name(scatter)
+        ));
+    }
+    parts.push("grey: outside the window".to_owned());
+    parts.join("; ")
+}
+
+/// Classes by their colours: the most frequent have one of their own.
+struct Classes {
+    names: Vec<String>,
+    inks: Vec<Palette>,
+}
+
+impl Classes {
+    fn of(log: &RunLog, scatter: &Scatter) -> Self {
+        let names: Vec<String> = log.header.workload.classes.iter().map(|class| class.name.clone()).collect();
+        let mut frequent: Vec<(usize, usize)> = (0..names.len())
+            .map(|place| (scatter.dots.iter().filter(|dot| usize::from(dot.class) == place).count(), place))
+            .collect();
+        frequent.sort_by_key(|(number, place)| (std::cmp::Reverse(*number), *place));
+        let mut inks = vec![Palette::Faint; names.len()];
+        for ((_, place), palette) in frequent.into_iter().zip(Palette::SERIES) {
+            inks[place] = palette;
+        }
+        Self { names, inks }
+    }
+
+    fn palette(&self, class: u16) -> Palette {
+        self.inks.get(usize::from(class)).copied().unwrap_or(Palette::Faint)
+    }
+
+    fn palette_of(&self, dot: &Dot) -> Palette {
+        if dot.failed.is_some() { Palette::Failure } else { self.palette(dot.class) }
+    }
+
+    fn name(&self, class: u16) -> &str {
+        self.names.get(usize::from(class)).map_or("", String::as_str)
+    }
+
+    fn names(&self, scatter: &Scatter) -> Vec<(Palette, String)> {
+        let own = self.names.iter().zip(&self.inks).filter(|(_, palette)| **palette != Palette::Faint);
+        let mut names: Vec<_> = own.map(|(name, palette)| (*palette, name.clone())).collect();
+        match self.inks.iter().filter(|palette| **palette == Palette::Faint).count() {
+            0 => {}
+            others => names.push((Palette::Faint, format!("{others} other classes"))),
+        }
+        if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
+            names.push((Palette::Failure, "failed".to_owned()));
+        }
+        names
+    }
+}
+
+fn point(dot: &Dot, name: &str, classes: &Classes, clock: &Clock) -> Point {
+    Point {
+        x: clock.at(dot.scheduled_s),
+        y: dot.fate.ms(),
+        at_least: matches!(dot.fate, Fate::AtLeast(_)),
+        words: format!(
+            "#{} {}, {} s: {}",
+            dot.index,
+            classes.name(dot.class),
+            moment(dot.scheduled_s, 3),
+            fate(dot, name)
+        ),
+        ..Point::default()
+    }
+}
+
+fn fate(dot: &Dot, name: &str) -> String {
+    let known = match dot.fate {
+        Fate::Waited(ms) => format!("{name} {} ms", cell(ms)),
+        Fate::AtLeast(ms) => format!("{name} > {} ms", cell(ms)),
+        Fate::Failed(ms) => format!("failed after {} ms", cell(ms)),
+    };
+    match (dot.failed, dot.fate) {
+        (None, _) => known,
+        (Some(why), Fate::Failed(_)) => format!("{known}: {why}"),
+        (Some(why), Fate::Waited(_) | Fate::AtLeast(_)) => format!("{known}, then failed: {why}"),
+    }
+}
+
+/// The slowest requests of the picture.
+fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
+    let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
+    dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
+    let mut table = Table::new("The slowest requests", ["request", "class", "scheduled, s", name]);
+    for dot in dots.into_iter().take(SLOWEST) {
+        table.row([
+            format!("#{}", dot.index),
+            classes.name(dot.class).to_owned(),
+            moment(dot.scheduled_s, 3),
+            fate(dot, "").trim().to_owned(),
+        ]);
+    }
+    table
+}

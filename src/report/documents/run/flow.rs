@@ -1,0 +1,142 @@
+//! What flowed: rates, the account of tokens, and how much of the prompts was cached.
+
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
+use crate::report::document::{Section, Table, TableCell};
+use crate::units::{count, three_digits};
+
+pub(super) fn sections(summary: &Summary) -> [Section; 3] {
+    [rates(summary), tokens(summary), prefix_cache(summary)]
+}
+
+fn rates(summary: &Summary) -> Section {
+    let rates = &summary.rates;
+    let slo = &summary.slo;
+    let mut section = Section::detail("Throughput, over the window");
+    let mut table = Table::new("Throughput", ["", "per second"]);
+    for (name, rate) in [
+        ("requests offered", rates.offered_requests_per_s),
+        ("requests sent", rates.achieved_requests_per_s),
+        ("requests completed", rates.completed_requests_per_s),
+        ("requests that met their SLO (goodput)", slo.goodput_per_s.filter(|_| slo.declared)),
+        ("input tokens", rates.input_tokens_per_s),
+        ("  from a prefix cache", rates.cached_input_tokens_per_s),
+        ("output tokens", rates.output_tokens_per_s),
+        ("  per GPU", rates.output_tokens_per_s_per_gpu),
+    ] {
+        if let Some(rate) = rate {
+            table.row([name.into(), TableCell::number(rate)]);
+        }
+    }
+    section.table(table);
+    section
+}
+
+fn tokens(summary: &Summary) -> Section {
+    let tokens = &summary.tokens;
+    let mut section = Section::detail("Tokens");
+    if tokens.output.requests == 0 {
+        return section;
+    }
+    if tokens.input.requests > 0 {
+        section.fact("input", input(tokens));
+    }
+    let sources: Vec<_> = [
+        (tokens.from_usage, "usage"),
+        (tokens.from_chunk_counts, "counts of each chunk"),
+        (tokens.from_tokenizer, "tokenizer, after the run"),
+        (tokens.from_chunks, "number of chunks"),
+    ]
+    .into_iter()
+    .filter(|(answers, _)| *answers > 0)
+    .map(|(answers, source)| format!("{source} ({})", count(answers)))
+    .collect();
+    let Balance { asked_tokens, got_tokens, .. } = tokens.output;
+    let output =
+        format!("{} requested, {} received{}", count(asked_tokens), count(got_tokens), error(&tokens.output));
+    section.fact("output", format!("{output}; source: {}", sources.join(", ")));
+    section
+}
+
+/// Prompt tokens: requested, added by the server, counted by it, and how many prompts have exactly their length.
+fn input(tokens: &TokenAccount) -> String {
+    let (input, added) = (&tokens.input, tokens.added_tokens);
+    let requested = match tokens.template_tokens {
+        Some(each) if added > 0 => {
+            let requested = count(input.asked_tokens - added);
+            format!(
+                "{requested} requested and {} added by the server ({} a prompt)",
+                count(added),
+                count(each)
+            )
+        }
+        _ => format!("{} requested", count(input.asked_tokens)),
+    };
+    let counts = format!("{} counted by the server{}", count(input.got_tokens), error(input));
+    let MadePrompts { requests, exact, most_off } = tokens.made;
+    match (requests, exact) {
+        (0, _) => format!("{requested}, {counts}"),
+        _ if requests == exact && requests == input.requests => {
+            format!("{requested}, {counts}; every prompt exact to the token")
+        }
+        _ if requests == exact => {
+            format!("{requested}, {counts}; all {} made to a length exact", counted(requests, "prompt"))
+        }
+        _ => {
+            let (exact, requests) = (count(exact), counted(requests, "prompt"));
+            format!(
+                "{requested}, {counts}; {exact} of {requests} exact, the others off by at most {most_off}"
+            )
+        }
+    }
+}
+
+fn prefix_cache(summary: &Summary) -> Section {
+    let mut section = Section::detail("Prefix cache, over the whole run");
+    let Some(cache) = &summary.prefix_cache else { return section };
+    let (least, most) = (percent(cache.expected_least), percent(cache.expected_most));
+    let range = if least == most { least } else { format!("{least} to {most}") };
+    let blocks = cache.block_tokens.map_or_else(
+        || "1 to 64 tokens (not reported by the server)".to_owned(),
+        |tokens| count(u64::from(tokens)),
+    );
+    let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
+        None => ("trace", "all that comes again".to_owned()),
+        Some((prefixes, tokens)) => {
+            let prefixes_there = prefixes > 0 || summary.sessions.is_none();
+            let prefixes =
+                if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
+            let prefixes = prefixes_there.then(|| format!("{prefixes} of {}", counted(tokens, "token")));
+            let turns = summary.sessions.as_ref().map(|_| "the earlier turns of sessions".to_owned());
+            let room: Vec<_> = [prefixes, turns].into_iter().flatten().collect();
+            ("plan", room.join(" and "))
+        }
+    };
+    section.fact(
+        "expected",
+        format!(
+            "{range} of prompt tokens by the {source}, in blocks of {blocks}; less where the cache has no room for {room}"
+        ),
+    );
+    let measured = match cache.measured {
+        Some(MeasuredHits { rate, source: HitSource::Counters }) => {
+            format!("{} by the server's counters", percent(rate))
+        }
+        Some(MeasuredHits { rate, source: HitSource::Usage }) => format!("{} by usage", percent(rate)),
+        None => "not reported by the server".to_owned(),
+    };
+    section.fact("measured", measured);
+    section
+}
+
+/// By how much the received differs from the requested.
+fn error(balance: &Balance) -> String {
+    match (balance.relative_error, balance.mean_error_tokens) {
+        (Some(relative), Some(mean)) if relative != 0.0 => {
+            let sign = if relative > 0.0 { "+" } else { "−" };
+            let (relative, mean) = (three_digits(relative.abs() * 100.0), three_digits(mean.abs()));
+            format!(": {sign}{relative} %, {sign}{mean} a request")
+        }
+        _ => String::new(),
+    }
+}

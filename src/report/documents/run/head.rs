@@ -1,0 +1,116 @@
+//! The top of a run: the verdict, what was run in one line, key figures, objectives.
+
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{Metric, Percentile, Quantile, SampleWarning, Summary};
+use crate::report::document::{KeyFigure, Level, Note, Section, Tone, VerdictLine, known, percentile, range};
+use crate::report::documents::{arrivals, load_form};
+use crate::units::{count, three_digits};
+
+pub(super) fn verdict(summary: &Summary) -> VerdictLine {
+    let counts = &summary.requests;
+    let form = load_form::in_words(summary.run.load).map(|form| format!("{form}, ")).unwrap_or_default();
+    let of = counted(counts.planned, "request");
+    let mut sentence = format!("{form}{} of {of} completed", count(counts.completed));
+    let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
+    if all > 0 {
+        sentence += &format!("; {met} of {} met", counted(all as u64, "objective"));
+    }
+    match summary.verdict.valid {
+        true if met == all => VerdictLine::new(Tone::Good, "VALID", sentence),
+        true => VerdictLine::new(Tone::Neutral, "VALID", sentence),
+        false => VerdictLine::new(Tone::Bad, "INVALID", sentence),
+    }
+}
+
+/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s · 2026-11-21 20:00:00 UTC`.
+pub(super) fn about(summary: &Summary) -> String {
+    let run = &summary.run;
+    let version = run.engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+    let form = load_form::in_words(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    [
+        format!("{}{version}", run.engine.engine),
+        format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
+        format!("window {}", seconds(summary.window.length_s())),
+        run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+    ]
+    .join(" · ")
+}
+
+pub(super) fn sections(summary: &Summary) -> Vec<Section> {
+    let mut reasons = Section::continued(Level::Summary);
+    reasons
+        .notes(summary.verdict.reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure)));
+    let mut key = Section::continued(Level::Summary);
+    key.figures(key_figures(summary));
+    let mut objectives = Section::summary("Objectives");
+    objectives.notes(
+        summary.objectives.iter().map(|judgement| Note::new(judgement.status.into(), &judgement.line)),
+    );
+    vec![reasons, key, objectives]
+}
+
+fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
+    let latencies = [
+        (Metric::Ttft, Quantile::P50, "TTFT p50"),
+        (Metric::Ttft, Quantile::P99, "TTFT p99"),
+        (Metric::Tpot, Quantile::P50, "TPOT p50"),
+        (Metric::Tpot, Quantile::P99, "TPOT p99"),
+        (Metric::E2e, Quantile::P50, "e2e p50"),
+        (Metric::E2e, Quantile::P99, "e2e p99"),
+    ];
+    let latencies = latencies.into_iter().filter_map(|(metric, quantile, name)| {
+        Some(latency(name, summary.latency.row(metric)?.percentile(quantile)))
+    });
+    latencies.chain(flows(summary)).chain([errors(summary)]).chain(in_flight(summary)).collect()
+}
+
+/// A latency's card; elsewhere the table of latencies holds it.
+fn latency(name: &str, figure: &Percentile) -> KeyFigure {
+    let interval = range(figure).map(|range| format!("95 %: {range}"));
+    let mark = figure.mark.map(|mark| match mark {
+        SampleWarning::TooFewSamples => "* too few samples".to_owned(),
+        SampleWarning::Indicative => "~ indicative".to_owned(),
+    });
+    KeyFigure::new(name, percentile(figure), "ms").below(interval.into_iter().chain(mark)).card_only()
+}
+
+fn flows(summary: &Summary) -> Vec<KeyFigure> {
+    let rates = &summary.rates;
+    let offered = match rates.offered_requests_per_s {
+        Some(offered) => format!("{}/s offered", known(Some(offered))),
+        None => "closed loop: users decide".to_owned(),
+    };
+    let completed = known(rates.completed_requests_per_s);
+    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered])];
+    if let Some(output) = rates.output_tokens_per_s {
+        let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
+        let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
+        let figure = KeyFigure::new("output tokens", known(Some(output)), "/s");
+        figures.push(figure.below(input.into_iter().chain(each)));
+    }
+    if summary.slo.declared {
+        let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
+        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));
+        figures.push(KeyFigure::new("SLO attainment", attainment, ""));
+    }
+    figures
+}
+
+fn in_flight(summary: &Summary) -> Option<KeyFigure> {
+    let in_flight = summary.in_flight?;
+    let figure = KeyFigure::new("in flight", three_digits(in_flight.mean), "mean");
+    Some(figure.below([format!("peak {}", count(in_flight.peak))]))
+}
+
+fn errors(summary: &Summary) -> KeyFigure {
+    let counts = &summary.requests;
+    let parts =
+        [(counts.failed, "failed"), (counts.censored, "cut off"), (counts.unrecorded, "without a record")];
+    let below: Vec<_> = parts
+        .into_iter()
+        .filter(|(number, what)| *number > 0 || *what == "failed")
+        .map(|(number, what)| format!("{} {what}", count(number)))
+        .collect();
+    let share = summary.failures.error_rate.map_or_else(|| known(None), percent);
+    KeyFigure::new("errors", share, "").below([below.join(", ")])
+}

@@ -1,0 +1,178 @@
+//! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
+
+use crate::analysis::wording::{counted, seconds};
+use crate::analysis::{LatencyRow, Metric, Quantile, SampleWarning, Summary};
+use crate::report::document::{
+    Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
+};
+use crate::report::documents::latencies::latency_rows;
+use crate::units::{count, three_digits};
+
+/// The latencies of the summary level.
+const HEADLINE: [&str; 4] = ["TTFT", "TPOT", "ITL", "e2e"];
+
+pub(super) fn sections(summary: &Summary) -> Vec<Section> {
+    let rows: Vec<(&str, &LatencyRow)> = latency_rows(summary);
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    let mut latencies = Section::summary("Latency, ms; TTFT, TTFA and e2e from the scheduled moment");
+    latencies.table(table(summary, &rows));
+    let mut remarks = Section::continued(Level::Detail);
+    tails(&mut remarks, &rows);
+    intervals(&mut remarks, summary);
+    floors(&mut remarks, summary, &rows);
+    stalls(&mut remarks, summary);
+    vec![latencies, remarks]
+}
+
+fn table(summary: &Summary, rows: &[(&'static str, &LatencyRow)]) -> Table {
+    let column = TableColumn::new;
+    let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
+    let mut table = Table::new(
+        "Latencies, ms",
+        [
+            column(""),
+            detail("n", 6),
+            detail("mean", 4),
+            detail("std", 1),
+            detail("min", 3),
+            column("p50"),
+            detail("p90", 5),
+            column("p95"),
+            column("p99"),
+            detail("p99.9", 2),
+            detail("max", 7),
+        ],
+    );
+    for (name, row) in rows {
+        let before = [(*name).into(), TableCell::count(row.n), TableCell::known(row.mean_ms)];
+        let deviation = [TableCell::known(row.std_ms), TableCell::figure(row.min)];
+        let percentiles = row.percentiles.iter().map(TableCell::percentile);
+        let cells = before.into_iter().chain(deviation).chain(percentiles);
+        let cells = cells.chain([TableCell::figure(row.max)]);
+        match HEADLINE.contains(name) {
+            true => table.row(cells),
+            false => table.detail_row(cells),
+        }
+    }
+    let rows: Vec<&LatencyRow> = rows.iter().map(|(_, row)| *row).collect();
+    explain(&mut table, summary, &rows);
+    table
+}
+
+/// How far the tail of each latency that users feel lies from its middle.
+fn tails(section: &mut Section, rows: &[(&'static str, &LatencyRow)]) {
+    let tails = rows.iter().filter(|(name, _)| HEADLINE.contains(name)).filter_map(|(name, row)| {
+        let mark = mark(row.percentile(Quantile::P99).mark);
+        Some(format!("{name} {}{mark}", three_digits(row.p99_over_p50()?)))
+    });
+    let tails: Vec<_> = tails.collect();
+    if !tails.is_empty() {
+        section.fact("p99/p50", tails.join(", "));
+    }
+}
+
+/// The intervals of TTFT (of answers that are not streamed: of e2e), and the window that would narrow them.
+fn intervals(section: &mut Section, summary: &Summary) {
+    let row = |metric, name| Some((name, summary.latency.row(metric)?));
+    let Some((name, row)) = row(Metric::Ttft, "TTFT").or_else(|| row(Metric::E2e, "e2e")) else { return };
+    let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
+    let known: Vec<_> =
+        shown.iter().filter_map(|shown| Some(format!("{} {}", shown.quantile, range(shown)?))).collect();
+    if known.is_empty() {
+        return;
+    }
+    // Where a percentile has too few samples for sections, its interval takes requests for independent.
+    let names = |found: &dyn Fn(&crate::analysis::Percentile) -> bool| {
+        let found = shown.iter().filter(|shown| found(shown)).map(|shown| shown.quantile.to_string());
+        found.collect::<Vec<_>>().join(", ")
+    };
+    let by_sections = names(&|shown| shown.batch_interval.is_some());
+    let narrow = names(&|shown| shown.sections_dependent == Some(true));
+    let even_so = match narrow.as_str() {
+        "" => String::new(),
+        some => format!("; {some} too narrow even so: repeat the run (--repeats 5)"),
+    };
+    let why = match (row.dependent, by_sections.as_str()) {
+        (Some(true), "") => " (too narrow, for requests depend on one another)".to_owned(),
+        (Some(true), some) => format!(" (requests depend on one another; {some} by sections{even_so})"),
+        (_, some) if !even_so.is_empty() => format!(" ({some} by sections{even_so})"),
+        (_, _) => String::new(),
+    };
+    section.fact("95 % intervals", format!("{name} {}{why}", known.join(", ")));
+    let [_, p95, _] = shown;
+    let rate = summary.rates.requests_per_s();
+    if let (Some(needed), Some(rate), None) = (p95.samples_for_a_tenth(row.n), rate, p95.mark)
+        && needed > row.n
+    {
+        let length = seconds((needed as f64 / rate).ceil());
+        section.remark(format!("for p95 {name} ±10 %, a window of about {length} is needed at this rate"));
+    }
+}
+
+/// Says what the marks mean that the rows use.
+fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
+    let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
+    let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
+    if marked(SampleWarning::TooFewSamples) {
+        let longer =
+            longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+        table.explain("*", format!("too few samples to rely on{}", longer.unwrap_or_default()));
+    }
+    if marked(SampleWarning::Indicative) {
+        table.explain("~", "indicative: fewer than ten samples lie above it");
+    }
+    let shown = |sign| {
+        let ends = rows.iter().flat_map(|row| [figure(row.min), figure(row.max)]);
+        percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
+    };
+    let cut_off = match rows.iter().map(|row| row.censored).max().unwrap_or(0) {
+        1 => "1 request was cut off before its end".to_owned(),
+        many => format!("{} requests were cut off before their end", count(many)),
+    };
+    if shown('≤') {
+        table.explain("≤", format!("{cut_off}; a figure that depends on how long they took is at most this"));
+    }
+    if shown('>') {
+        let meaning =
+            format!("{cut_off}; a figure among them is known only to exceed this, and there is no mean");
+        table.explain(">", meaning);
+    }
+}
+
+/// How many samples each percentile needs, and how long this run must last for the next.
+fn floors(section: &mut Section, summary: &Summary, rows: &[(&'static str, &LatencyRow)]) {
+    let mut percentiles = rows.iter().flat_map(|(_, row)| &row.percentiles);
+    if percentiles.all(|percentile| percentile.mark != Some(SampleWarning::TooFewSamples)) {
+        return;
+    }
+    let floors: Vec<_> =
+        Quantile::ALL[1..].iter().map(|quantile| format!("{quantile} {}", count(quantile.floor()))).collect();
+    let longer = longer(summary)
+        .map(|(next, length)| format!("; {next} of requests needs a window of about {length} at this rate"));
+    section.fact("samples needed", format!("{}{}", floors.join(", "), longer.unwrap_or_default()));
+}
+
+/// The next percentile that the requests are too few for, and the window that it needs at this rate.
+fn longer(summary: &Summary) -> Option<(Quantile, String)> {
+    let row = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e))?;
+    let next = Quantile::ALL.into_iter().find(|next| next.floor() > row.n)?;
+    let rate = summary.rates.requests_per_s()?;
+    Some((next, seconds((next.floor() as f64 / rate).ceil())))
+}
+
+fn stalls(section: &mut Section, summary: &Summary) {
+    let stalls = &summary.stalls;
+    let Some(longest) = stalls.longest_ms else { return };
+    section.fact(
+        "stalls",
+        format!(
+            "{} in {}, {} in total, longest {} (silences over 100 ms and over five of the answer's median gaps)",
+            count(stalls.count),
+            counted(stalls.requests, "answer"),
+            seconds(stalls.total_ms / 1e3),
+            seconds(longest / 1e3)
+        ),
+    );
+}

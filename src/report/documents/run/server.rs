@@ -1,0 +1,409 @@
+//! What the server and its devices reported of themselves, beside what this client measured.
+
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{
+    BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
+    Summary, TimeBeside, WentBack, Window,
+};
+use crate::record::{Counter, Gauge, ServerTime};
+use crate::report::document::{NOTHING, Note, Section, Table, TableCell, TableColumn, cell};
+use crate::report::sides::together;
+use crate::units::{count, three_digits};
+
+const GIB: f64 = 1_073_741_824.0;
+/// A stretch that differs from the window by no more than this share of it is as good as the window.
+const NEAR: f64 = 0.05;
+
+pub(super) fn section(summary: &Summary) -> Section {
+    let server = summary.server.as_ref();
+    let stretch = server.map(|server| stretch(server, summary.window)).unwrap_or_default();
+    let mut section = Section::detail(format!("Server, by its own metrics{stretch}"));
+    let Some(server) = server else { return section };
+    let facts = [
+        ("requests", requests(server)),
+        ("KV cache", cache(server)),
+        ("devices", devices_together(&server.devices)),
+        ("energy", energy(server)),
+        ("not read", unread(server)),
+        ("read in part", in_part(server)),
+    ];
+    for (name, fact) in facts {
+        section.facts(name, fact);
+    }
+    if let Some(why) = went_back(server) {
+        section.note(Note::error(format!("the server reports no usable times of its requests: {why}")));
+    }
+    accounts(&mut section, server);
+    if went_back(server).is_none() {
+        times(&mut section, server);
+    }
+    section.table(devices(&server.devices));
+    section
+}
+
+/// The stretch that totals and times are about, where it is not as good as the window.
+fn stretch(server: &ServerSide, window: Window) -> String {
+    let length = window.end_s - window.start_s;
+    server
+        .span_s
+        .filter(|(from, until)| (until - from - length).abs() > NEAR * length)
+        .map(|(from, until)| format!(" (totals from {} to {} s)", three_digits(from), three_digits(until)))
+        .unwrap_or_default()
+}
+
+fn went_back(server: &ServerSide) -> Option<&'static str> {
+    let back = server.pages.iter().find_map(|page| page.went_back);
+    match back {
+        Some(WentBack::AndForth) => Some("totals went back and forth, as of several servers at one address"),
+        Some(WentBack::Once) => Some("a total went back, as of a server that was restarted"),
+        None if server.restarted => Some("the server was restarted, and its totals with it"),
+        None => None,
+    }
+}
+
+fn shares(gauge: GaugeSummary) -> String {
+    format!("mean {}, max {}", percent(gauge.mean), percent(gauge.max))
+}
+
+/// Several remarks in one line; `None` of none.
+fn joined(parts: impl IntoIterator<Item = Option<String>>) -> Option<String> {
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+fn requests(server: &ServerSide) -> Option<String> {
+    let gauge = |name: &str, gauge: Gauge| {
+        let GaugeSummary { mean, max, .. } = server.gauge(gauge)?;
+        Some(format!("{name} mean {}, max {}", three_digits(mean), three_digits(max)))
+    };
+    joined([gauge("running", Gauge::Running), gauge("waiting", Gauge::Waiting)])
+}
+
+fn cache(server: &ServerSide) -> Option<String> {
+    let rise = |counter| server.rise(counter);
+    let hits = || {
+        let (hits, queries) = (rise(Counter::CacheHits)?, rise(Counter::CacheQueries)?);
+        (queries > 0.0).then(|| format!("prefix-cache hit rate {}", percent(hits / queries)))
+    };
+    joined([
+        server.gauge(Gauge::KvUsage).map(shares),
+        rise(Counter::Preemptions).map(|times| counted(times.round() as u64, "preemption")),
+        hits(),
+    ])
+}
+
+/// The same figures by both accounts.
+fn accounts(section: &mut Section, server: &ServerSide) {
+    let Some(both) = server.accounts else { return };
+    let columns = ["", "server", "client", "outside the server", "share"].map(TableColumn::new);
+    let mut table = Table::new("Server and client", columns);
+    for (name, time) in [("TTFT", both.ttft), ("e2e", both.e2e)] {
+        let Some(time) = time else { continue };
+        let [outside, share] = outside(&time);
+        let figures = [format!("mean {name}, ms"), cell(time.server_ms), cell(time.client_ms)];
+        table.row(figures.into_iter().chain([outside, share]));
+    }
+    for (name, counts) in [("requests", both.requests), ("answer tokens", both.output_tokens)] {
+        let Some(CountBeside { client, server }) = counts else { continue };
+        let (server, nothing) = (count(server.round() as u64), NOTHING.to_owned());
+        table.row([name.to_owned(), server, count(client), nothing.clone(), nothing]);
+    }
+    if table.rows.is_empty() {
+        return;
+    }
+    section.remark(
+        "The same by both accounts: what lies outside the server is the network, proxies and this client.",
+    );
+    section.table(table);
+}
+
+/// What of a client's time lies outside the server, where both are of the same requests.
+fn outside(time: &TimeBeside) -> [String; 2] {
+    if !time.same_requests {
+        let requests = counted(time.server_n.round() as u64, "request");
+        return [
+            format!("not the same requests: {requests} there, {} here", count(time.client_n)),
+            NOTHING.to_owned(),
+        ];
+    }
+    if time.outside_ms < 0.0 {
+        return ["of other requests in part".to_owned(), NOTHING.to_owned()];
+    }
+    [cell(time.outside_ms), percent(time.outside_share)]
+}
+
+fn times(section: &mut Section, server: &ServerSide) {
+    let mut table = Table::new("Times inside the server, ms", ["ms", "n", "mean", "p50", "p99"]);
+    let named = [
+        ("queue", ServerTime::Queue),
+        ("prefill", ServerTime::Prefill),
+        ("decode", ServerTime::Decode),
+        ("inter-token", ServerTime::InterToken),
+    ];
+    for (name, time) in named {
+        let Some(time) = server.times.get(&time) else { continue };
+        let shown = |figure: Option<BucketQuantile>| figure.map_or(NOTHING.to_owned(), in_bucket);
+        let reliable = time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
+        let n = count(time.count.round() as u64);
+        table.row([name.to_owned(), n, cell(time.mean_ms), shown(time.p50), shown(reliable)]);
+    }
+    if table.rows.is_empty() {
+        return;
+    }
+    section.remark(
+        "A percentile inside the server is an estimate inside the bucket in which it certainly lies.",
+    );
+    section.table(table);
+}
+
+/// `≈ 297 in 200–300`, an estimate inside the bucket in which it certainly lies, or `over 300`.
+fn in_bucket(quantile: BucketQuantile) -> String {
+    let BucketQuantile { ms, from_ms, to_ms } = quantile;
+    match to_ms {
+        Some(to) => {
+            format!("≈ {} in {}–{}", three_digits(ms), three_digits(from_ms), three_digits(to))
+        }
+        None => format!("over {}", three_digits(from_ms)),
+    }
+}
+
+/// All devices together: their mean, and the largest of each.
+fn devices_together(devices: &[DeviceSummary]) -> Option<String> {
+    let memory = together(devices, |device| device.memory_used_bytes)
+        .map(|memory| format!("memory up to {} GiB", three_digits(memory.max / GIB)));
+    let power =
+        together(devices, |device| device.power_w).map(|power| format!("{} W", three_digits(power.mean)));
+    let busy = together(devices, |device| device.utilisation).map(|busy| format!("busy {}", shares(busy)));
+    let line = joined([busy, memory, power])?;
+    let parts = devices.iter().filter(|device| device.part_of.is_some()).count();
+    Some(match (devices.len() - parts, parts) {
+        (1, 0) => line,
+        (whole, 0) => format!("{whole}, each {line}"),
+        (whole, parts) => format!("{whole} in {}, each {line} a device", counted(parts as u64, "part")),
+    })
+}
+
+fn devices(devices: &[DeviceSummary]) -> Table {
+    let titles = ["device", "busy, mean", "busy, max", "memory, max, GiB", "power, mean, W", "power, max, W"];
+    let mut table = Table::new("Devices", titles);
+    for device in devices {
+        let shown = |gauge: Option<GaugeSummary>, read: fn(GaugeSummary) -> String| -> TableCell {
+            gauge.map_or(NOTHING.to_owned(), read).into()
+        };
+        table.row([
+            device.device.as_str().into(),
+            shown(device.utilisation, |busy| percent(busy.mean)),
+            shown(device.utilisation, |busy| percent(busy.max)),
+            shown(device.memory_used_bytes, |memory| cell(memory.max / GIB)),
+            shown(device.power_w, |power| cell(power.mean)),
+            shown(device.power_w, |power| cell(power.max)),
+        ]);
+    }
+    table
+}
+
+fn energy(server: &ServerSide) -> Option<String> {
+    let energy = server.energy?;
+    let per =
+        |joules: Option<f64>, what: &str| joules.map(|joules| format!("{} J a {what}", three_digits(joules)));
+    let source = match energy.source {
+        EnergySource::Counters => "by the energy counters",
+        EnergySource::Power => "by samples of the power",
+    };
+    joined([
+        per(energy.per_output_token_j, "token"),
+        per(energy.per_request_j, "request"),
+        Some(format!("{} W {source} of {}", three_digits(energy.power_w), counted(energy.devices, "device"))),
+    ])
+}
+
+fn in_part(server: &ServerSide) -> Option<String> {
+    joined(server.read_in_part().map(|(page, (from, until))| {
+        Some(format!("{}: not from {} to {} s", page.url, three_digits(from), three_digits(until)))
+    }))
+}
+
+fn unread(server: &ServerSide) -> Option<String> {
+    let unread: Vec<_> = server.unread().map(|page| page.url.clone()).collect();
+    (!unread.is_empty()).then(|| unread.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::analysis::test_runs::run;
+    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, TimeSummary, summarise};
+    use crate::report::document::Document;
+    use crate::report::render::html_tests::{HOSTILE, assert_tables};
+    use crate::report::{Colour, Extent, Style, render};
+
+    fn gauge(mean: f64, max: f64) -> GaugeSummary {
+        GaugeSummary { mean, max, last: mean, covered_s: 60.0 }
+    }
+
+    /// As of a server with two GPUs.
+    fn reported() -> ServerSide {
+        let bucket = |ms, from_ms, to_ms| Some(BucketQuantile { ms, from_ms, to_ms });
+        let time = |mean_ms, p99| TimeSummary { count: 2_000.0, mean_ms, p50: p99, p99, p99_mark: None };
+        let beside = |client_ms: f64, server_ms: f64| TimeBeside {
+            client_ms,
+            client_n: 2_000,
+            server_ms,
+            server_n: 2_000.0,
+            outside_ms: client_ms - server_ms,
+            outside_share: (client_ms - server_ms) / client_ms,
+            same_requests: true,
+        };
+        let device = |name: &str, busy: f64| DeviceSummary {
+            device: name.to_owned(),
+            page: "http://gpu-1:9400/metrics".to_owned(),
+            part_of: None,
+            utilisation: Some(gauge(busy, busy + 0.04)),
+            memory_used_bytes: Some(gauge(72.0 * GIB, 73.5 * GIB)),
+            memory_free_bytes: None,
+            power_w: Some(gauge(412.0, 655.5)),
+            power_by_energy_w: Some(415.0),
+        };
+        ServerSide {
+            pages: Vec::new(),
+            gauges: [
+                (Gauge::Running, gauge(17.98, 28.0)),
+                (Gauge::Waiting, gauge(0.17, 3.0)),
+                (Gauge::KvUsage, gauge(0.18, 0.2898)),
+            ]
+            .into(),
+            span_s: Some((0.0, 1.0)),
+            restarted: false,
+            counters: [
+                (Counter::Preemptions, 1.0),
+                (Counter::CacheQueries, 8_000.0),
+                (Counter::CacheHits, 2_000.0),
+            ]
+            .into(),
+            times: [
+                (ServerTime::Queue, time(57.3, bucket(297.0, 0.0, Some(300.0)))),
+                (ServerTime::Prefill, time(162.0, bucket(297.0, 0.0, Some(300.0)))),
+                (ServerTime::Decode, time(3_390.0, bucket(9_650.0, 5_000.0, Some(10_000.0)))),
+                (ServerTime::InterToken, time(57.1, bucket(80_000.0, 80_000.0, None))),
+            ]
+            .into(),
+            accounts: Some(BothAccounts {
+                ttft: Some(beside(209.1, 204.0)),
+                e2e: Some(beside(3_600.0, 3_620.0)),
+                requests: Some(CountBeside { client: 2_000, server: 2_000.0 }),
+                output_tokens: Some(CountBeside { client: 51_827, server: 51_830.0 }),
+            }),
+            devices: vec![device("0", 0.91), device("1", 0.95)],
+            energy: Some(EnergyUse {
+                source: EnergySource::Counters,
+                devices: 2,
+                power_w: 830.0,
+                window_j: 49_800.0,
+                per_output_token_j: Some(0.961),
+                per_request_j: Some(249.0),
+            }),
+        }
+    }
+
+    fn page_of(url: &str, readings: u64) -> PageSummary {
+        PageSummary {
+            url: url.to_owned(),
+            kind: None,
+            hardware: None,
+            driver: None,
+            readings,
+            gap_s: None,
+            went_back: None,
+        }
+    }
+
+    #[test]
+    fn what_is_not_sure_is_said_as_such() {
+        let mut server = reported();
+        // Another client's requests are on the server's side of the balance.
+        let accounts = server.accounts.as_mut().unwrap();
+        let ttft = accounts.ttft.as_mut().unwrap();
+        (ttft.same_requests, ttft.server_n, ttft.client_n) = (false, 3_210.0, 2_000);
+        for time in server.times.values_mut() {
+            (time.count, time.p99_mark) = (7.0, Some(SampleWarning::TooFewSamples));
+        }
+        for (slice, device) in server.devices.iter_mut().enumerate() {
+            (device.device, device.part_of) = (format!("0 {slice}"), Some("0".to_owned()));
+            device.power_w = None;
+        }
+        let whole = DeviceSummary {
+            utilisation: None,
+            memory_used_bytes: None,
+            power_w: Some(gauge(400.0, 400.0)),
+            part_of: None,
+            device: "0".to_owned(),
+            ..server.devices[0].clone()
+        };
+        server.devices.push(whole);
+        server.span_s = Some((0.0, 0.5));
+        insta::assert_snapshot!(shown(server, 80));
+    }
+
+    fn shown(server: ServerSide, width: usize) -> String {
+        let mut summary = summarise(&run(1_000, Vec::new()), &[]);
+        summary.server = Some(server);
+        let mut document = Document::new("server");
+        document.add([section(&summary)]);
+        render::text(&document, Style { colour: Colour::Plain, width }, Extent::Full)
+    }
+
+    #[test]
+    fn all_of_it_fits_eighty_columns() {
+        insta::assert_snapshot!(shown(reported(), 80));
+    }
+
+    #[test]
+    fn what_was_not_reported_has_no_line() {
+        let mut little = reported();
+        little.gauges.retain(|gauge, _| *gauge == Gauge::Running);
+        (little.counters, little.times) = (BTreeMap::new(), BTreeMap::new());
+        (little.accounts, little.energy, little.restarted) = (None, None, true);
+        little.devices.truncate(1);
+        let never = page_of("http://gpu-1:9400/metrics", 0);
+        let stopped = PageSummary { gap_s: Some((7.0, 14.0)), ..page_of("http://gpu-2:9400/metrics", 8) };
+        let back = PageSummary { went_back: Some(WentBack::Once), ..page_of("http://host/metrics", 15) };
+        little.pages.extend([never, stopped, back]);
+        insta::assert_snapshot!(shown(little, 80));
+    }
+
+    fn page(server: ServerSide) -> String {
+        let mut summary = summarise(&run(1_000, Vec::new()), &[]);
+        summary.server = Some(server);
+        let mut document = Document::new("server");
+        document.add([section(&summary)]);
+        render::html(&document)
+    }
+
+    #[test]
+    fn both_accounts_stand_beside_one_another_and_every_device_has_a_row() {
+        let mut server = reported();
+        server.devices[1].device = HOSTILE.to_owned();
+        let page = page(server);
+        assert_tables(&page);
+        // 209.1 ms here, 204 there: 5.1 ms and 2.44 % of it outside; e2e is of other requests in part.
+        let row = "<th scope=\"row\">mean TTFT, ms</th><td>204</td><td>209</td><td>5.10</td><td>2.44 %</td>";
+        assert!(page.contains(row) && page.contains("<td>of other requests in part</td>"), "{page}");
+        assert!(page.contains("<td>51,830</td><td>51,827</td>"), "{page}");
+        assert!(page.contains("<td>≈ 297 in 0–300</td>") && page.contains("<td>over 80,000</td>"), "{page}");
+        let first =
+            "<th scope=\"row\">0</th><td>91.0 %</td><td>95.0 %</td><td>73.5</td><td>412</td><td>656</td>";
+        assert!(page.contains(first) && page.contains("0.961 J a token"), "{page}");
+        assert!(!page.contains("<script") && page.contains("&lt;script"), "{page}");
+    }
+
+    #[test]
+    fn what_was_not_reported_has_no_table() {
+        let mut little = reported();
+        (little.times, little.accounts, little.restarted) = (BTreeMap::default(), None, true);
+        little.devices.clear();
+        let page = page(little);
+        assert!(!page.contains("<table") && page.contains("the server was restarted"), "{page}");
+    }
+}

@@ -1,0 +1,307 @@
+//! What was run, on what, and how to run it again.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::super::{arrivals, calibration, datasets, load_form, trace};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{ClientLoad, Fact, LoadForm, PauseImpact, RunDescription, Summary, Teller, Window};
+use crate::record::{
+    ClientLimits, DeploymentFacts, EngineFacts, PromptMethod, RunEnding, RunLog, StampSource,
+};
+use crate::report::document::{Section, Statement};
+use crate::units::{count, three_digits};
+
+/// The run's facts: workload, arrivals, server, window, requests, this client.
+pub(crate) fn what_was_run(summary: &Summary) -> Section {
+    let mut section = Section::detail("What was run");
+    let run = &summary.run;
+    section.fact("workload", format!("{}, seed {}, plan {:.12}", run.workload, run.seed, run.plan_hash));
+    load(&mut section, summary);
+    section.fact("model", run.model_names());
+    server(&mut section, summary);
+    section.fact("prompts", prompts(run));
+    for (name, line) in datasets::facts(run) {
+        section.fact(name, line);
+    }
+    if let Some(cap) = run.limits.max_concurrency {
+        let cap = format!("{} in flight; waiting counts in latency", counted(cap, "request"));
+        section.fact("cap", cap);
+    }
+    section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
+    section.fact("window", window(&summary.window));
+    section.fact("requests", requests(summary));
+    if let Some(in_flight) = summary.in_flight {
+        let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
+        section.fact("in flight", line);
+        if let Some(waiting) = in_flight.waiting {
+            let (mean, peak) = (three_digits(waiting.mean), count(waiting.peak));
+            section.fact("waiting", format!("mean {mean}, peak {peak}, for a slot under the cap"));
+        }
+    }
+    section.facts("host stalls", summary.pauses.as_ref().map(pauses));
+    section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
+    section.facts("client", summary.client.as_ref().map(client));
+    section
+}
+
+/// Arrivals as declared and as delivered, the trace, and the share of the plan.
+fn load(section: &mut Section, summary: &Summary) {
+    let run = &summary.run;
+    let found = &summary.arrivals;
+    // In a closed loop only the first request of each user has a moment of its own.
+    let delivered = match run.load {
+        LoadForm::Closed => String::new(),
+        LoadForm::Open | LoadForm::PartlyOpen => {
+            arrivals::as_delivered(found.planned.as_ref(), found.delivered.as_ref())
+        }
+    };
+    let declared = |arrival| {
+        arrivals::in_words(arrival, run.load) + &arrivals::in_window(arrival, run.load, &summary.window)
+    };
+    let classes = found.classes.iter().map(|class| {
+        let delivered = arrivals::as_delivered(class.planned.as_ref(), class.delivered.as_ref());
+        format!("{}: {}{delivered}", class.class, declared(&class.arrival))
+    });
+    let whole = format!("{}{delivered}", declared(&run.arrival));
+    section.facts("arrivals", std::iter::once(whole).chain(classes));
+    section.facts("load", load_form::explained(run.load));
+    if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
+        section.facts("trace", [trace::what(replayed, found), trace::contents(found)]);
+    }
+    if let Some(shard) = run.shard {
+        let nth = nth(shard.of);
+        section.fact(
+            "shard",
+            format!("{shard}: every {nth} of the plan's requests; the figures are about them"),
+        );
+    }
+}
+
+/// The server, what it was asked, and the deployment as far as it is known.
+fn server(section: &mut Section, summary: &Summary) {
+    let engine = &summary.run.engine;
+    if engine.modelled.is_empty() {
+        let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        let delivery = if engine.streamed { "streamed" } else { "not streamed" };
+        section.fact(
+            "server",
+            format!("{}{version} at {}, {}, {delivery}", engine.engine, engine.url, engine.endpoint),
+        );
+    } else {
+        section.fact("server", format!("{}, in virtual time", engine.engine));
+        section.fact("modelled", modelled(engine));
+    }
+    let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
+    section.facts("parameters", parameters.map(ToString::to_string));
+    if engine.modelled.is_empty() {
+        section.facts("deployment", deployment(summary));
+    }
+    section.facts("not reported", not_reported(summary));
+}
+
+/// The times this machine stalled.
+fn pauses(pauses: &PauseImpact) -> String {
+    let Some(longest) = pauses.longest_ms else { return "none".to_owned() };
+    let moved = pauses.touched_in_words().map(|named| format!("; could have moved {named}"));
+    format!(
+        "{}, {} in total, longest {}; {} touched{}",
+        count(pauses.pauses),
+        seconds(pauses.total_s),
+        seconds(longest / 1e3),
+        counted(pauses.requests_touched, "request"),
+        moved.unwrap_or_default()
+    )
+}
+
+fn client(client: &ClientLoad) -> String {
+    let delay = client
+        .loop_delay
+        .map_or(String::new(), |delay| format!(", p99 read-loop delay {} ms", three_digits(delay.p99_ms)));
+    let stamps = match client.stamps {
+        StampSource::ReadReturned => "when a read returns",
+        StampSource::KernelReceived => "by the kernel",
+    };
+    let retransmits = match client.retransmits {
+        None | Some(0) => String::new(),
+        Some(segments) => format!("; {} by this machine", counted(segments, "TCP retransmit")),
+    };
+    format!("{} of a core{delay}; stamps taken {stamps}{retransmits}", percent(client.loop_busy))
+}
+
+/// What serves, by its source. The version that the server reports stands beside its name.
+fn deployment(summary: &Summary) -> Vec<Statement> {
+    let run = &summary.run;
+    let by = |source: Teller| {
+        let facts = summary.reproduction.told.iter().filter(move |fact| fact.source == source);
+        let words = facts.filter_map(|fact| match fact.name {
+            Fact::EngineVersion => None,
+            Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
+            name => Some(format!("{} {}", name.name(), fact.value)),
+        });
+        let words: Vec<_> = words.collect();
+        (!words.is_empty()).then(|| words.join(", "))
+    };
+    let all = [
+        (Teller::Person, given(&run.deployment)),
+        (Teller::Server, by(Teller::Server)),
+        (Teller::Exporter, by(Teller::Exporter)),
+    ];
+    let statement =
+        |(source, words): (Teller, Option<String>)| Some(Statement::reported_by(words?, source.name()));
+    all.into_iter().filter_map(statement).collect()
+}
+
+/// The deployment as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
+fn given(facts: &DeploymentFacts) -> Option<String> {
+    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
+    let mut parts = Vec::new();
+    match (gpus, hardware) {
+        (Some(gpus), Some(hardware)) => parts.push(format!("{gpus} × {hardware}")),
+        (Some(gpus), None) => parts.push(counted(u64::from(*gpus), "GPU")),
+        (None, hardware) => parts.extend(hardware.clone()),
+    }
+    match (serving_model, precision) {
+        (Some(model), Some(precision)) => parts.push(format!("{model} in {precision}")),
+        (None, Some(precision)) => parts.push(format!("weights in {precision}")),
+        (model, None) => parts.extend(model.clone()),
+    }
+    parts.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What nobody reported of the server, and how to give it: `hardware (give it with --hardware)`.
+fn not_reported(summary: &Summary) -> Option<String> {
+    let missing = &summary.reproduction.missing;
+    let options: Vec<_> = missing.iter().filter_map(|what| what.option()).collect();
+    let names: Vec<_> = missing.iter().map(|what| what.name()).collect();
+    let names = names.join(", ");
+    match options.as_slice() {
+        [] => (!missing.is_empty()).then_some(names),
+        options => Some(format!("{names} (give what you know with {})", options.join(", "))),
+    }
+}
+
+/// `2nd`, `3rd`, `11th`.
+fn nth(number: u64) -> String {
+    let ending = match (number % 10, number % 100) {
+        (1, last) if last != 11 => "st",
+        (2, last) if last != 12 => "nd",
+        (3, last) if last != 13 => "rd",
+        _ => "th",
+    };
+    format!("{}{ending}", count(number))
+}
+
+/// `hardware a10g, tensor_parallel_size 1, …`
+fn modelled(engine: &EngineFacts) -> String {
+    let setting = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name} {text}"),
+        value => format!("{name} {value}"),
+    };
+    engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
+}
+
+fn prompts(run: &RunDescription) -> String {
+    let method = match &run.prompt_method {
+        PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
+        PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
+        PromptMethod::WordList => {
+            "estimated, from words that are one token in common vocabularies: 0 to 5 % longer than requested"
+                .to_owned()
+        }
+        PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
+        PromptMethod::LengthsOnly => "none: the simulator needs only lengths".to_owned(),
+    };
+    run.salt.map_or(method.clone(), |salt| format!("{method}; salt {salt}"))
+}
+
+fn window(window: &Window) -> String {
+    let ending = match window.ending {
+        Some(RunEnding::Finished) => "finished",
+        Some(RunEnding::DrainLimit) => "ended by the drain limit",
+        Some(RunEnding::Interrupted) => "interrupted",
+        None => "cut off",
+    };
+    let warm_up = match window.warmup_requests {
+        0 => "no warm-up".to_owned(),
+        requests => {
+            format!("after {} of warm-up ({})", seconds(window.start_s), counted(requests, "request"))
+        }
+    };
+    let planned = if window.cut_short {
+        format!(" of {} planned", seconds(window.planned_end_s - window.start_s))
+    } else {
+        String::new()
+    };
+    let cool_down = match window.cooldown_requests {
+        0 => String::new(),
+        requests => format!(", {} not counted", counted(requests, "cool-down request")),
+    };
+    format!("{}{planned}, {warm_up}{cool_down}, {ending}", seconds(window.length_s()))
+}
+
+fn requests(summary: &Summary) -> String {
+    let counts = &summary.requests;
+    let mut parts =
+        vec![format!("{} planned", count(counts.planned)), format!("{} completed", count(counts.completed))];
+    for (number, what) in [
+        (counts.failed, "failed"),
+        (counts.censored, "censored"),
+        (counts.never_due, "never due"),
+        (counts.unrecorded, "without a record"),
+        (counts.unplanned, "unplanned"),
+    ] {
+        // Failed and censored are part of the picture even when there are none.
+        if number > 0 || matches!(what, "failed" | "censored") {
+            parts.push(format!("{} {what}", count(number)));
+        }
+    }
+    parts.join(", ")
+}
+
+/// How to run it again: the command, the facts that only the log holds, and copies of the specs.
+pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
+    let header = &log.header;
+    let mut section = Section::detail("Reproduce");
+    let words = &header.command;
+    // What no shell could hold is shown as it is.
+    let command = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
+    section.command(command);
+    if words.iter().any(|word| word.contains("***")) {
+        section.remark("Replace *** by what stood there: secrets are kept out of the run's files.");
+    }
+    let host = &header.host;
+    let cpu = host.cpu.as_ref().map(|cpu| format!(", {cpu}")).unwrap_or_default();
+    section.fact("seed", summary.run.seed.to_string());
+    section.fact("plan hash", header.plan.hash.as_str());
+    section.fact("this machine", format!("{}{cpu}, {}", host.os, counted(host.cores, "core")));
+    section.fact("limits", limits(&header.limits));
+    section.fact("tool", format!("skyline {}, run log of schema {}", header.skyline_version, header.schema));
+    section.fact("request ids", format!("{}… in the server's log", header.engine.request_id_prefix));
+    section.facts("objectives", header.objectives.iter().map(String::as_str));
+    let mut copies = Section::reference("The workload and the server as JSON");
+    json(&mut copies, "The workload (save it and give it to skyline bench)", &header.workload);
+    json(&mut copies, "The server and the requests made of it", &header.engine);
+    vec![section, copies]
+}
+
+fn limits(limits: &ClientLimits) -> String {
+    let ClientLimits { max_concurrency, first_token_timeout_s, between_tokens_timeout_s, total_timeout_s } =
+        limits;
+    let seconds = |name: &str, limit: Option<f64>| Some(format!("{name} within {} s", limit?));
+    let parts = [
+        max_concurrency.map(|cap| format!("{cap} in flight")),
+        seconds("first token", *first_token_timeout_s),
+        seconds("next token", *between_tokens_timeout_s),
+        seconds("whole answer", *total_timeout_s),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "none".to_owned() } else { parts.join(", ") }
+}
+
+fn json(section: &mut Section, title: &str, value: &impl Serialize) {
+    if let Ok(text) = serde_json::to_string_pretty(value) {
+        section.attachment(title, text);
+    }
+}

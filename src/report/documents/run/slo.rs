@@ -1,0 +1,81 @@
+//! The SLO of a run: targets, attainment, goodput, and what missed it.
+
+use crate::analysis::wording::{counted, percent};
+use crate::analysis::{Group, SloTarget, Summary};
+use crate::report::document::{NOTHING, Section};
+use crate::report::documents::latencies::bounds;
+use crate::units::{count, three_digits};
+use crate::workload::Slo;
+
+pub(super) fn section(summary: &Summary) -> Section {
+    let slo = &summary.slo;
+    let mut section = Section::detail("SLO");
+    if !slo.declared {
+        return section;
+    }
+    section.facts("targets", targets(summary));
+    let (with, others) = match slo.scheduled - slo.promised {
+        0 => (counted(slo.scheduled, "scheduled request"), String::new()),
+        free => (
+            format!("{} with an SLO", counted(slo.promised, "request")),
+            format!("; {} of {} have none", count(free), count(slo.scheduled)),
+        ),
+    };
+    let line = match (slo.slo_attainment, slo.met, slo.goodput_per_s) {
+        (Some(attainment), Some(met), Some(goodput)) => format!(
+            "{} of {with} met it ({}); goodput {} requests/s{others}",
+            percent(attainment),
+            count(met),
+            three_digits(goodput)
+        ),
+        _ => format!("{NOTHING}: how many of {with} met it is unknown, and so is goodput{others}"),
+    };
+    section.fact("attainment", line);
+    let misses: Vec<_> = [
+        (slo.over_ttft, "over TTFT"),
+        (slo.over_tpot, "over TPOT"),
+        (Some(slo.over_e2e), "over e2e"),
+        (Some(slo.of_another_form), "of another form"),
+        (Some(slo.not_completed), "not completed"),
+    ]
+    .into_iter()
+    .filter_map(|(number, why)| Some((number.filter(|&number| number > 0)?, why)))
+    .map(|(number, why)| format!("{} {why}", count(number)))
+    .collect();
+    if !misses.is_empty() {
+        section.fact("misses", misses.join(", "));
+    }
+    section
+}
+
+/// Every target, unless the tables of the groups tell it: where each group has one.
+fn targets(summary: &Summary) -> Vec<String> {
+    let groups = || summary.by_class.iter().chain(&summary.by_priority);
+    let in_tables = summary.by_class.len().max(summary.by_priority.len()) > 1
+        && [&summary.by_class, &summary.by_priority]
+            .into_iter()
+            .any(|groups| groups.len() > 1 && groups.iter().all(|group| shared(group).is_some()));
+    if in_tables {
+        return Vec::new();
+    }
+    let mut all: Vec<&SloTarget> = Vec::new();
+    for target in groups().flat_map(|group| &group.promises) {
+        if !all.contains(&target) {
+            all.push(target);
+        }
+    }
+    let line = |target: &&SloTarget| {
+        if all.len() == 1 {
+            return bounds(target.slo);
+        }
+        let tenant = target.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        format!("{}, {}{tenant}: {}", target.class, target.priority, bounds(target.slo))
+    };
+    all.iter().map(line).collect()
+}
+
+/// The SLO of a group, where all of its requests have the same.
+pub(super) fn shared(group: &Group) -> Option<Slo> {
+    let first = group.promises.first()?.slo;
+    group.promises.iter().all(|promise| promise.slo == first).then_some(first)
+}

@@ -1,0 +1,227 @@
+//! A run's page says what the summary says, and holds whatever servers and files say in its place.
+
+use std::collections::BTreeMap;
+
+use super::run_page;
+use crate::analysis::summarise;
+use crate::analysis::test_runs::{class, ms, record, run};
+use crate::clock::Timestamp;
+use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
+use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
+use crate::report::Beside;
+use crate::report::render::html_tests::{HOSTILE, assert_page};
+use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
+
+/// Forty requests of two classes, every tenth of which fails with `message`; the last is cut off.
+fn flown(message: &str) -> RunLog {
+    let records: Vec<RequestRecord> = (0..40)
+        .map(|i| {
+            let at = 1_000 + i * 50;
+            let built = record(i).class((i % 2) as u16, Priority::High).sent_at(at, at, at + 1);
+            match i {
+                39 => built.censored(6_000).build(),
+                i if i % 10 == 3 => {
+                    built.failed(at + 30, Failure::new(FailureKind::HttpStatus(500), message)).build()
+                }
+                i => built.paced(at + 80 + 7 * (i % 5), 20, 12).build(),
+            }
+        })
+        .collect();
+    let mut log = run(3_000, records);
+    let promise = Slo { ttft_ms: Some(100.0), ..Slo::default() };
+    log.header.workload.classes = vec![
+        class("chat", &[(Priority::High, promise)]),
+        class("search", &[(Priority::High, Slo::default())]),
+    ];
+    log.header.plan.window_start = ms(1_000);
+    log
+}
+
+fn page(log: &RunLog) -> String {
+    let objectives = ["p95 ttft < 1s".parse().unwrap(), "error_rate < 1%".parse().unwrap()];
+    let summary = summarise(log, &objectives);
+    let diagnosis = Diagnosis::of_run(log, &summary);
+    run_page(log, &summary, Beside { paired_open: None, diagnosis: Some(&diagnosis) })
+}
+
+#[test]
+fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
+    let page = page(&flown("out of memory"));
+    assert_page(&page);
+    let (contents, below) = page.split_once("</nav>").unwrap();
+    assert!(contents.contains("href=\"#s1\">Objectives</a>"), "{contents}");
+    let places: Vec<usize> = [
+        ">VALID</span>: ",
+        "TTFT p50",
+        "✗ </span>missed: error_rate",
+        "Latencies, ms",
+        "such as",
+        "TTFT, cumulative",
+        "Over time",
+        "TTFT of each request",
+        "Between tokens",
+        "Phase by phase",
+        "By class, ms",
+        "What was run",
+        "Reproduce",
+        "Glossary",
+    ]
+    .into_iter()
+    .map(|part| below.find(part).unwrap_or_else(|| panic!("{part} is missing")))
+    .collect();
+    assert!(places.is_sorted(), "{places:?}");
+    // Every request is a point, each class and what failed by a name of its own; the promise is a line.
+    assert_eq!(page.matches("class=\"speck\"").count(), 40);
+    assert!(page.contains("SLO 100 ms: chat") && page.contains("p95 ttft &lt; 1s"));
+    assert!(
+        page.contains(">search</text>")
+            && page.contains("#13 search, 1.650 s: failed after 30.0 ms: http 500")
+    );
+    assert!(page.contains("TTFT &gt; 3,050 ms"), "the one that was cut off");
+    // Before the window and after it.
+    assert!(page.matches("class=\"uncounted\"").count() >= 4);
+}
+
+#[test]
+fn whatever_is_hostile_stays_text() {
+    let hostile = format!("{HOSTILE}\" onload=\"x\u{7}\u{9b}31m");
+    let mut log = flown(&hostile);
+    let header = &mut log.header;
+    header.workload.name.clone_from(&hostile);
+    header.workload.classes[0].name.clone_from(&hostile);
+    header.engine.model.clone_from(&hostile);
+    header.engine.server_version = Some(hostile.clone());
+    header.engine.engine.clone_from(&hostile);
+    header.engine.url.clone_from(&hostile);
+    header.deployment.hardware = Some(hostile.clone());
+    header.deployment.labels = BTreeMap::from([(hostile.clone(), hostile.clone())]);
+    header.host.cpu = Some(hostile.clone());
+    header.command.push(hostile.clone());
+    header.objectives.push(hostile);
+    let page = page(&log);
+    assert_page(&page);
+    assert!(page.matches("&lt;script src=https://evil.example/x.js&gt;").count() > 20);
+    assert!(!page.contains("onload=\"") && page.contains("onload=&quot;"));
+    let control = page.chars().find(|c| c.is_control() && *c != '\n');
+    assert_eq!(control, None);
+}
+
+#[test]
+fn empty_and_hopeless_runs_have_pages_too() {
+    let nothing = run(1_000, Vec::new());
+    assert_page(&page(&nothing));
+    let refused =
+        |i: u64| record(i).sent_at(i, i, i).failed(i, Failure::new(FailureKind::Connect, "refused")).build();
+    let all_failed = page(&run(1_000, (0..5).map(refused).collect()));
+    assert_page(&all_failed);
+    assert!(all_failed.contains("refused") && !all_failed.contains("Between tokens"));
+    let mut cut_off =
+        run(1_000, (0..5).map(|i| record(i).sent_at(i, i, i).censored(2_000).build()).collect());
+    cut_off.footer = None;
+    assert_page(&page(&cut_off));
+    let mut whole = run(1_000, vec![record(0).sent_at(0, 0, 1).whole_answer(400, 10).build()]);
+    whole.header.engine.streamed = false;
+    let whole = page(&whole);
+    assert_page(&whole);
+    assert!(whole.contains("e2e of each request") && !whole.contains("TTFT, cumulative"));
+}
+
+#[test]
+fn pauses_of_this_machine_are_drawn() {
+    let mut log = flown("no");
+    let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
+    let client = ClientFacts { pauses: vec![pause], ..ClientFacts::default() };
+    log.footer.as_mut().unwrap().client = Some(client);
+    let page = page(&log);
+    assert_page(&page);
+    assert!(page.contains("this machine stalled for 250 ms") && page.contains("class=\"doubtful\""));
+}
+
+#[test]
+fn a_closed_loop_is_shown_beside_its_open_pair() {
+    let mut closed = flown("no");
+    closed.header.workload.arrival = ArrivalPattern::of_users(4, ThinkTime::Constant { value: 0.0 });
+    let open = summarise(&flown("no"), &[]);
+    let summary = summarise(&closed, &[]);
+    let pair = PairedOpen::of(&summary, &open).unwrap();
+    let page = run_page(&closed, &summary, Beside { paired_open: Some(&pair), diagnosis: None });
+    assert_page(&page);
+    assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
+    assert!(page.contains("closed loop: users decide"));
+}
+
+/// Of a hundred and twenty requests a bin the slowest three get no token before the run ends: the median is known, the 99th
+/// percentile only as "at least", which is when it matters most.
+#[test]
+fn a_percentile_that_is_open_is_told_as_open() {
+    let records = (0..1_200).map(|i| {
+        let at = i / 120 * 10;
+        let built = record(i).sent_at(at, at, at);
+        if i % 120 < 3 { built.censored(1_000).build() } else { built.paced(at + 5, 1, 2).build() }
+    });
+    let drawn = page(&run(1_000, records.collect()));
+    assert_page(&drawn);
+    assert!(
+        drawn.contains(">p99 at least, for some were cut off</text>") && !drawn.contains(">p50 at least")
+    );
+    assert!(
+        drawn.contains("<td>&gt; 1,000</td>")
+            && drawn.contains("p99 at least, for some were cut off &gt; 990")
+    );
+    assert!(drawn.contains("120 requests with such a latency") && !drawn.contains("about the largest"));
+    // Bins of 10 ms: no two of them have the same name.
+    assert!(drawn.contains("0.00 to 0.01 s") && drawn.contains("0.09 to 0.10 s"));
+}
+
+#[test]
+fn a_percentile_of_few_is_told_as_one() {
+    let drawn = page(&flown("no"));
+    assert!(drawn.contains(">p99 (of under 100: about the largest)</text>"));
+}
+
+#[test]
+fn what_fails_after_its_first_token_is_drawn_as_failed() {
+    let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
+    let cut = record(0).sent_at(0, 0, 0).paced(250, 10, 3).asked(99).failed(2_270, silent);
+    let drawn = page(&run(3_000, vec![cut.build(), record(1).sent_at(9, 9, 9).paced(300, 10, 3).build()]));
+    assert!(drawn.contains("#0 chat, 0.000 s: TTFT 250 ms, then failed: timeout between tokens"));
+    assert!(drawn.contains("; 1 of them cut off, at least so long"));
+}
+
+#[test]
+fn met_slos_need_no_cure() {
+    let log = flown("no");
+    let summary = summarise(&log, &[]);
+    let symptom = Symptom {
+        regime: Regime::CacheMiss,
+        symptom: "slow".to_owned(),
+        likely: "a cache".to_owned(),
+        confirm: "its counters".to_owned(),
+        first_response: "look at the prefixes".to_owned(),
+        figures: BTreeMap::new(),
+    };
+    let drawn = |slo_attainment, reservation: Option<&str>| {
+        let reservation = reservation.map(str::to_owned);
+        let diagnosis = Diagnosis {
+            symptoms: vec![symptom.clone()],
+            slo_attainment,
+            reservation,
+            ..Diagnosis::default()
+        };
+        run_page(&log, &summary, Beside { paired_open: None, diagnosis: Some(&diagnosis) })
+    };
+    let kept = drawn(Some(1.0), None);
+    assert!(kept.contains("SLOs met; for information") && kept.contains("a cache"));
+    assert!(!kept.contains("its counters") && !kept.contains("look at the prefixes"));
+    for missed in [drawn(Some(0.5), None), drawn(Some(1.0), Some("the run is INVALID"))] {
+        assert!(missed.contains("its counters") && missed.contains("look at the prefixes"));
+    }
+}
+
+#[test]
+fn a_command_without_its_secrets_says_so() {
+    let mut log = flown("no");
+    assert!(!page(&log).contains("Replace *** by"));
+    log.header.command.extend(["--header", "Authorization: ***"].map(str::to_owned));
+    assert!(page(&log).contains("Replace *** by what stood there"));
+}
