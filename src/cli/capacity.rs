@@ -16,7 +16,7 @@ use crate::experiment::capacity::{
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
 use crate::report;
-use crate::session::{Exit, Printer, Stop, save};
+use crate::session::{Exit, Printer, Stop};
 use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::args::ServerArgs;
-use super::outcome;
+use super::show;
 use crate::report::documents;
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
     let document = documents::check(&connection.engine.facts(), &connection.smoke, &checks);
-    printer.data(&outcome::text(&document))?;
+    printer.data(&show::text(&document))?;
     Ok(exit)
 }
 

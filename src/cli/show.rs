@@ -127,6 +127,11 @@ pub(super) fn rendered(
     }
 }
 
+/// All of a result as text for standard output.
+pub(super) fn text(document: &Document) -> String {
+    render::text(document, style(), Extent::Full)
+}
+
 /// How text is written to standard output.
 fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };

@@ -24,7 +24,7 @@ use crate::experiment::{
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
-use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair, save};
+use crate::session::{Exit, PlannedRun, Printer, Stop, command_line, datasets, folder, host, pair};
 use crate::simulator::{BLOCK_SIZE, RoutingRule};
 use crate::units::three_digits;
 use crate::workload::{Overrides, TraceFindings, WorkloadSpec};

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::SliceArgs;
-use super::outcome;
+use super::show;
 use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
@@ -120,7 +120,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&args.path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
-    printer.data(&outcome::text(&documents::trace(&trace, &found)))?;
+    printer.data(&show::text(&documents::trace(&trace, &found)))?;
     Ok(Exit::Fine)
 }
 
