@@ -69,11 +69,13 @@ impl Attainment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::figures::percentile::Figure;
     use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::latency::request::RequestLatency;
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};
-    use crate::workload::Priority;
+    use crate::workload::{Priority, Slo};
 
     fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
         let exact = |value: Option<f64>| value.map(Figure::Exact);

@@ -1,9 +1,10 @@
 //! Runs whose machine stood still at known moments.
 
 use super::*;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::CheckOutcome;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::record::{ClientFacts, RunLog};
 
 fn pause(from: u64, length: u64) -> HostStall {
