@@ -169,8 +169,8 @@ pub(crate) fn class(name: &str, slos: &[(Priority, Slo)]) -> RequestClass {
 /// A run that finished: window from 0 to `window_ms`, every record planned, one class `chat` without
 /// an SLO, streamed by vLLM.
 pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
-    let flown = |phase| records.iter().filter(|record| record.phase == phase).count() as u64;
-    let (warmup_requests, measured_requests) = (flown(Phase::Warmup), flown(Phase::Measured));
+    let of_phase = |phase| records.iter().filter(|record| record.phase == phase).count() as u64;
+    let (warmup_requests, measured_requests) = (of_phase(Phase::Warmup), of_phase(Phase::Measured));
     let ended = records.iter().map(|record| record.ended).max().unwrap_or_default();
     RunLog {
         header: RunHeader {

@@ -15,7 +15,7 @@ pub(crate) fn percent(share: f64) -> String {
     format!("{} %", three_digits(share * 100.0))
 }
 
-/// A length of time in seconds, as a person says it.
+/// A length of time in seconds, in words.
 pub(crate) fn seconds(length: f64) -> String {
     spoken(Duration::try_from_secs_f64(length.max(0.0)).unwrap_or(Duration::MAX))
 }

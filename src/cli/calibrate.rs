@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::outcome::{self, Format};
+use super::outcome;
+use super::show::ShowArgs;
 use crate::calibration::{CalibrationStage, calibrate};
 use crate::session::{Exit, Printer, Stop, host};
 
@@ -19,12 +20,12 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 
-    /// Print the figures as JSON, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let length = Duration::from_secs(u64::from(args.seconds));
     let found = calibrate(length, |stage| {
         printer.words(match stage {
@@ -34,7 +35,6 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
         });
     });
     let found = found.map_err(Stop::impossible)?;
-    let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render_calibration(&found, &host::facts(), format)?)?;
+    args.show.show(printer, |format| outcome::render_calibration(&found, &host::facts(), format))?;
     Ok(Exit::Fine)
 }

@@ -1,12 +1,13 @@
 //! `skyline capacity`: how many instances a rate needs, and what they cost.
 
+use super::show::ShowArgs;
 use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::args::{self, ModelArgs, above_zero};
-use super::outcome::{self, Format};
+use super::outcome;
 use super::simulate;
 use crate::analysis::Objective;
 use crate::experiment::capacity::{
@@ -58,9 +59,8 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 
-    /// Print the capacity as JSON on standard output, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 /// The highest target, requests per second: more than all of mankind asks.
@@ -73,6 +73,7 @@ Exit codes:
   2  the command line or a sweep has a mistake";
 
 pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let contract = CapacityTarget {
         target_per_s: args.target_rate,
         headroom: args.headroom,
@@ -87,8 +88,7 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
         sweeps.push(sweep);
     }
     let capacity = CapacityPlan::of(contract, offers);
-    let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render_capacity(&capacity, &sweeps, format)?)?;
+    args.show.show(printer, |format| outcome::render_capacity(&capacity, &sweeps, format))?;
     if let Some(path) = &args.page {
         save::text(path, &report::render::html(&report::documents::capacity(&capacity, &sweeps)))?;
         printer.words(&format!("page written to {}", path.display()));

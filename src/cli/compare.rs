@@ -1,24 +1,22 @@
 //! `skyline compare`: stored runs held against a baseline.
 
-use crate::session::save;
+use super::show::ShowArgs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::args::ValidityArgs;
-use super::foreign;
 use super::outcome::{self, Format, Invalid};
 use crate::analysis::summarise;
 use crate::experiment::Sweep;
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
-use crate::foreign::ForeignRun;
 use crate::record::{RunHeader, RunLog};
-use crate::report::{documents, render};
-use crate::session::repeats;
-use crate::session::{Exit, Printer, Stop};
+use crate::report::documents;
+use crate::session::stored::{self, Stored, foreign, repeats};
+use crate::session::{Exit, Printer, Stop, save};
 use crate::workload::WorkloadSpec;
 
 /// Hold stored runs, repeats or sweeps against a baseline.
@@ -54,9 +52,8 @@ pub(super) struct CompareArgs {
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 
-    /// Print the comparison as JSON on standard output, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 const AFTER_HELP: &str = "\
@@ -79,71 +76,68 @@ fn condition() -> impl TypedValueParser<Value = Condition> {
 }
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
-    if args.json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+    if args.show.shown() == Format::Json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    {
         return Err(Stop::usage(
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
     }
     let names = names(&args.folders);
-    let results = args.folders.iter().map(|path| result_in(path)).collect::<Result<Vec<_>, _>>()?;
-    if results.iter().any(Option::is_some) {
-        return several_tools(args, names, results, printer);
+    let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
+    if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) {
+        return several_tools(args, names, stored, printer);
     }
-    let is_sweep = |folder: &PathBuf| Sweep::is_stored_in(folder);
-    let told = match args.folders.iter().find(|folder| !is_sweep(folder)) {
-        None => sweeps(args, names)?,
-        Some(run) => match args.folders.iter().find(|folder| is_sweep(folder)) {
-            None => runs(args, names)?,
-            Some(sweep) => {
-                return Err(Stop::usage(format!(
-                    "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
-                    sweep.display(),
-                    run.display()
-                )));
-            }
-        },
+    let find = |is_sweep: bool| {
+        let mut all = args.folders.iter().zip(&stored);
+        all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)
+    };
+    let report = match (find(true), find(false)) {
+        (Some(sweep), Some(run)) => {
+            return Err(Stop::usage(format!(
+                "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
+                sweep.display(),
+                run.display()
+            )));
+        }
+        (Some(_), None) => sweeps(args, names, stored)?,
+        (None, _) => runs(args, names)?,
     };
     let (to_stdout, to_file) = match &args.markdown {
         Some(path) if path.as_os_str() == "-" => (true, None),
         other => (false, other.as_ref()),
     };
-    printer.data(if to_stdout { &told.markdown } else { &told.shown })?;
-    let files = [("page", args.page.as_ref(), &told.page), ("Markdown", to_file, &told.markdown)];
-    for (what, path, content) in files {
+    if to_stdout {
+        printer.data(&(report.render)(Format::Markdown)?)?;
+    } else {
+        args.show.show(printer, &report.render)?;
+    }
+    let files = [("page", args.page.as_ref(), Format::Html), ("Markdown", to_file, Format::Markdown)];
+    for (what, path, format) in files {
         if let Some(path) = path {
-            save::text(path, content)?;
+            save::text(path, &(report.render)(format)?)?;
             printer.words(&format!("{what} written to {}", path.display()));
         }
     }
-    Ok(if told.passed { Exit::Fine } else { Exit::Missed })
+    Ok(if report.passed { Exit::Fine } else { Exit::Missed })
 }
 
 /// What a comparison comes to.
-struct Told {
-    /// Its text or JSON.
-    shown: String,
-    page: String,
-    markdown: String,
+struct ComparisonReport {
+    /// Renders it.
+    render: Box<dyn Fn(Format) -> Result<String, Stop>>,
     /// Whether every demand was met.
     passed: bool,
-}
-
-/// The result of another tool that is kept at `path`, if that is what is there.
-fn result_in(path: &Path) -> Result<Option<ForeignRun>, Stop> {
-    if path.join(RunLog::FILE_NAME).exists() || Sweep::is_stored_in(path) {
-        return Ok(None);
-    }
-    foreign::run_in(path)
 }
 
 /// Compares runs of which at least one is another tool's.
 fn several_tools(
     args: &CompareArgs,
     names: Vec<String>,
-    results: Vec<Option<ForeignRun>>,
+    stored: Vec<Stored>,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
@@ -153,27 +147,27 @@ fn several_tools(
         )));
     }
     let mut sides = Vec::new();
-    for ((path, name), result) in args.folders.iter().zip(names).zip(results) {
-        sides.push(match result {
-            Some(run) => AnySide::Foreign(name, Box::new(run)),
-            None if Sweep::is_stored_in(path) => {
+    for ((path, name), stored) in args.folders.iter().zip(names).zip(stored) {
+        sides.push(match stored {
+            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(foreign::only_run(path, runs)?)),
+            Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",
                     path.display()
                 )));
             }
-            None => AnySide::Ours(Box::new(side(path, name)?)),
+            _ => AnySide::Ours(Box::new(side(path, name)?)),
         });
     }
     for side in &sides {
         believe_any(side, args.validity.policy())?;
     }
     let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
-    printer.data(&outcome::render_compared_foreign(&compared, format(args))?)?;
+    args.show.show(printer, |format| outcome::render_compared_foreign(&compared, format))?;
     Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
 }
 
-fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
+fn runs(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {
     let sides = args.folders.iter().zip(names).map(|(folder, name)| side(folder, name));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
     let gates = gates(args);
@@ -182,18 +176,18 @@ fn runs(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(side.name(), side.reasons(), args.validity.policy())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let document = documents::compared(&compared);
-    Ok(Told {
-        shown: outcome::show(&document, &compared, format(args))?,
-        page: render::html(&document),
-        markdown: render::markdown(&document),
-        passed: compared.passed(),
-    })
+    let passed = compared.passed();
+    let render = move |format| outcome::show(|| documents::compared(&compared), &compared, format);
+    Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
-fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
-    let sides = args.folders.iter().zip(names).map(|(folder, name)| sweep_side(folder, name));
-    let sides = sides.collect::<Result<Vec<_>, _>>()?;
+fn sweeps(args: &CompareArgs, names: Vec<String>, stored: Vec<Stored>) -> Result<ComparisonReport, Stop> {
+    let mut sides = Vec::new();
+    for ((folder, name), stored) in args.folders.iter().zip(names).zip(stored) {
+        if let Stored::Sweep(sweep) = stored {
+            sides.push(sweep_side(folder, name, *sweep)?);
+        }
+    }
     let gates = gates(args);
     gates.iter().try_for_each(ComparedSweeps::check).map_err(Stop::usage)?;
     for side in &sides {
@@ -202,22 +196,13 @@ fn sweeps(args: &CompareArgs, names: Vec<String>) -> Result<Told, Stop> {
         believe(&side.name, invalid, args.validity.policy())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let document = documents::compared_sweeps(&compared);
-    Ok(Told {
-        shown: outcome::show(&document, &compared, format(args))?,
-        page: render::html(&document),
-        markdown: render::markdown(&document),
-        passed: compared.passed(),
-    })
-}
-
-fn format(args: &CompareArgs) -> Format {
-    if args.json { Format::Json } else { Format::Text }
+    let passed = compared.passed();
+    let render = move |format| outcome::show(|| documents::compared_sweeps(&compared), &compared, format);
+    Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
 /// Reads a stored sweep, and the header of its first run.
-fn sweep_side(folder: &Path, name: String) -> Result<SweepSide, Stop> {
-    let sweep = Sweep::read(folder).map_err(Stop::usage)?;
+fn sweep_side(folder: &Path, name: String, sweep: Sweep) -> Result<SweepSide, Stop> {
     let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
     let first = first.ok_or_else(|| {
         Stop::usage(format!(
@@ -275,7 +260,7 @@ fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop>
     }
     let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
     Err(Stop::impossible(format!(
-        "{name} is INVALID, and nothing can be said by it:{}\nhint: fly it again (its cures: skyline report), or compare it all \
+        "{name} is INVALID, and nothing can be said by it:{}\nhint: run it again (its cures: skyline report), or compare it all \
          the same with --allow-invalid",
         reasons.concat()
     )))

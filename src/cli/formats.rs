@@ -12,7 +12,7 @@ use clap::Args;
 pub(super) use self::list::{OwnFiles, RunList};
 
 use crate::experiment::{AbTest, Sweep};
-use crate::report::{Content, Export, ExportFile, Format, Out, Told, UsualPlace};
+use crate::report::{Content, Export, ExportFile, Extent, Format, Out, Told, UsualPlace};
 use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, whole_file};
 
 /// The forms that a report is wanted in.
@@ -24,6 +24,10 @@ pub(super) struct FormatArgs {
     /// Print the summary as JSON on standard output, and nothing else: --format json
     #[arg(long)]
     json: bool,
+
+    /// Print all of the report as text; the default is a screen of it
+    #[arg(long)]
+    full: bool,
 
     #[arg(long = "otlp", value_name = "URL", help = PUSH)]
     collector: Option<String>,
@@ -161,7 +165,11 @@ impl FormatArgs {
                 }
             }
         }
-        let shown = first.map_or(Some(Format::Text), |(_, shown)| shown);
+        let shown = first.map_or(Some(Format::Text(Extent::Summary)), |(_, shown)| shown);
+        let shown = shown.map(|format| match format {
+            Format::Text(_) if self.full => Format::Text(Extent::Full),
+            format => format,
+        });
         // Read here, for clap would repeat what it refuses, and a secret in it.
         let collector = self.collector.as_ref().map(|typed| {
             let url: CollectorUrl =
@@ -192,7 +200,7 @@ impl Outputs<'_> {
         }
     }
 
-    /// Finds what cannot be written of a run, before it is flown.
+    /// Finds what cannot be written of a run, before it is executed.
     pub(super) fn check_run(&self) -> Result<(), Stop> {
         check(&self.planned("a run", |export| export.run)?)
     }

@@ -1,20 +1,21 @@
-//! `skyline merge`: shards that several generators flew, one run.
+//! `skyline merge`: joins the shards of several generators into one run.
 
+use super::show::ShowArgs;
 use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::args::ValidityArgs;
-use super::outcome::{self, Format};
+use super::outcome;
 use crate::analysis;
 use crate::experiment::Diagnosis;
 use crate::record::{NamedLog, RunLog, merge};
-use crate::report::Beside;
+use crate::report::{Beside, Told};
 use crate::session::{Exit, Printer, Stop, command_line, folder};
 use crate::units::spoken;
 
-/// Join the shards that several generators flew into the one run that they were.
+/// Join the shards of several generators into one run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2
@@ -31,12 +32,12 @@ pub(super) struct MergeArgs {
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Print the summary as JSON on standard output, and nothing else
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let read = |path: &PathBuf| {
         let log = RunLog::read(path).map_err(Stop::usage)?;
         Ok(NamedLog { name: path.display().to_string(), log })
@@ -55,8 +56,8 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let diagnosis = Diagnosis::of_run(log, &summary);
     save::run(log, &summary, &diagnosis, &folder)?;
     let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
-    let format = if args.json { Format::Json } else { Format::Text };
-    printer.data(&outcome::render(&summary, beside, format)?)?;
+    let told = Told { log, summary: &summary, beside };
+    args.show.show(printer, |format| outcome::render(told, format))?;
     printer.words(&format!(
         "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
          clocks agree, every latency was taken on one machine's own\nkept in {}",

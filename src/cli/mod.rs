@@ -7,7 +7,6 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
-mod foreign;
 mod formats;
 mod matrix;
 mod merge;
@@ -16,6 +15,7 @@ mod outcome;
 mod presets;
 mod report;
 mod series;
+mod show;
 mod simulate;
 mod sweep;
 mod trace;
@@ -59,11 +59,11 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Fly a workload against a server and report how it did
+    /// Run a workload against a server and report how it did
     Bench(Box<bench::BenchArgs>),
     /// Measure a server from low load to high, and find the highest that meets the objectives
     Sweep(Box<sweep::SweepArgs>),
-    /// Hold two servers, or two configurations of one, against each other in interleaved rounds
+    /// Compare two servers or configurations (A/B, paired rounds)
     Ab(Box<ab::AbArgs>),
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate(Box<simulate::SimulateArgs>),
@@ -71,13 +71,13 @@ enum Verb {
     Capacity(capacity::CapacityArgs),
     /// Show a stored run again
     Report(report::ReportArgs),
-    /// Join the shards that several generators flew into the one run that they were
+    /// Join the shards of several generators into one run
     Merge(merge::MergeArgs),
-    /// Fly a table of experiments, each with a hypothesis that it is held against
+    /// Run a table of experiments, each judged by its hypothesis
     Matrix(Box<matrix::MatrixArgs>),
-    /// Hold stored runs, repeats or sweeps against a baseline
+    /// Compare stored runs, repeats or sweeps with a baseline
     Compare(compare::CompareArgs),
-    /// Measure what this machine can measure: the floor under its figures
+    /// Measure this machine's own timing accuracy
     Calibrate(calibrate::CalibrateArgs),
     /// Ask whether a server is ready and answers correctly
     Check(Box<check::CheckArgs>),
@@ -85,7 +85,7 @@ enum Verb {
     Mock(Box<mock::MockArgs>),
     /// List the workloads that can be run, or show one to start your own from
     Workloads(workloads::WorkloadsArgs),
-    /// Say what a trace holds, or make one of a run or of an access log
+    /// Inspect a trace, or create one from a run or an access log
     Trace(Box<trace::TraceVerbArgs>),
 }
 

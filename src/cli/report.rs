@@ -1,15 +1,14 @@
 //! `skyline report`: a stored run, shown again.
 
-use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantNames;
 
 use super::ab;
 use super::args::ValidityArgs;
-use super::foreign;
-use super::formats::{FormatArgs, OwnFiles, RunList};
+use super::formats::{FormatArgs, Outputs, OwnFiles, RunList};
 use super::matrix;
 use super::outcome;
 use super::sweep;
@@ -18,8 +17,8 @@ use crate::experiment::{Diagnosis, Sweep};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::{Beside, StoredFile, Told};
-use crate::session::repeats;
-use crate::session::{Exit, Printer, Stop, folder, pair};
+use crate::session::stored::{self, Stored};
+use crate::session::{Exit, Printer, Stop, folder, pair, repeats, save};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -42,12 +41,16 @@ pub(super) struct ReportArgs {
 
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
     /// by what stands in it]
-    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = foreign::tool())]
+    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = tool())]
     from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
     #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
     json_schema: Option<StoredFile>,
+}
+
+fn tool() -> impl TypedValueParser<Value = ForeignTool> {
+    PossibleValuesParser::new(ForeignTool::VARIANTS).try_map(|name| name.parse::<ForeignTool>())
 }
 
 fn stored_file() -> impl TypedValueParser<Value = StoredFile> {
@@ -65,79 +68,110 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     }
 }
 
-/// The runs of another tool that are kept at `path`, unless something of Skyline's is.
-fn of_another_tool(path: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
-    if from.is_none() && path.join(RunLog::FILE_NAME).exists() {
-        return Ok(None);
+/// Shows what is stored at `path`, and writes what is asked for.
+fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
+    let outputs = args.format.outputs()?;
+    match stored::open(path, args.from)? {
+        Stored::Foreign(runs) => show_foreign(&runs, args, &outputs, printer),
+        Stored::Sweep(sweep) => show_sweep(path, *sweep, args, outputs, printer),
+        Stored::AbTest => show_ab(path, args, &outputs, printer),
+        Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
+        Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
+        Stored::Run => show_run(path, args, &outputs, printer),
     }
-    if from.is_none() && !foreign::exists(path) {
-        return Ok(None);
-    }
-    foreign::runs_in(path, from)
 }
 
-/// Shows what is kept at `path`, and writes what is asked for.
-fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
-    let mut outputs = args.format.outputs()?;
-    if let Some(runs) = of_another_tool(path, args.from)? {
-        if !args.objectives.is_empty() {
-            return Err(Stop::usage(
-                "--objective is for runs of Skyline: latencies of other tools count from sending, and not from the schedule\n\
-                 hint: hold the result against a run with skyline compare",
-            ));
-        }
-        let format = outputs.only_shown("a result of another tool")?;
-        printer.data(&outcome::render_foreign(&runs, format)?)?;
-        return Ok(Exit::Fine);
+/// Refuses objectives for what is not a run, with the reason.
+fn refuse_objectives(args: &ReportArgs, why: &str) -> Result<(), Stop> {
+    if args.objectives.is_empty() {
+        return Ok(());
     }
-    if Sweep::is_stored_in(path) {
-        let lists = outputs.take_lists(OwnFiles::None);
-        if !lists.is_empty() {
-            list_sweep(path, lists, printer)?;
-        }
-        return sweep::show(path, &args.objectives, &outputs, args.validity.policy(), printer);
+    Err(Stop::usage(format!("--objective is for runs{why}")))
+}
+
+fn show_foreign(
+    runs: &[ForeignRun],
+    args: &ReportArgs,
+    outputs: &Outputs<'_>,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    refuse_objectives(
+        args,
+        " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
+         hint: hold the result against a run with skyline compare",
+    )?;
+    let format = outputs.only_shown("a result of another tool")?;
+    printer.data(&outcome::render_foreign(runs, format)?)?;
+    Ok(Exit::Fine)
+}
+
+fn show_sweep(
+    path: &Path,
+    sweep: Sweep,
+    args: &ReportArgs,
+    mut outputs: Outputs<'_>,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let lists = outputs.take_lists(OwnFiles::None);
+    if !lists.is_empty() {
+        list_sweep(path, &sweep, lists, printer)?;
     }
-    if let Some((test, exit)) = ab::stored(path, args.validity.policy())? {
-        if !args.objectives.is_empty() {
-            return Err(Stop::usage(
-                "--objective is for runs, and an A/B experiment has a verdict of its own\n\
-                 hint: show one of its runs, such as round-1/b",
-            ));
-        }
-        outputs.check_ab()?;
-        if let Some(format) = outputs.shown() {
-            printer.data(&outcome::render_ab(&test, format)?)?;
-        }
-        outputs.write_ab(&test, path, printer)?;
-        return Ok(exit);
+    sweep::show(sweep, path, &args.objectives, &outputs, args.validity.policy(), printer)
+}
+
+fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs<'_>, printer: Printer) -> Result<Exit, Stop> {
+    let (test, exit) = ab::read(path, args.validity.policy())?;
+    refuse_objectives(
+        args,
+        ", and an A/B experiment has a verdict of its own\nhint: show one of its runs, such as round-1/b",
+    )?;
+    outputs.check_ab()?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&outcome::render_ab(&test, format)?)?;
     }
-    if let Some((table, exit)) = matrix::stored(path, args.validity.policy())? {
-        if !args.objectives.is_empty() {
-            return Err(Stop::usage(
-                "--objective is for runs, and a table of experiments has a contract of its own\n\
-                 hint: show one of its rows, such as row-A",
-            ));
-        }
-        let format = outputs.only_shown("a table of experiments")?;
-        printer.data(&matrix::shown(&table, format)?)?;
-        return Ok(exit);
+    outputs.write_ab(&test, path, printer)?;
+    Ok(exit)
+}
+
+fn show_matrix(
+    folder: &Path,
+    args: &ReportArgs,
+    outputs: &Outputs<'_>,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let (table, exit) = matrix::read(folder, args.validity.policy())?;
+    refuse_objectives(
+        args,
+        ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
+    )?;
+    let format = outputs.only_shown("a table of experiments")?;
+    printer.data(&matrix::shown(&table, format)?)?;
+    Ok(exit)
+}
+
+fn show_repeats(
+    path: &Path,
+    runs: &[PathBuf],
+    args: &ReportArgs,
+    mut outputs: Outputs<'_>,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    let mut lists = outputs.take_lists(OwnFiles::Each);
+    let format = outputs.check_runs()?;
+    let repeats = repeats::again(runs, &args.objectives, |folder, log, summary, diagnosis| {
+        let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
+        let told = Told { log, summary, beside };
+        lists.add(told)?;
+        outputs.write_run(told, folder, printer)
+    })?;
+    if let Some(format) = format {
+        printer.data(&outcome::render_repeats(&repeats, format)?)?;
     }
-    let runs = repeats::runs_in(path);
-    if !runs.is_empty() {
-        let mut lists = outputs.take_lists(OwnFiles::Each);
-        let format = outputs.check_runs()?;
-        let repeats = repeats::again(&runs, &args.objectives, |folder, log, summary, diagnosis| {
-            let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-            let told = Told { log, summary, beside };
-            lists.add(told)?;
-            outputs.write_run(told, folder, printer)
-        })?;
-        if let Some(format) = format {
-            printer.data(&outcome::render_repeats(&repeats, format)?)?;
-        }
-        lists.write(path, printer)?;
-        return Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()));
-    }
+    lists.write(path, printer)?;
+    Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()))
+}
+
+fn show_run(path: &Path, args: &ReportArgs, outputs: &Outputs<'_>, printer: Printer) -> Result<Exit, Stop> {
     outputs.check_run()?;
     let log = RunLog::read(path).map_err(Stop::usage)?;
     let objectives = if args.objectives.is_empty() {
@@ -150,16 +184,16 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
     let open = pair::again(&summary, path)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
     let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
+    let told = Told { log: &log, summary: &summary, beside };
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(&summary, beside, format)?)?;
+        printer.data(&outcome::render(told, format)?)?;
     }
-    outputs.write_run(Told { log: &log, summary: &summary, beside }, folder::of(path), printer)?;
+    outputs.write_run(told, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }
 
-/// Writes the runs of the sweep at `path` as one list, in the order in which they were flown.
-fn list_sweep(path: &Path, mut lists: RunList<'_>, printer: Printer) -> Result<(), Stop> {
-    let sweep = Sweep::read(path).map_err(Stop::usage)?;
+/// Writes the runs of the sweep at `path` as one list, in the order in which they ran.
+fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList<'_>, printer: Printer) -> Result<(), Stop> {
     let folder = folder::of(path);
     let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
     trials.sort_by_key(|trial| trial.number);

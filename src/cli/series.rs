@@ -18,25 +18,18 @@ pub(super) fn advise(runs: u64, printer: Printer) {
     }
 }
 
-/// Shows repeats where that is asked for, predicted by a fitted engine where they are, and says where they are stored.
-pub(super) fn show(
-    repeats: &Repeats,
-    fit: Option<&EngineFit>,
-    format: Option<Format>,
-    parent: Option<&Path>,
-    printer: Printer,
-) -> Result<(), Stop> {
-    if let Some(format) = format {
-        printer.data(&match (format, fit) {
-            (Format::Json, Some(fit)) => outcome::render_fitted(repeats, fit)?,
-            _ => outcome::render_repeats(repeats, format)?,
-        })?;
+/// Repeats in the form asked for, predicted by a fitted engine where they are.
+pub(super) fn render(repeats: &Repeats, fit: Option<&EngineFit>, format: Format) -> Result<String, Stop> {
+    match (format, fit) {
+        (Format::Json, Some(fit)) => outcome::render_fitted(repeats, fit),
+        _ => outcome::render_repeats(repeats, format),
     }
-    if let Some(parent) = parent {
-        let parent = parent.display();
-        printer.words(&format!(
-            "kept in {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/run-1)"
-        ));
-    }
-    Ok(())
+}
+
+/// Says where repeats are stored.
+pub(super) fn say_where(parent: &Path, printer: Printer) {
+    let parent = parent.display();
+    printer.words(&format!(
+        "kept in {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/run-1)"
+    ));
 }

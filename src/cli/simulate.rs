@@ -3,6 +3,7 @@
 mod fit;
 mod sweep;
 
+use super::show::ShowArgs;
 use crate::session::save;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,12 +63,12 @@ pub(super) struct SimulateArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
 
-    /// Print the prediction as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let spec = args.workload.spec(printer)?;
     let tokenizer = args.tokenizer.as_deref();
     if tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
@@ -101,7 +102,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
         );
     }
     if let Some(fit) = engine_fit.as_ref().filter(|fit| fit.grade == Grade::Poor) {
-        printer.words(&outcome::render_fit(fit));
+        printer.words(&outcome::render_fit(fit)?);
         return Err(Stop::impossible(
             "the engine does not tell the runs again that it was fitted to, so that nothing is predicted from it\n\
              hint: was it one server that answered, alone, and with what limits (--max-num-seqs, \
@@ -110,9 +111,9 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     args.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
-    let apart = (args.loads.sweep || args.workload.repeats > 1) && !args.json;
+    let apart = (args.loads.sweep || args.workload.repeats > 1) && args.show.shown() != Format::Json;
     if let Some(fit) = engine_fit.as_ref().filter(|_| apart) {
-        printer.words(&outcome::render_fit(fit));
+        printer.words(&outcome::render_fit(fit)?);
     }
     if args.loads.sweep {
         let fitted = Fitted { described: &described, engine_fit: engine_fit.as_ref() };
@@ -123,12 +124,11 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let runs = PlannedRun::all(&spec, &datasets, args.workload.repeats)?;
     series::advise(args.workload.repeats, printer);
-    let format = if args.json { Format::Json } else { Format::Text };
     match <[PlannedRun; 1]>::try_from(runs) {
-        Ok([run]) => once(args, run, &described, engine_fit, format, printer),
+        Ok([run]) => once(args, run, &described, engine_fit, printer),
         Err(runs) => {
             let fitted = Fitted { described: &described, engine_fit: engine_fit.as_ref() };
-            repeatedly(args, runs, fitted, format, printer)
+            repeatedly(args, runs, fitted, printer)
         }
     }
 }
@@ -146,7 +146,6 @@ fn once(
     run: PlannedRun,
     described: &Described,
     engine_fit: Option<EngineFit>,
-    format: Format,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let schedule = run.schedule.clone();
@@ -164,7 +163,7 @@ fn once(
         }
         Ok(folder)
     });
-    printer.data(&outcome::render_prediction(&prediction, format)?)?;
+    args.show.show(printer, |format| outcome::render_prediction(&prediction, format))?;
     if let Some(folder) = kept? {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
@@ -186,7 +185,6 @@ fn rates(
              hint: leave --repeats, --out and --objective out, or give --sweep too",
         ));
     }
-    let format = if args.json { Format::Json } else { Format::Text };
     let mut predicted = Vec::new();
     let mut line = StepLine::start(Screen::detect());
     for rate in axis.loads().into_iter().map(Load::amount) {
@@ -202,7 +200,8 @@ fn rates(
         }
     }
     drop(line);
-    printer.data(&outcome::render_rates(&PredictedRates::of(fit, &predicted), format)?)?;
+    let predicted = PredictedRates::of(fit, &predicted);
+    args.show.show(printer, |format| outcome::render_rates(&predicted, format))?;
     Ok(Exit::Fine)
 }
 
@@ -211,7 +210,6 @@ fn repeatedly(
     args: &SimulateArgs,
     runs: Vec<PlannedRun>,
     Fitted { described, engine_fit }: Fitted<'_>,
-    format: Format,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let name = runs.first().map_or("", |run| &run.workload.name);
@@ -247,7 +245,10 @@ fn repeatedly(
     if let Some(parent) = &parent {
         save::repeats(&repeats, parent)?;
     }
-    series::show(&repeats, engine_fit, Some(format), parent.as_deref(), printer)?;
+    args.show.show(printer, |format| series::render(&repeats, engine_fit, format))?;
+    if let Some(parent) = &parent {
+        series::say_where(parent, printer);
+    }
     Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()))
 }
 

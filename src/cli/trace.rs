@@ -1,6 +1,5 @@
 //! `skyline trace`: what a trace holds, and traces of one's own.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -8,13 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::SliceArgs;
+use super::show;
 use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
-use crate::report::documents::{trace_contents, trace_what};
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
-use crate::units::count;
+use crate::report::documents;
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{BadLines, Trace};
 
 /// Say what a trace holds, or make one of a run or of a log.
@@ -122,12 +120,7 @@ fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
     let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&args.path) });
     let found = survey(&trace, 0).map_err(Stop::usage)?;
-    let mut text = format!("{}\n{}\n", trace_what(&trace, &found), trace_contents(&found));
-    for kind in &found.kinds {
-        let told = kind.called.as_ref().map(|called| format!("  (there {called:?})")).unwrap_or_default();
-        let _ = writeln!(text, "{:>9}  {}{told}", count(kind.requests), kind.name);
-    }
-    printer.data(&text)?;
+    printer.data(&show::text(&documents::trace(&trace, &found)))?;
     Ok(Exit::Fine)
 }
 

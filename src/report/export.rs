@@ -12,13 +12,17 @@ use super::{
 };
 use crate::experiment::{AbTest, Sweep};
 
-/// The form in which a summary is printed.
+/// The form in which a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// For a person.
-    Text,
-    /// For a program.
+    /// Text: a screen of it, or all.
+    Text(Extent),
+    /// JSON.
     Json,
+    /// A page.
+    Html,
+    /// Markdown.
+    Markdown,
 }
 
 /// A format that a report can be asked for in, and the files that it comes in.
@@ -98,7 +102,7 @@ impl Export {
         Self {
             name: "text",
             what: "for people, on standard output",
-            place: UsualPlace::Shown(Format::Text),
+            place: UsualPlace::Shown(Format::Text(Extent::Summary)),
             run: &[ExportFile::text("summary.txt", |told, out| {
                 out.write_all(
                     render::text(

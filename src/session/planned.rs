@@ -1,4 +1,4 @@
-//! The runs in which a workload is flown, drawn before anything is sent.
+//! Runs of a workload, drawn before anything is sent.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 /// What gives a run more to measure, by the options of a run by itself.
 const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
 
-/// One run that is about to be flown.
+/// One run that is drawn and not yet executed.
 #[derive(Clone, Debug)]
 pub(crate) struct PlannedRun {
     /// Its place among its repeats; absent for a run by itself.
     pub(crate) repeat: Option<Repeat>,
-    /// What is flown, with the run's own seed.
+    /// The workload, with the run's own seed.
     pub(crate) workload: WorkloadSpec,
     /// What was drawn from it.
     pub(crate) schedule: Schedule,
@@ -39,7 +39,7 @@ impl PlannedRun {
                 seed if seed == spec.seed => workload,
                 seed => with_seed(workload, seed)?,
             };
-            Self::flown(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
+            Self::drawn(repeat, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, MORE)?
                 .in_full()
         };
         repeats_of(spec, repeats).into_iter().map(one).collect()
@@ -47,22 +47,22 @@ impl PlannedRun {
 
     /// A run by itself of `workload`, whose datasets are these; where it has nothing to measure, `cure` is what to change.
     pub(crate) fn alone(workload: WorkloadSpec, datasets: &Arc<Datasets>, cure: &str) -> Result<Self, Stop> {
-        Self::flown(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
+        Self::drawn(None, Schedule::draw_from(&workload, Arc::clone(datasets)), workload, cure)
     }
 
     /// A run by itself of `workload`, drawn from the datasets of `schedule`.
     pub(crate) fn like(schedule: &Schedule, workload: WorkloadSpec) -> Result<Self, Stop> {
-        Self::flown(None, schedule.of(&workload), workload, MORE)
+        Self::drawn(None, schedule.of(&workload), workload, MORE)
     }
 
     /// One generator's share of the run.
     pub(crate) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;
         let schedule = schedule.shard(shard.number - 1, shard.of).map_err(Stop::usage)?;
-        Self::flown(repeat, schedule, workload, MORE)
+        Self::drawn(repeat, schedule, workload, MORE)
     }
 
-    fn flown(
+    fn drawn(
         repeat: Option<Repeat>,
         schedule: Schedule,
         workload: WorkloadSpec,

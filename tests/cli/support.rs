@@ -21,6 +21,10 @@ pub(crate) struct Desk {
     folder: TempDir,
 }
 
+/// The verbs that show a result.
+const SHOWS: [&str; 10] =
+    ["bench", "report", "sweep", "ab", "matrix", "compare", "capacity", "simulate", "calibrate", "merge"];
+
 impl Desk {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -38,7 +42,13 @@ impl Desk {
     /// The binary, in this folder, without the settings of whoever runs the tests.
     pub(crate) fn skyline(&self, arguments: &[&str]) -> Command {
         let mut command = Command::cargo_bin("skyline").unwrap();
-        command.current_dir(self.folder.path()).args(arguments);
+        command.current_dir(self.folder.path()).args(arguments.first());
+        // Tests read all of a result.
+        if arguments.first().is_some_and(|verb| SHOWS.contains(verb)) && !arguments.contains(&"--json-schema")
+        {
+            command.arg("--full");
+        }
+        command.args(arguments.iter().skip(1));
         for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "NO_COLOR", "COLUMNS"] {
             command.env_remove(name);
         }

@@ -3,10 +3,7 @@
 use serde::Serialize;
 
 use super::judged::Reading;
-use super::sequence::ArrivalSequence;
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
-use crate::analysis::wording::counted;
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
 
@@ -64,23 +61,8 @@ impl ArrivalBeats {
     }
 }
 
-impl ArrivalSequence {
-    /// The test of the number of beats: as many as go into the stretch, to one, or 1 % where that is more.
-    pub(super) fn beats_check(&self, rule: Rule) -> Check {
-        let (missed, bar) = (self.arrivals as f64 - self.expected, (0.01 * self.expected).max(1.0));
-        let sentence = format!(
-            "{} came where {} beats go, the bar is {} more or fewer",
-            counted(self.arrivals, "arrival"),
-            three_digits(self.expected),
-            three_digits(bar)
-        );
-        // A beat on the very end of the stretch is not in it.
-        cured(Reading::at_most(missed, bar + 1e-6, sentence).check(rule, "arrivals beyond those expected"))
-    }
-}
-
 /// A planned metronome has no seed to blame.
-fn cured(check: Check) -> Check {
+pub(super) fn cured(check: Check) -> Check {
     if check.rule == Rule::PlannedArrivals && check.outcome == CheckOutcome::Failed {
         let cure = "fly this workload again: the plan in the log is not its own, or not whole".to_owned();
         return Check { cure, ..check };
@@ -88,7 +70,7 @@ fn cured(check: Check) -> Check {
     check
 }
 
-/// The value that 99 % of them do not exceed, or all but four where that is more: a single standstill of the machine
+/// The value that 99 % of them do not exceed, or all but four where that is more: a single host stall
 /// may touch that many, and says nothing about the rest. Absent for four and fewer.
 pub(super) fn nearly_all(values: &[f64]) -> Option<f64> {
     const ONE_STANDSTILL: usize = 4;

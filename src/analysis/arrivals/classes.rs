@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::figures::ArrivalFigures;
-use super::figures::Departure;
+use super::delivery::{Departure, sequences};
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::Check;
 use crate::arrivals::{Arrivals, LatentStates};
@@ -23,7 +22,7 @@ pub struct ClassArrivals {
     pub arrival: ArrivalPattern,
     /// As the plan has them.
     pub planned: Option<ArrivalSequence>,
-    /// As requests were let go.
+    /// As requests were dispatched.
     pub delivered: Option<ArrivalSequence>,
 }
 
@@ -38,12 +37,12 @@ impl ClassArrivals {
                 let moments: Vec<_> = own.map(|request| (request.planned, request.delivered)).collect();
                 let stream = Arrivals::stream_of(class, workload.seed);
                 let hidden = LatentStates::of(pattern, stream, moments.len());
-                let figures = ArrivalFigures::of_delivery(pattern, &hidden, until, &moments);
+                let (planned, delivered) = sequences(pattern, &hidden, until, &moments);
                 Self {
                     class: class.name.clone(),
                     arrival: pattern.clone(),
-                    planned: figures.planned,
-                    delivered: figures.delivered,
+                    planned: Some(planned),
+                    delivered: Some(delivered),
                 }
             })
             .collect()
@@ -64,6 +63,7 @@ impl ClassArrivals {
 
 #[cfg(test)]
 mod tests {
+    use super::super::figures::ArrivalFigures;
     use super::*;
     use crate::analysis::test_runs::by_class;
     use crate::analysis::verdict::check::CheckOutcome;

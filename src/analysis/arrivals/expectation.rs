@@ -5,7 +5,7 @@ use crate::arrivals::{LatentStates, StatePath};
 use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 
-/// Gaps up to this long, seconds, are not told from one another: a thousand times the resolution of a moment.
+/// Gaps up to this long, seconds, count as equal: a thousand times the resolution of a moment.
 const UNRESOLVED_S: f64 = 1e-6;
 
 /// A sequence of arrivals on the clock of its process.

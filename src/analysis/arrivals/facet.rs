@@ -3,13 +3,11 @@
 use super::judged::{Reading, adjective};
 use super::law::{GapLaw, Law};
 use super::sequence::{ArrivalFit, ArrivalSequence};
-use crate::analysis::statistics::Dispersion;
 use crate::analysis::statistics::{
-    EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
+    Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
     UNIFORM_A2_AT_2_IN_100_000,
 };
-use crate::analysis::verdict::check::Check;
-use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, Rule};
 use crate::analysis::wording::{counted, percent};
 use crate::random::normal_quantile;
 use crate::units::three_digits;

@@ -1,28 +1,18 @@
 //! The arrivals of a run, planned and delivered, and the tests that they are put to.
 
-use std::time::Duration;
-
 use serde::Serialize;
 
 use super::classes::ClassArrivals;
-use super::facet::Facet;
-use super::judged::{adjective, broken, not_tested};
-use super::law::{GapLaw, Law};
-use super::sequence::FEWEST;
-use super::sequence::{ArrivalFit, ArrivalSequence};
+use super::delivery::{Departure, sequences};
+use super::judged::{broken, not_tested};
+use super::sequence::ArrivalSequence;
 use super::shift::ArrivalShift;
-use crate::analysis::verdict::check::Check;
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::wording::counted;
+use crate::analysis::verdict::check::{Check, Rule};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::record::RunLog;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
-
-/// Why the arrivals of a trace are not put to tests of a process.
-const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
-                        what was delivered is held against them request by request";
 
 /// The arrivals of a run, from its zero to the end of its window or, where it was stopped, to that moment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -30,8 +20,8 @@ const REPLAYED: &str = "a trace is replayed, which declares no process to test a
 pub struct ArrivalFigures {
     /// As the plan has them.
     pub planned: Option<ArrivalSequence>,
-    /// As requests were let go, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as let go at its
-    /// very moment. A wait for a place under a cap comes after that and is no part of it.
+    /// As requests were dispatched, counting one that left on time (see [`ArrivalFigures::of_delivery`]) as dispatched at its
+    /// very moment. A wait for a slot under a cap comes after that and is no part of it.
     pub delivered: Option<ArrivalSequence>,
     /// What delivery did to the plan; absent for fewer than 100 requests.
     pub shift: Option<ArrivalShift>,
@@ -40,17 +30,6 @@ pub struct ArrivalFigures {
     /// The arrivals of each class, where each has a process of its own; else empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub classes: Vec<ClassArrivals>,
-}
-
-/// A request of a run as far as its arrival is concerned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Departure {
-    /// Place of its class in the workload's list.
-    pub(super) class: u16,
-    /// When the plan lets it go.
-    pub(super) planned: Timestamp,
-    /// When it was let go.
-    pub(super) delivered: Timestamp,
 }
 
 /// Why the arrivals of a log say nothing about their process.
@@ -65,7 +44,7 @@ pub enum Untested {
     /// The log holds one generator's share of the plan.
     PartOfThePlan,
     /// Requests of the plan are missing in the log, or are in it twice, and it is no share: the moments at which they
-    /// were let go are not known, so that the delivery counts as flawed.
+    /// were dispatched are not known, so that the delivery counts as flawed.
     BrokenPlan,
 }
 
@@ -85,28 +64,16 @@ impl ArrivalFigures {
         moments: &[(Timestamp, Timestamp)],
     ) -> Self {
         let in_time: Vec<_> = moments.iter().copied().filter(|moment| moment.0 < until).collect();
-        let on_time = on_time(until, in_time.len());
-        let planned: Vec<_> = moments.iter().map(|moment| moment.0).collect();
-        let delivered: Vec<_> = moments
-            .iter()
-            .map(|&(planned, delivered)| {
-                if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
-            })
-            .collect();
-        let sequence = ArrivalSequence::of(pattern, hidden, until, &planned);
+        let (planned, delivered) = sequences(pattern, hidden, until, moments);
         Self {
-            delivered: Some(if delivered == planned {
-                sequence.clone()
-            } else {
-                ArrivalSequence::of(pattern, hidden, until, &delivered)
-            }),
-            planned: Some(sequence),
+            planned: Some(planned),
+            delivered: Some(delivered),
             shift: ArrivalShift::of(&in_time),
             ..Self::default()
         }
     }
 
-    /// Of a plan that has not been flown: its requests before `until`, each with the place of its class.
+    /// Of a plan that has not been run: its requests before `until`, each with the place of its class.
     #[must_use]
     pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
         if workload.arrival.users().is_some() {
@@ -136,7 +103,7 @@ impl ArrivalFigures {
         Self { untested: Some(why), ..Self::default() }
     }
 
-    /// Of a flown run.
+    /// Of a run.
     pub(crate) fn of(log: &RunLog) -> Self {
         if log.header.workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);
@@ -182,54 +149,6 @@ impl ArrivalFigures {
             .iter()
             .flat_map(|delivered| delivered.delivered_checks(pattern, self.planned.as_ref()));
         planned.chain(shift).chain(delivered).collect()
-    }
-}
-
-/// How late a request may leave to be on time: a tenth of the mean gap, at least 0.1 ms and at most 1 ms.
-fn on_time(until: Timestamp, arrivals: usize) -> Duration {
-    let mean_gap = until.as_secs_f64() / arrivals.max(1) as f64;
-    Duration::from_secs_f64((0.1 * mean_gap).clamp(1e-4, 1e-3))
-}
-
-impl ArrivalSequence {
-    /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
-    #[must_use]
-    pub fn planned_checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
-        if let Some(beats) = &self.beats {
-            return vec![beats.planned_check(), self.beats_check(Rule::PlannedArrivals)];
-        }
-        self.facets(pattern, Rule::PlannedArrivals, None)
-    }
-
-    /// Tests of delivered arrivals: together they accuse fewer than 2 in 100 honest sequences of chance, and hardly
-    /// ever one that was delivered as planned when the `plan` is known.
-    #[must_use]
-    pub fn delivered_checks(&self, pattern: &ArrivalPattern, plan: Option<&Self>) -> Vec<Check> {
-        if let Some(beats) = &self.beats {
-            return vec![beats.delivered_check(), self.beats_check(Rule::DeliveredArrivals)];
-        }
-        let plan = plan.and_then(|plan| Some((plan, plan.fit.as_ref()?)));
-        self.facets(pattern, Rule::DeliveredArrivals, plan)
-    }
-
-    fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
-        let law = Law::of(pattern);
-        if law.gaps() == GapLaw::Replayed {
-            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
-        }
-        match &self.fit {
-            Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
-            None => vec![self.too_few(rule)],
-        }
-    }
-
-    fn too_few(&self, rule: Rule) -> Check {
-        let sentence = format!(
-            "{} {}: at least {FEWEST} are needed to tell their process",
-            counted(self.arrivals, "arrival"),
-            adjective(rule)
-        );
-        not_tested(rule, Some(self.arrivals), sentence)
     }
 }
 

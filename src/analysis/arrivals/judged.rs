@@ -1,7 +1,6 @@
 //! What a test of arrivals leaves behind.
 
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 
 /// Which arrivals a rule is about.
 pub(super) fn adjective(rule: Rule) -> &'static str {

@@ -14,7 +14,7 @@ pub(super) enum GapLaw {
     /// Exponential on the clock of the declared rate. The mean is estimated: whether it is 1 is the count's own test,
     /// and the rest then says something about shape alone.
     Exponential,
-    /// Every parameter as declared: a wrong mean cannot be told from a wrong shape.
+    /// Every parameter as declared: a wrong mean looks like a wrong shape.
     Specified,
     /// No chance in them.
     Metronome,

@@ -2,8 +2,7 @@
 
 use super::sequence::ArrivalSequence;
 use crate::analysis::statistics::chi_squared_quantile;
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::units::three_digits;
 
 /// Chance that honest runs are accused, half of it on each side: as small as for plans, since the seeds say the same

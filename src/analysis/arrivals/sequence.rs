@@ -5,16 +5,15 @@ use serde::Serialize;
 use super::beats::ArrivalBeats;
 use super::expectation::Expectation;
 use super::law::{GapLaw, Law};
-use crate::analysis::statistics::dispersion;
-use crate::analysis::statistics::lag1_spearman;
-use crate::analysis::statistics::uniform_distance;
-use crate::analysis::statistics::{anderson_darling_exponential, anderson_darling_uniform};
-use crate::analysis::statistics::{mean, variance};
+use crate::analysis::statistics::{
+    anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
+    uniform_distance, variance,
+};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;
 use crate::workload::ArrivalPattern;
 
-/// Fewest arrivals from which a process can be told: seven slices of seven.
+/// Fewest arrivals that show a process: seven slices of seven.
 pub(super) const FEWEST: u64 = 50;
 
 /// What a sequence of arrivals looks like, from the run's zero on.

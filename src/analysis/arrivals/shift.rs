@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::beats::{median, nearly_all};
 use super::judged::Reading;
-use crate::analysis::verdict::check::Check;
-use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{Check, Rule};
 use crate::clock::Timestamp;
 use crate::units::three_digits;
 

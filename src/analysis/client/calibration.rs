@@ -17,7 +17,7 @@ pub struct CalibrationSummary {
     pub took_ms: f64,
     /// The client's stamp of an event − the moment at which the server began to write it, without its sign.
     pub stamp_delay: DelaySummary,
-    /// The moment at which a request was let go − the moment that its schedule says.
+    /// The moment at which a request was dispatched − its scheduled moment.
     pub pacer_delay: DelaySummary,
     /// Requests per second with an answer of one event each.
     pub requests_per_s: f64,

@@ -1,4 +1,4 @@
-//! Finds out what standstills of the measuring machine could have done to the figures of a run.
+//! How much host stalls of the client could have moved the figures of a run.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,17 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Observed, measure};
-use crate::analysis::summary::run::Summary;
-use crate::analysis::verdict::check::Check;
-use crate::analysis::verdict::check::Measure;
-use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
 use crate::units::{count, three_digits};
 
 /// A percentile is touched when it could be lower by more than this share of itself …
-const SHARE: f64 = 0.01;
+pub(crate) const SHARE: f64 = 0.01;
 /// … and by more than this, milliseconds.
 const LEAST_MS: f64 = 1.0;
 
-/// The percentiles that must not be touched. Those further out rest on so few requests that the one pause which a
-/// long run may well have moves them: they are named, and the run stays valid.
-const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
-/// The latencies whose percentiles they are.
-const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
-
-const UNTOUCHED: Measure = Measure {
-    rule: Rule::Pauses,
-    statistic: "p50, p90 and p95 of ttft, tpot and e2e that standstills of this machine could have moved",
-};
-
-/// What standstills of the measuring machine could have done to a run's figures.
+/// How much host stalls of the client could have moved a run's figures.
 ///
 /// A pause makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
 /// it lasted: the least that a latency can have been is its length without the pauses in it.
@@ -108,27 +93,8 @@ impl PauseImpact {
         named(&self.touched.iter().collect::<Vec<_>>())
     }
 
-    /// The tests of [`Rule::Pauses`].
-    #[must_use]
-    pub fn checks(summary: &Summary) -> Vec<Check> {
-        let Some(impact) = &summary.pauses else {
-            return vec![UNTOUCHED.not_tested("nobody watched whether the measuring machine stood still")];
-        };
-        let (judged, others): (Vec<_>, Vec<_>) =
-            impact.touched.iter().partition(|figure| is_judged(figure, summary));
-        let moved = named(if judged.is_empty() { &others } else { &judged });
-        let so = match (impact.requests_touched, moved) {
-            (0, _) => String::new(),
-            (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
-            (_, Some(named)) => format!("; they could have moved {named}"),
-        };
-        let sentence = impact.in_words() + &so;
-        let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
-        vec![UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)]
-    }
-
     /// The pauses and the requests that they touched.
-    fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let Some(longest) = self.longest_ms else {
             return "the measuring machine never stood still".to_owned();
         };
@@ -147,17 +113,8 @@ impl PauseImpact {
     }
 }
 
-/// Whether a run with this figure touched is invalid. A percentile of too few samples nobody is to rely on anyway.
-fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
-    let relied_on = || {
-        let row = summary.latency.row(figure.metric);
-        row.is_some_and(|row| row.percentile(figure.quantile).mark.is_none())
-    };
-    JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
-}
-
 /// The first few of the figures that could be lower, by name; `None` without one.
-fn named(touched: &[&TouchedPercentile]) -> Option<String> {
+pub(crate) fn named(touched: &[&TouchedPercentile]) -> Option<String> {
     const NAMED: usize = 4;
     let named = touched.iter().take(NAMED).map(|figure| {
         let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_pauses_ms));
@@ -206,10 +163,10 @@ impl Timelines {
         Self(own.into_iter().map(|(shard, pauses)| (shard, Timeline::without(&pauses))).collect())
     }
 
-    /// The record without the pauses of the generator that flew it; `None` where there is none in it.
+    /// The record without the pauses of the generator that ran it; `None` where there is none in it.
     fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
-        let flew = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
-        let (_, timeline) = self.0.iter().find(|(shard, _)| flew(*shard))?;
+        let is_own = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
+        let (_, timeline) = self.0.iter().find(|(shard, _)| is_own(*shard))?;
         timeline.touches(record).then(|| timeline.shorten(record))
     }
 }

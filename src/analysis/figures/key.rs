@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::catalogue::{Direction, FigureKind, Metric};
+use super::catalogue::Metric;
+use super::info::{Direction, FigureKind};
 use super::part::{Part, PartKind};
 use super::quantile::Quantile;
 
@@ -203,7 +204,7 @@ mod tests {
         let error = "p97 ttft".parse::<FigureKey>().unwrap_err().to_string();
         assert!(error.contains("`p97` is not a statistic") && error.contains("for example"), "{error}");
         assert!("p95 ttft < 5s".parse::<FigureKey>().is_err());
-        for key in Metric::ALL.map(|metric| match metric.kind() {
+        for key in Metric::ALL.iter().map(|&metric| match metric.kind() {
             FigureKind::Latency => FigureKey::latency(Statistic::Percentile(Quantile::P999), metric),
             FigureKind::Rate | FigureKind::Share => FigureKey::of(metric),
         }) {

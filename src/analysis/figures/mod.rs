@@ -2,6 +2,7 @@
 
 pub(super) mod aliases;
 pub(super) mod catalogue;
+pub(super) mod info;
 pub(super) mod key;
 pub(super) mod part;
 pub(super) mod percentile;

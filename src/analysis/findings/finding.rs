@@ -1,4 +1,4 @@
-//! Advice that a run gives to the person who flew it.
+//! Advice about a run.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 pub struct Finding {
     /// What it is about.
     pub kind: FindingKind,
-    /// What was found, with the figure and the bar.
+    /// What was found, with the figure and the limit.
     pub sentence: String,
     /// What to do about it.
     pub cure: String,
@@ -19,7 +19,7 @@ pub struct Finding {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
-    /// A person stopped the run.
+    /// The user stopped the run.
     Interrupted,
     /// The log has no last line.
     CutOff,

@@ -1,4 +1,4 @@
-//! Advice on how the load was flown.
+//! Advice on how the load was run.
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::figures::catalogue::Metric;
@@ -178,7 +178,7 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
 
 pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
     let opened = summary.requests.opened_connection;
-    let share = opened as f64 / summary.requests.flown().max(1) as f64;
+    let share = opened as f64 / summary.requests.executed().max(1) as f64;
     if share <= CONNECTION_BAR {
         return None;
     }

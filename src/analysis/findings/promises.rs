@@ -1,4 +1,4 @@
-//! Advice on what the workload promises.
+//! Advice on the SLOs of the workload.
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::summary::run::Summary;

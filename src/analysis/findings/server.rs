@@ -1,4 +1,4 @@
-//! Advice on what the server told of itself.
+//! Advice on what the server reports.
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::server::pages::WentBack;

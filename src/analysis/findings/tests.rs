@@ -106,7 +106,7 @@ fn failures_that_took_the_load_away_after_the_horizon_are_told() {
 
 #[test]
 fn a_window_that_is_unlike_its_pattern_is_told() {
-    let told = |arrival: ArrivalPattern, window_ms: u64| {
+    let advice = |arrival: ArrivalPattern, window_ms: u64| {
         let mut log = run(window_ms, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
         log.header.workload.arrival = arrival;
         sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
@@ -114,25 +114,27 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
     // 8 s at 2/s and 2 s at 20/s: 5.6/s over whole periods, (3 × 16 + 2 × 40) / 28 = 4.57/s until 28 s.
     let bursts =
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
-    assert_eq!(told(bursts.clone(), 30_000), None);
-    let said = told(bursts, 28_000).unwrap();
+    assert_eq!(advice(bursts.clone(), 30_000), None);
+    let said = advice(bursts, 28_000).unwrap();
     assert!(said.contains("4.57 requests/s where the pattern's mean is 5.60; the bar is 10.0 %"), "{said}");
     // A ramp from 0 to 10/s over 10 s: 5/s, but 2.5/s in its first half.
     let ramp = RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
     let ramp = ArrivalPattern::Stages { stages: vec![ramp] };
-    assert_eq!(told(ramp.clone(), 10_000), None);
-    assert!(told(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
-    assert_eq!(told(ArrivalPattern::Poisson { rate_per_s: 100.0 }, 28_000), None);
+    assert_eq!(advice(ramp.clone(), 10_000), None);
+    assert!(advice(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
+    assert_eq!(advice(ArrivalPattern::Poisson { rate_per_s: 100.0 }, 28_000), None);
     // A spike is not like its base rate; but the window should hold the whole of it.
     let spike = Spike { at_s: 10.0, rate_per_s: 50.0, rise_s: 1.0, hold_s: 3.0, fall_s: 1.0 };
     let spikes = ArrivalPattern::Spikes { base_rate_per_s: 5.0, spikes: vec![spike] };
-    assert_eq!(told(spikes.clone(), 15_000), None);
-    assert!(told(spikes, 14_000).unwrap().contains("the spike from 10 s to 15 s is not whole in the window"));
+    assert_eq!(advice(spikes.clone(), 15_000), None);
+    assert!(
+        advice(spikes, 14_000).unwrap().contains("the spike from 10 s to 15 s is not whole in the window")
+    );
 }
 
 #[test]
 fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
-    let told = |window_ms: u64| {
+    let advice = |window_ms: u64| {
         let mut log = run(window_ms, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
         let spike = Spike { at_s: 300.0, rate_per_s: 20.0, rise_s: 10.0, hold_s: 60.0, fall_s: 0.0 };
         let ramp = RateStage { duration_s: 370.0, from_rate_per_s: 1.0, to_rate_per_s: 19.0 };
@@ -147,13 +149,13 @@ fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
             .into();
         sentence(&summarise(&log, &[]), FindingKind::UnevenArrivals)
     };
-    let said = told(60_000).unwrap();
+    let said = advice(60_000).unwrap();
     assert!(
         said.starts_with("of the class \"nightly\": the spike from 5 min to 6 min 10 s is not whole"),
         "{said}"
     );
     assert!(said.ends_with("; nor does it suit the arrivals of \"growing\""), "{said}");
-    assert_eq!(told(370_000), None);
+    assert_eq!(advice(370_000), None);
 }
 
 #[test]
@@ -207,7 +209,7 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
     let tokens = Distribution::Constant { value: 48 };
     log.header.workload.classes[0].shared_prefix =
         Some(SharedPrefixes { count: 1, tokens, zipf: 0.0, warm: 0.0 });
-    let mut told = |hits| {
+    let mut advice = |hits| {
         let counters = ServerCounters {
             cache_queries: Some(1_000),
             cache_hits: Some(hits),
@@ -217,14 +219,14 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
         let summary = summarise(&log, &[]);
         (sentence(&summary, FindingKind::LostPrefixes), sentence(&summary, FindingKind::WarmCache))
     };
-    assert_eq!(told(432), (None, None));
-    assert_eq!(told(383), (None, None));
-    assert_eq!(told(481), (None, None));
+    assert_eq!(advice(432), (None, None));
+    assert_eq!(advice(383), (None, None));
+    assert_eq!(advice(481), (None, None));
     let lost = "38.1 % of the prompt tokens came from a prefix cache where 43.2 % are shared; the bar is 5.00 % less";
-    assert_eq!(told(381), (Some(lost.to_owned()), None));
+    assert_eq!(advice(381), (Some(lost.to_owned()), None));
     let warm = "48.3 % of the prompt tokens came from a prefix cache where at most 43.2 % are shared; the bar is 5.00 % \
                 more";
-    assert_eq!(told(483), (None, Some(warm.to_owned())));
+    assert_eq!(advice(483), (None, Some(warm.to_owned())));
 }
 
 #[test]
@@ -232,7 +234,7 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
     let mut request = record(0).sent_at(0, 0, 0).paced(100, 10, 10).usage(100, 10).build();
     request.usage.as_mut().unwrap().cached_tokens = Some(50);
     let mut log = run(1_000, vec![request]);
-    let mut told = |too_many_blocks| {
+    let mut advice = |too_many_blocks| {
         let found = TraceFindings {
             format: TraceFormat::Mooncake,
             requests: 1,
@@ -255,22 +257,22 @@ fn a_warm_cache_is_no_finding_where_nobody_knows_what_is_shared() {
         log.header.workload.arrival = ArrivalPattern::Trace(Box::new(trace));
         sentence(&summarise(&log, &[]), FindingKind::WarmCache)
     };
-    assert!(told(false).is_some(), "no prompt is like another");
-    assert_eq!(told(true), None);
+    assert!(advice(false).is_some(), "no prompt is like another");
+    assert_eq!(advice(true), None);
 }
 
 #[test]
 fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
     let mut answered = record(0).sent_at(0, 0, 0).paced(100, 10, 10).build();
     answered.output_tokens_asked = 10;
-    let told = |answered: &RequestRecord| {
+    let advice = |answered: &RequestRecord| {
         let summary = summarise(&run(1_000, vec![answered.clone()]), &[]);
         let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutputLength)?;
         Some((finding.sentence.clone(), finding.cure.clone()))
     };
-    assert_eq!(told(&answered), None);
+    assert_eq!(advice(&answered), None);
     answered.count(13);
-    let (sentence, cure) = told(&answered).unwrap();
+    let (sentence, cure) = advice(&answered).unwrap();
     assert!(sentence.contains("30.0 % longer than asked (13 tokens for 10, by the tokenizer)"), "{sentence}");
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
 }

@@ -3,7 +3,7 @@
 /// Bins in which arrivals are counted, and the fewest arrivals that a bin has on average.
 const BINS: usize = 120;
 const PER_BIN: usize = 20;
-/// Fewest bins in which a change can be told from chance.
+/// Fewest bins in which a change differs from chance.
 const FEWEST_BINS: usize = 4;
 
 /// A stretch of time in which the rate stays.
@@ -16,7 +16,7 @@ pub struct Stretch {
 }
 
 /// The stretches of `moments` (seconds, in order, from 0 to below `ends_s`) in which the rate stays; one where no change
-/// can be told from chance.
+/// differs from chance.
 ///
 /// Arrivals are counted in up to 120 equal bins of at least 20 on average. Among all ways of cutting these into
 /// stretches the one is taken with the least cost (Jackson et al., *An algorithm for optimal partitioning of data on an

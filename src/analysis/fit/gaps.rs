@@ -3,12 +3,11 @@
 use serde::Serialize;
 use statrs::function::gamma::{checked_gamma_lr, digamma};
 
-use crate::analysis::statistics::uniform_distance;
-use crate::analysis::statistics::{mean, variance};
+use crate::analysis::statistics::{mean, uniform_distance, variance};
 
 /// Most gaps that a shape is fitted to: the first of them.
 const MOST: usize = 100_000;
-/// Fewest: of less no shape can be told.
+/// Fewest gaps that show a shape.
 const FEWEST: usize = 30;
 /// A clock whose step is over this share of the mean gap does not tell the shape of gaps.
 const COARSE: f64 = 0.1;
@@ -40,13 +39,13 @@ pub enum GapLaw {
 /// A law fitted to gaps, and how well it does.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GapFit {
-    /// The law; exponential where nothing can be told.
+    /// The law; exponential where there are too few gaps.
     pub law: GapLaw,
     /// Gaps it was fitted to.
     pub n: u64,
     /// Coefficient of variation of the gaps; absent of fewer than two.
     pub cv: Option<f64>,
-    /// Kolmogorov distance of the law from the gaps; absent where nothing can be told, and of a metronome.
+    /// Kolmogorov distance of the law from the gaps; absent where there are too few gaps, and of a metronome.
     pub distance: Option<f64>,
     /// Step of the clock as a share of the mean gap, where it is too coarse to tell the shape.
     pub coarse: Option<f64>,
@@ -54,7 +53,7 @@ pub struct GapFit {
 
 /// Fits gaps, whose unit does not matter, recorded by a clock that steps by `step` of that unit.
 ///
-/// The exponential, gamma and Weibull of greatest likelihood are held against one another by their BIC; gamma by
+/// The exponential, gamma and Weibull of greatest likelihood are compared by their BIC; gamma by
 /// ln k − ψ(k) = ln x̄ − mean ln x, Weibull by Σ xᵏ ln x ÷ Σ xᵏ − 1/k = mean ln x, both monotone and bisected (Johnson,
 /// Kotz and Balakrishnan, *Continuous Univariate Distributions* 1, 1994, sections 17.7 and 21.4). A gap of nothing counts
 /// as half a step of the clock.

@@ -3,8 +3,7 @@
 use super::row::LatencyRow;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::statistics::{SECTIONS, Sectioned, sectioned};
-use crate::analysis::statistics::{ranks, von_neumann};
+use crate::analysis::statistics::{SECTIONS, Sectioned, ranks, sectioned, von_neumann};
 
 /// Requests in a section.
 const LEAST_IN_SECTION: usize = 5;
@@ -145,20 +144,20 @@ mod tests {
     #[test]
     fn sections_that_depend_on_one_another_are_told() {
         let count = |memory: f64| {
-            let (mut told, mut covered) = (0, 0);
+            let (mut dependent, mut covered) = (0, 0);
             for seed in 0..200 {
                 let row = row(&requests(seed, 2_000, memory));
                 let median = row.percentile(Quantile::P50);
-                told += u32::from(median.sections_dependent == Some(true));
+                dependent += u32::from(median.sections_dependent == Some(true));
                 let (low, high) = median.batch_interval.unwrap();
                 covered += u32::from(low.unwrap() <= 100.0 && 100.0 <= high.unwrap());
             }
-            (told, covered)
+            (dependent, covered)
         };
-        let (told, covered) = count(0.997);
-        assert!(told >= 150 && covered <= 150, "{told} of 200 told, {covered} covered");
-        let (told, covered) = count(0.0);
-        assert!(told <= 22 && covered >= 180, "{told} of 200 told, {covered} covered");
+        let (dependent, covered) = count(0.997);
+        assert!(dependent >= 150 && covered <= 150, "{dependent} of 200 dependent, {covered} covered");
+        let (dependent, covered) = count(0.0);
+        assert!(dependent <= 22 && covered >= 180, "{dependent} of 200 dependent, {covered} covered");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::record::{Phase, RunLog};
 
 /// Digits to which a gap is kept: a picture shows no more, and a run may have a hundred million of them.
 const DIGITS: u8 = 3;
-/// The shortest gap told apart from none, nanoseconds: those of tokens that shared a read are shorter.
+/// The shortest gap that counts as one, nanoseconds: those of tokens that shared a read are shorter.
 const SHORTEST_NS: u64 = 10_000;
 const SHORTEST_MS: f64 = SHORTEST_NS as f64 / 1e6;
 /// Bars that a power of ten may be cut into, the finest first.
@@ -18,7 +18,7 @@ const MOST_BARS: f64 = 60.0;
 /// The gaps between the tokens of the measured answers, token-weighted as inter-token latency is: to three digits.
 #[derive(Clone, Debug)]
 pub struct GapHistogram {
-    /// Gaps too short to be told apart from none.
+    /// Gaps too short to be measured.
     tiny: u64,
     /// Gaps that a token ended, but for the tiny ones.
     whole: Histogram<u64>,
@@ -29,7 +29,7 @@ pub struct GapHistogram {
 /// Gaps of about a length.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GapBar {
-    /// The shortest, milliseconds; 0 where they are too short to be told apart from none.
+    /// The shortest, milliseconds; 0 where they are too short to be measured.
     pub from_ms: f64,
     /// Up to this, milliseconds.
     pub to_ms: f64,
@@ -76,7 +76,7 @@ impl GapHistogram {
     }
 
     /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where these are too short
-    /// to be told apart from none, and `None` where some of them were cut off.
+    /// to be measured, and `None` where some of them were cut off.
     #[must_use]
     pub fn at_share(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count() as f64).ceil() as u64).max(1);

@@ -9,7 +9,7 @@ use crate::analysis::figures::percentile::Figure;
 
 /// The latencies of one request, milliseconds; a latency that it does not have is `None`.
 ///
-/// A failed request has none but its schedule lag and its wait for a place: it counts in rates and in SLO
+/// A failed request has none but its schedule lag and its wait for a slot: it counts in rates and in SLO
 /// denominators. One that was cut off, censored or ended by a time limit of the client, has those that were complete
 /// until then; the others are known only to exceed a bound. Without it the slowest answers would be missing from the
 /// percentiles, and the more of them the tighter the limit. One whose text was whole when it was cut off, for its usage
@@ -18,7 +18,7 @@ use crate::analysis::figures::percentile::Figure;
 pub struct RequestLatency {
     /// `dispatched − scheduled`.
     pub schedule_lag: Option<Figure>,
-    /// `admitted − dispatched`: the wait for a place under the concurrency cap, where there was one.
+    /// `admitted − dispatched`: the wait for a slot under the concurrency cap, where there was one.
     pub queue_wait: Option<Figure>,
     /// Time to first token: first chunk − scheduled (as wrk2 and MLPerf `LoadGen`, from the scheduled moment).
     pub ttft: Option<Figure>,

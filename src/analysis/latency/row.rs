@@ -3,11 +3,9 @@
 use serde::Serialize;
 use serde::ser::SerializeStruct;
 
-use super::table::of_requests;
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
-use crate::analysis::latency::dependence;
 
 /// One metric over a run, milliseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -77,26 +75,6 @@ impl LatencyRow {
             percentiles: [p50?, p90?, p95?, p99?, p999?],
             dependent: None,
         })
-    }
-
-    /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
-    #[must_use]
-    pub fn in_order(values: &[f64]) -> Option<Self> {
-        let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
-        let mut row = of_requests(&figures)?;
-        row.dependent = dependence::are_dependent(&figures);
-        Some(row)
-    }
-
-    /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
-    #[must_use]
-    pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
-        let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
-        let mut row = Self::of(&sample)?;
-        dependence::add_intervals(&mut row, &sample, answers, |gaps, take| {
-            gaps.iter().for_each(|gap| take(*gap, 1));
-        });
-        Some(row)
     }
 
     /// One of the percentiles.

@@ -56,7 +56,7 @@ impl LatencyTable {
         (table, stalls)
     }
 
-    /// The metrics by which groups of requests are told apart, over one group.
+    /// The metrics of a group of requests.
     pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
         Self::from_rows([Metric::Ttft, Metric::Tpot, Metric::E2e], |metric| {
             of_requests(&figures(requests.iter().copied(), metric))
@@ -65,6 +65,28 @@ impl LatencyTable {
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
         Self { rows: metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect() }
+    }
+}
+
+impl LatencyRow {
+    /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
+    #[must_use]
+    pub fn in_order(values: &[f64]) -> Option<Self> {
+        let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
+        let mut row = of_requests(&figures)?;
+        row.dependent = dependence::are_dependent(&figures);
+        Some(row)
+    }
+
+    /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
+    #[must_use]
+    pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
+        let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
+        let mut row = Self::of(&sample)?;
+        dependence::add_intervals(&mut row, &sample, answers, |gaps, take| {
+            gaps.iter().for_each(|gap| take(*gap, 1));
+        });
+        Some(row)
     }
 }
 

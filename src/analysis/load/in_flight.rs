@@ -10,12 +10,12 @@ use crate::record::{RequestRecord, RunLog};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct InFlight {
-    /// Average over time of those in flight: from their place under the cap (without a cap: from being let go)
+    /// Average over time of those in flight: from their slot under the cap (without a cap: from their dispatch)
     /// to their end.
     pub mean: f64,
     /// The most in flight at any moment.
     pub peak: u64,
-    /// Those let go that waited for a place under the cap; absent without a cap.
+    /// Dispatched requests that waited for a slot under the cap; absent without a cap.
     pub waiting: Option<Level>,
 }
 
@@ -35,19 +35,20 @@ impl InFlight {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
-        let flying = Level::of(records.iter().filter_map(|record| flight(observed.log, record)), window)?;
+        let in_flight =
+            Level::of(records.iter().filter_map(|record| time_in_flight(observed.log, record)), window)?;
         let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
         let waits = records.iter().map(|record| (record.dispatched, until(record)));
         Some(Self {
-            mean: flying.mean,
-            peak: flying.peak,
+            mean: in_flight.mean,
+            peak: in_flight.peak,
             waiting: if capped { Level::of(waits, window) } else { None },
         })
     }
 }
 
-/// From when to when a request was in flight; `None` for one that got no place under the cap.
-pub(crate) fn flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
+/// From when to when a request was in flight; `None` for one that got no slot under the cap.
+pub(crate) fn time_in_flight(log: &RunLog, record: &RequestRecord) -> Option<(Timestamp, Timestamp)> {
     let from = match log.header.limits.max_concurrency {
         Some(_) => record.admitted.or(record.sent)?,
         None => record.admitted.unwrap_or(record.dispatched),

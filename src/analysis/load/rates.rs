@@ -15,7 +15,7 @@ use crate::record::{Outcome, RequestRecord};
 pub struct Rates {
     /// Requests scheduled in the window; absent in a closed loop, where the server decides how many there are.
     pub offered_requests_per_s: Option<f64>,
-    /// Requests let go in the window.
+    /// Requests dispatched in the window.
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
@@ -32,7 +32,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Requests per second that the run's length makes samples of: those offered, in a closed loop those let go.
+    /// Requests per second that the run's length makes samples of: those offered, in a closed loop those dispatched.
     #[must_use]
     pub fn requests_per_s(&self) -> Option<f64> {
         self.offered_requests_per_s.or(self.achieved_requests_per_s).filter(|&rate| rate > 0.0)

@@ -5,9 +5,7 @@ use serde::Serialize;
 use super::trend::Trend;
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::requests::observed::Observed;
-use crate::analysis::statistics::SECTIONS;
-use crate::analysis::statistics::mean;
-use crate::analysis::statistics::{Truncation, mser5};
+use crate::analysis::statistics::{SECTIONS, Truncation, mean, mser5};
 use crate::clock::Timestamp;
 use crate::workload::RateProfile;
 

@@ -1,6 +1,6 @@
 //! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
-use super::in_flight::{flight, levels};
+use super::in_flight::{levels, time_in_flight};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::requests::observed::latency_of;
@@ -78,7 +78,7 @@ impl Timeline {
             cut.add_tokens(record, &mut scratch);
             waits[cut.place(record.scheduled)].extend(latency_of(log, record).get(metric));
         }
-        cut.add_flights(log.records.iter().filter_map(|record| flight(log, record)));
+        cut.add_in_flight(log.records.iter().filter_map(|record| time_in_flight(log, record)));
         for (place, waits) in waits.into_iter().enumerate() {
             let (from, length) = cut.stretch(place);
             let bin = &mut cut.bins[place];
@@ -190,8 +190,8 @@ impl Cut {
     }
 
     /// Adds what was in flight `from … to` each, event by event.
-    fn add_flights(&mut self, flights: impl Iterator<Item = (Timestamp, Timestamp)>) {
-        for (from, to, level) in levels(flights) {
+    fn add_in_flight(&mut self, stretches: impl Iterator<Item = (Timestamp, Timestamp)>) {
+        for (from, to, level) in levels(stretches) {
             self.add_level(from, to, level);
         }
     }

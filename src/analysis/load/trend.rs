@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::statistics::slope;
-use crate::analysis::statistics::student_t_quantile;
-use crate::analysis::statistics::{CONFIDENCE, Estimate};
+use crate::analysis::statistics::{CONFIDENCE, Estimate, slope, student_t_quantile};
 
 /// Degrees of freedom that neighbours' memory leaves at the least.
 const LEAST_FREEDOM: f64 = 4.0;

@@ -58,7 +58,7 @@ pub struct FormFault {
 }
 
 impl AnswerForms {
-    /// Absent where no answer of the window was held against a form.
+    /// Absent where no answer of the window had a form to be checked.
     pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
         let judged = |place: usize| {
             let records = observed.requests.iter().map(|request| request.record);

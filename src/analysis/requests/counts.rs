@@ -57,7 +57,7 @@ impl RequestCounts {
 
     /// Requests whose moment came and that left a record.
     #[must_use]
-    pub const fn flown(&self) -> u64 {
+    pub const fn executed(&self) -> u64 {
         self.completed + self.failed + self.censored
     }
 }

@@ -29,7 +29,7 @@ pub struct Failures {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct FailureCount {
-    /// The kind, as a person reads it: `http 503`, `truncated`.
+    /// The kind in words: `http 503`, `truncated`.
     #[serde(serialize_with = "in_words")]
     #[cfg_attr(test, schemars(with = "String"))]
     pub kind: FailureKind,

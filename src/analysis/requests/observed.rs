@@ -8,7 +8,7 @@ use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 use crate::workload::AnswerShape;
 
 use crate::analysis::latency::request::RequestLatency;
-use crate::analysis::slo::attainment::SloOutcome;
+use crate::analysis::slo::outcome::SloOutcome;
 
 /// A request of the window, with what analysis asks of it again and again.
 #[derive(Clone, Copy, Debug)]
@@ -26,13 +26,13 @@ pub(crate) struct Observed<'a> {
     pub(crate) start: Timestamp,
     /// First moment after the window, or after the last release where the run stopped before the window ended.
     pub(crate) end: Timestamp,
-    /// Whether the run ended before all of its window had been flown: interrupted, or its log cut off.
+    /// Whether the run ended before the end of its window: interrupted, or its log cut off.
     pub(crate) cut_short: bool,
-    /// Measured requests that were let go, in order of their places in the schedule.
+    /// Measured requests that were dispatched, in the order of the schedule.
     pub(crate) requests: Vec<Measured<'a>>,
-    /// Whether any of them was promised anything.
-    pub(crate) promises: bool,
-    /// Requests of the window that a run which stopped early never let go.
+    /// Whether any of them has an SLO.
+    pub(crate) has_slos: bool,
+    /// Requests of the window that a run which stopped early never dispatched.
     pub(crate) never_due: u64,
     /// Planned requests of the window without a record.
     pub(crate) unrecorded: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Observed<'a> {
 /// How the records of a part of the run stand to its plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// Requests that a run which stopped early never let go.
+    /// Requests that a run which stopped early never dispatched.
     pub(crate) never_due: u64,
     /// Planned requests that left no record although their moment had come.
     pub(crate) unrecorded: u64,
@@ -78,7 +78,7 @@ impl<'a> Observed<'a> {
             start: plan.window_start,
             end,
             cut_short,
-            promises: requests.iter().any(|request| request.slo.promised()),
+            has_slos: requests.iter().any(|request| request.slo.has_slo()),
             requests,
             never_due,
             unrecorded,
@@ -87,7 +87,7 @@ impl<'a> Observed<'a> {
         }
     }
 
-    /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were let go.
+    /// Requests scheduled in the window: those of the plan, and the later turns of sessions that were dispatched.
     pub(crate) fn planned(&self) -> u64 {
         self.log.header.plan.measured_requests + later_turns(self.log, Phase::Measured)
     }
@@ -120,7 +120,7 @@ impl Account {
     fn of(log: &RunLog, phase: Phase, planned: u64, come: u64) -> Self {
         let of_phase = || log.records.iter().filter(move |record| record.phase == phase);
         let of_plan = Self::held(of_phase().filter(|record| record.is_opener()), planned, come);
-        // What was let go as a later turn had come.
+        // The moment of a later turn that was dispatched had come.
         let later = later_turns(log, phase);
         let of_sessions = Self::held(of_phase().filter(|record| !record.is_opener()), later, later);
         Self {
@@ -143,7 +143,7 @@ impl Account {
     }
 }
 
-/// Later turns of sessions that the run let go in a part of it, as it counted them; of a log that was cut off, as many as
+/// Later turns of sessions that the run dispatched in a phase, as it counted them; of a log that was cut off, as many as
 /// it has.
 fn later_turns(log: &RunLog, phase: Phase) -> u64 {
     if let Some(footer) = &log.footer {
@@ -157,7 +157,7 @@ fn later_turns(log: &RunLog, phase: Phase) -> u64 {
 fn past_last(log: &RunLog) -> u64 {
     let openers = log.records.iter().filter(|record| record.is_opener());
     let past_last = openers.map(|record| record.index + 1).max().unwrap_or(0);
-    // Places are those of the whole plan, counts those of the share that was flown.
+    // Places are those of the whole plan, counts those of the share that was run.
     log.header.shard.map_or(past_last, |shard| shard.among_first(past_last))
 }
 
@@ -184,12 +184,12 @@ pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency
     if log.header.engine.streamed { latency } else { latency.of_whole_answer() }
 }
 
-/// The latencies of a request of a run, and whether it kept its promise: `None` where it was promised nothing, or nobody can
-/// tell, as of TTFT where answers are not streamed.
+/// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
+/// measured, as TTFT of answers that are not streamed.
 #[must_use]
 pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
     let Measured { latency, slo, .. } = measure(log, record);
-    (latency, slo.kept())
+    (latency, slo.is_met())
 }
 
 /// What `record` tells of a run with this log.

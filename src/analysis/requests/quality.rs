@@ -59,7 +59,7 @@ pub struct Passes {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct CheckExample {
-    /// When it was let go, seconds of the run; absent: before it.
+    /// When it was dispatched, seconds of the run; absent: before it.
     pub released_s: Option<f64>,
     /// What did not hold of the answer, or why there was none.
     pub why: String,
@@ -158,7 +158,7 @@ mod tests {
     }
 
     /// A run with these checks, of which there are two.
-    fn flown(checks: Vec<CheckRecord>) -> RunLog {
+    fn sample_run(checks: Vec<CheckRecord>) -> RunLog {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
         let check = |name: &str| GoldenCheck {
             name: name.to_owned(),
@@ -176,7 +176,7 @@ mod tests {
     fn passes_are_counted_apart_and_what_was_cut_off_is_not_judged() {
         let timeout =
             CheckResult::Unanswered(Failure::new(FailureKind::TimeoutTotal, "no more than 1 s allowed"));
-        let log = flown(vec![
+        let log = sample_run(vec![
             asked(0, None, CheckResult::Passed),
             asked(1, None, unmet()),
             asked(0, Some(100), CheckResult::Passed),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_run_without_checks_says_nothing_of_them() {
-        let mut log = flown(Vec::new());
+        let mut log = sample_run(Vec::new());
         assert_eq!(Quality::of(&log).unwrap().pass_rate, None, "none was asked");
         log.header.workload.checks.clear();
         assert_eq!(Quality::of(&log), None);
@@ -222,7 +222,7 @@ mod tests {
     #[test]
     fn what_passed_before_and_fails_under_load_is_a_finding() {
         let said = |checks| {
-            let findings = summarise(&flown(checks), &[]).findings;
+            let findings = summarise(&sample_run(checks), &[]).findings;
             findings
                 .into_iter()
                 .find(|finding| finding.kind == FindingKind::WorseUnderLoad)

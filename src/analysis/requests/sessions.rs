@@ -7,8 +7,7 @@ use serde::Serialize;
 use super::observed::{Measured, Observed};
 use crate::analysis::figures::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
-use crate::analysis::latency::table::LatencyTable;
-use crate::analysis::latency::table::of_requests;
+use crate::analysis::latency::table::{LatencyTable, of_requests};
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};
@@ -60,7 +59,7 @@ pub struct TurnGroup {
     pub latency: LatencyTable,
 }
 
-/// The places that are told apart: first and last turn, from 1.
+/// The groups of turns: first and last turn of each, from 1.
 const PLACES: [(u32, Option<u32>); 6] =
     [(1, Some(1)), (2, Some(2)), (3, Some(3)), (4, Some(4)), (5, Some(9)), (10, None)];
 

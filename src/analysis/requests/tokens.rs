@@ -1,4 +1,4 @@
-//! Accounts for tokens: asked, told by the server, and seen in the stream.
+//! Accounts for tokens: requested, reported by the server, and received in the stream.
 
 use serde::Serialize;
 
@@ -23,7 +23,7 @@ pub struct TokenAccount {
     pub output: Balance,
     /// Prompt tokens that came from a prefix cache; absent when the server never tells.
     pub cached_input_tokens: Option<u64>,
-    /// Answers whose length the server's `usage` told.
+    /// Answers whose length the server's `usage` reports.
     pub from_usage: u64,
     /// Answers whose length was added up from counts that came with the chunks.
     pub from_chunk_counts: u64,
@@ -77,8 +77,8 @@ pub struct MadePrompts {
 }
 
 impl MadePrompts {
-    fn add(&mut self, expected: u64, told: u64) {
-        let off = expected.abs_diff(told);
+    fn add(&mut self, expected: u64, reported: u64) {
+        let off = expected.abs_diff(reported);
         self.requests += 1;
         self.exact += u64::from(off == 0);
         self.most_off = self.most_off.max(off);
@@ -193,11 +193,14 @@ mod tests {
 
     #[test]
     fn what_the_server_adds_is_expected_of_texts_and_not_of_token_ids() {
-        let told = |index, class, prompt_tokens| {
+        let reported = |index, class, prompt_tokens| {
             let priority = crate::workload::Priority::High;
             record(index).class(class, priority).paced(100, 10, 2).usage(prompt_tokens, 2).build()
         };
-        let mut log = run(1_000, vec![told(0, 0, 111), told(1, 0, 114), told(2, 1, 100), told(3, 1, 111)]);
+        let mut log = run(
+            1_000,
+            vec![reported(0, 0, 111), reported(1, 0, 114), reported(2, 1, 100), reported(3, 1, 111)],
+        );
         // A first turn is a prompt like any other.
         log.records[0].turn = Some(Turn { session: 0, number: 0, of: Some(3), begun: 0, history_tokens: 0 });
         let mut ids = log.header.workload.classes[0].clone();

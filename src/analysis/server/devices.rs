@@ -1,4 +1,4 @@
-//! What each device told of itself over the window.
+//! What each device reported over the window.
 
 use std::collections::BTreeSet;
 
@@ -65,13 +65,14 @@ pub(super) fn of(page: &TelemetrySource, readings: &[&Reading], window: (f64, f6
 
 /// Mean power by a counter that moves in steps: only where it has just moved is it known how far it is.
 fn power_by_energy(span: &Span<'_>, name: &str, window: (f64, f64)) -> Option<f64> {
-    let told = span.between.iter().filter_map(|reading| {
+    let reported = span.between.iter().filter_map(|reading| {
         Some((reading.moment_s(), *reading.devices.get(name)?.counters.get(&Counter::EnergyJ)?))
     });
-    let told: Vec<_> = told.collect();
-    let moved: Vec<_> = told.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
+    let reported: Vec<_> = reported.collect();
+    let moved: Vec<_> =
+        reported.windows(2).filter(|pair| pair[1].1 != pair[0].1).map(|pair| pair[1]).collect();
     // A counter that went back was started anew with its driver.
-    let grew = told.windows(2).all(|pair| pair[1].1 >= pair[0].1);
+    let grew = reported.windows(2).all(|pair| pair[1].1 >= pair[0].1);
     let (first, last) = (moved.first()?, moved.last()?);
     let covers = last.0 - first.0 >= COVERED * (window.1 - window.0);
     (grew && covers && moved.len() >= STEPS).then(|| (last.1 - first.1) / (last.0 - first.0))

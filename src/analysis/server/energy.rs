@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use super::devices::COVERED;
-use super::devices::DeviceSummary;
+use super::devices::{COVERED, DeviceSummary};
 use crate::analysis::load::rates::Rates;
 
 /// Energy that all devices together used over the window.

@@ -1,4 +1,4 @@
-//! Follows a gauge over a run, of all pages and devices that told it.
+//! Follows a gauge over a run, of all pages and devices that report it.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use crate::record::{Gauge, Reading, RunLog};
 #[derive(Clone, Debug)]
 pub struct FollowedGauge(Track);
 
-/// A page, or a device that it told of.
+/// A page, or a device on it.
 type Part<'a> = (u16, Option<&'a str>);
 
 impl FollowedGauge {
-    /// `None` where nobody told it, or no two of those who did at the same time.
+    /// `None` where no page reports it, or no two that do at the same time.
     #[must_use]
     pub fn of(log: &RunLog, gauge: Gauge) -> Option<Self> {
         let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
         for reading in &log.telemetry.readings {
-            for (device, value) in told(reading, gauge) {
+            for (device, value) in reported(reading, gauge) {
                 parts.entry((reading.source, device)).or_default().push((reading.moment_s(), value));
             }
         }
@@ -35,8 +35,8 @@ impl FollowedGauge {
     }
 }
 
-/// What a page and its devices told of a gauge.
-fn told(reading: &Reading, gauge: Gauge) -> impl Iterator<Item = (Option<&str>, f64)> {
+/// What a page and its devices report of a gauge.
+fn reported(reading: &Reading, gauge: Gauge) -> impl Iterator<Item = (Option<&str>, f64)> {
     let own = reading.gauges.get(&gauge).map(|value| (None, *value));
     let of_devices = reading
         .devices

@@ -8,6 +8,5 @@ pub(super) mod histogram;
 pub(super) mod pages;
 pub(super) mod prefix_cache;
 pub(super) mod reported;
-pub(super) mod serving;
 pub(super) mod span;
 pub(super) mod track;

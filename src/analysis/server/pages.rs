@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::clock::Timestamp;
 
-    fn readings(told: &[(u64, f64)]) -> Vec<Reading> {
+    fn readings(reported: &[(u64, f64)]) -> Vec<Reading> {
         let reading = |&(second, tokens): &(u64, f64)| Reading {
             source: 0,
             asked: Timestamp::from_nanos(second * 1_000_000_000),
@@ -108,7 +108,7 @@ mod tests {
             devices: BTreeMap::new(),
             histograms: BTreeMap::new(),
         };
-        told.iter().map(reading).collect()
+        reported.iter().map(reading).collect()
     }
 
     fn gap_of(seconds: &[u64]) -> Option<(f64, f64)> {
@@ -132,9 +132,10 @@ mod tests {
 
     #[test]
     fn a_small_total_is_soon_there_again_after_a_new_start() {
-        let told = [(90_000.0, 2.0), (90_500.0, 2.0), (10.0, 0.0), (90.0, 1.0), (170.0, 2.0), (250.0, 3.0)];
-        let mut readings = readings(&(0..).zip(told.map(|(tokens, _)| tokens)).collect::<Vec<_>>());
-        for (reading, (_, preemptions)) in readings.iter_mut().zip(told) {
+        let reported =
+            [(90_000.0, 2.0), (90_500.0, 2.0), (10.0, 0.0), (90.0, 1.0), (170.0, 2.0), (250.0, 3.0)];
+        let mut readings = readings(&(0..).zip(reported.map(|(tokens, _)| tokens)).collect::<Vec<_>>());
+        for (reading, (_, preemptions)) in readings.iter_mut().zip(reported) {
             reading.counters.insert(Counter::Preemptions, preemptions);
         }
         let all: Vec<_> = readings.iter().collect();
@@ -144,8 +145,8 @@ mod tests {
     #[test]
     fn a_new_start_is_told_from_several_servers() {
         let back = |tokens: &[f64]| {
-            let told: Vec<_> = (0..).zip(tokens).map(|(second, &tokens)| (second, tokens)).collect();
-            let readings = readings(&told);
+            let reported: Vec<_> = (0..).zip(tokens).map(|(second, &tokens)| (second, tokens)).collect();
+            let readings = readings(&reported);
             let all: Vec<_> = readings.iter().collect();
             went_back(&Span::of(&all, (0.0, tokens.len() as f64 - 1.0)).unwrap())
         };

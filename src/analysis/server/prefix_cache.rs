@@ -44,7 +44,7 @@ pub struct PrefixCache {
 pub struct MeasuredHits {
     /// Tokens found ÷ tokens looked up, between 0 and 1.
     pub rate: f64,
-    /// Who told.
+    /// Where the figure comes from.
     pub source: HitSource,
 }
 
@@ -85,7 +85,7 @@ impl PrefixCache {
             let of_class = classes.get(usize::from(class)).and_then(|class| class.shared_prefix.as_ref());
             warmed && number < of_class.map_or(0, SharedPrefixes::warmed)
         };
-        let told: HashMap<u64, Usage> =
+        let reported: HashMap<u64, Usage> =
             sent.iter().filter_map(|record| Some((record.index, record.usage?))).collect();
         let (mut seen, mut seen_models) = (HashSet::new(), HashSet::new());
         let (mut looked_up, mut least, mut most, mut prefix_tokens) = (0, 0, 0, 0);
@@ -93,8 +93,8 @@ impl PrefixCache {
             // Of every model the template is computed once.
             let known_template = !seen_models.insert(record.model) || warmed;
             let template_alone = if known_template { whole(template, shortest) } else { 0 };
-            let (at_least, at_most) = match (said_before(record, template, &told), record.prefix) {
-                (Some((asked, told)), _) => (whole(asked, longest), whole(told, shortest)),
+            let (at_least, at_most) = match (said_before(record, template, &reported), record.prefix) {
+                (Some((asked, reported)), _) => (whole(asked, longest), whole(reported, shortest)),
                 (None, None) => (0, template_alone),
                 (None, Some(prefix)) => {
                     let tokens = u64::from(prefix.tokens);
@@ -174,12 +174,12 @@ fn was_looked_up(record: &RequestRecord) -> bool {
 
 /// Tokens of what was said before a later turn of a conversation whose keys and values are there to be found: all but the
 /// last, as it was asked for and with all that a template may have put between. `None` for other requests.
-fn said_before(record: &RequestRecord, template: u64, told: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
+fn said_before(record: &RequestRecord, template: u64, reported: &HashMap<u64, Usage>) -> Option<(u64, u64)> {
     let turn = record.turn.filter(|turn| turn.history_tokens > 0)?;
     let asked = u64::from(turn.history_tokens);
-    let before = told.get(&Turn::index_of(turn.session, turn.number.saturating_sub(1)));
-    let told = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
-    Some((asked - 1, told.max(asked) - 1))
+    let before = reported.get(&Turn::index_of(turn.session, turn.number.saturating_sub(1)));
+    let reported = before.map_or(asked + template, |usage| usage.prompt_tokens + usage.completion_tokens);
+    Some((asked - 1, reported.max(asked) - 1))
 }
 
 /// Tokens in whole blocks.
@@ -193,7 +193,7 @@ fn prompt_tokens(record: &RequestRecord, template: u64) -> u64 {
     record.usage.map_or(asked, |usage| usage.prompt_tokens)
 }
 
-/// Tokens that a server adds to a prompt: the least that any told of.
+/// Tokens that a server adds to a prompt: the least that any answer reported.
 fn template_tokens(records: &[&RequestRecord]) -> u64 {
     let added = |record: &&RequestRecord| {
         let counted = record.usage?.prompt_tokens;

@@ -1,4 +1,4 @@
-//! What the server and its devices told of themselves over the window, held beside what the client saw.
+//! What the server and its devices reported over the window, beside what the client measured.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +19,7 @@ use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;
 use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 
-/// What pages of metrics told of the window.
+/// What pages of metrics reported over the window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSide {
@@ -38,11 +38,11 @@ pub struct ServerSide {
     /// The server's own times of requests.
     pub times: BTreeMap<ServerTime, TimeSummary>,
     /// The same by both accounts; absent where the client is one of several generators and saw only a share, or where the
-    /// server told no totals.
+    /// server reported no totals.
     pub accounts: Option<BothAccounts>,
-    /// The devices, where a page told of them.
+    /// The devices, where a page reports them.
     pub devices: Vec<DeviceSummary>,
-    /// What they used for the work; absent where no page told power or energy.
+    /// What they used for the work; absent where no page reports power or energy.
     pub energy: Option<EnergyUse>,
 }
 
@@ -79,7 +79,7 @@ impl ServerSide {
             .collect();
         let window = (observed.start.as_secs_f64(), observed.end.as_secs_f64());
         let spans: Vec<_> = engines.iter().filter_map(|readings| Span::of(readings, window)).collect();
-        // Of several replicas, all must have told: totals of some are not those of the server.
+        // Of several replicas, all must have reported: totals of some are not those of the server.
         let spans = if spans.len() == engines.len() { spans } else { Vec::new() };
         let summaries: Vec<_> =
             pages.iter().map(|(place, page)| PageSummary::of(page, &of_page(*place), window)).collect();
@@ -97,13 +97,13 @@ impl ServerSide {
             .collect();
         // What a page that was never read tells of may be further devices, unless it is the server's own.
         let own = |page: &PageSummary| page.url.starts_with(&log.header.engine.url);
-        let told = summaries.iter().all(|page| page.readings > 0 || own(page));
+        let reported = summaries.iter().all(|page| page.readings > 0 || own(page));
         let energy = || EnergyUse::of(&devices, alone.then_some(rates), window);
         Some(Self {
             gauges: gauges(&engines, window),
             span_s: (!spans.is_empty()).then(|| Span::common(&spans)),
             restarted,
-            energy: told.then(energy).flatten(),
+            energy: reported.then(energy).flatten(),
             devices,
             counters,
             times,

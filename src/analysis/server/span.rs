@@ -49,8 +49,8 @@ impl<'a> Span<'a> {
     /// labels only once it has counted something.
     pub(super) fn rise(&self, counter: Counter) -> Option<f64> {
         let after = self.last.counters.get(&counter)?;
-        let told = !self.first.counters.is_empty() || !self.first.gauges.is_empty();
-        let before = self.first.counters.get(&counter).copied().or(told.then_some(0.0))?;
+        let reported = !self.first.counters.is_empty() || !self.first.gauges.is_empty();
+        let before = self.first.counters.get(&counter).copied().or(reported.then_some(0.0))?;
         Some((after - before).max(0.0))
     }
 

@@ -1,84 +1,14 @@
-//! Counts the requests that kept their promise.
+//! Counts the requests that met their SLO.
 
 use serde::Serialize;
 
-use crate::record::Validity;
-use crate::workload::Slo;
-
-use crate::analysis::figures::percentile::Figure;
-use crate::analysis::latency::request::RequestLatency;
+use super::outcome::SloOutcome;
 use crate::analysis::requests::observed::Observed;
 
-/// Whether a request met its SLO.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SloOutcome {
-    /// Whether there was a bound to meet.
-    declared: bool,
-    /// Whether its bounds are on figures that the answer can have.
-    measurable: bool,
-    /// The bounds that it broke; `None` when it did not complete.
-    broken: Option<Broken>,
-    /// Whether its answer is not of a form that it has to be of.
-    of_another_form: bool,
-}
-
-/// The bounds that a completed request broke.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Broken {
-    ttft: bool,
-    tpot: bool,
-    e2e: bool,
-}
-
-impl SloOutcome {
-    /// Judges a request; `latency` is given when it completed.
-    ///
-    /// A bound on a figure that the request does not have is broken, for nothing unknown passes; except TPOT,
-    /// which an answer of one token meets because nothing comes after the first.
-    pub(crate) fn of(slo: Slo, latency: Option<&RequestLatency>) -> Self {
-        let over = |bound: Option<f64>, figure: Option<Figure>| {
-            bound.is_some_and(|bound| figure.and_then(Figure::exact).is_none_or(|value| value > bound))
-        };
-        let broken = latency.map(|latency| Broken {
-            ttft: over(slo.ttft_ms, latency.ttft),
-            tpot: over(slo.tpot_ms, latency.tpot) && !(latency.tpot.is_none() && latency.ttft.is_some()),
-            e2e: over(slo.e2e_ms, latency.e2e),
-        });
-        Self { declared: !slo.is_empty(), measurable: true, broken, of_another_form: false }
-    }
-
-    /// Judges a request whose answer was not streamed: of a bound on TTFT or TPOT nobody knows whether it held.
-    pub(crate) fn of_whole_answer(slo: Slo, latency: Option<&RequestLatency>) -> Self {
-        let measurable = slo.ttft_ms.is_none() && slo.tpot_ms.is_none();
-        let e2e_alone = Slo { ttft_ms: None, tpot_ms: None, ..slo };
-        Self { declared: !slo.is_empty(), measurable, ..Self::of(e2e_alone, latency) }
-    }
-
-    /// The same of a request whose answer must have a form to keep its promise.
-    pub(crate) fn with_form(self, validity: Validity) -> Self {
-        let of_another_form = matches!(validity, Validity::Invalid { .. } | Validity::CutAtLimit);
-        Self { declared: true, of_another_form, ..self }
-    }
-
-    /// Whether there was a bound to meet.
-    pub(crate) fn promised(self) -> bool {
-        self.declared
-    }
-
-    /// Whether it kept its promise; `None` where there was none, or nobody can tell.
-    pub(crate) fn kept(self) -> Option<bool> {
-        (self.declared && self.measurable).then(|| self.met())
-    }
-
-    fn met(self) -> bool {
-        self.broken == Some(Broken::default()) && !self.of_another_form
-    }
-}
-
-/// How many requests met their SLO, of those that were promised something: one that was promised nothing cannot break a
-/// promise, and counted as kept it would hide those that were broken.
+/// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met
+/// it would hide misses.
 ///
-/// A request that left no record counts as promised and missed, if anybody in the run was promised anything.
+/// Where any request of the run has an SLO, one that left no record counts as a miss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Attainment {
@@ -88,13 +18,13 @@ pub struct Attainment {
     pub scheduled: u64,
     /// Those of them that had a bound to meet: the denominator.
     pub promised: u64,
-    /// Promised requests that completed and kept every bound; absent when a bound cannot be measured, as TTFT and TPOT
+    /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as TTFT and TPOT
     /// of answers that are not streamed.
     pub met: Option<u64>,
-    /// `met / promised`, between 0 and 1; absent when `met` is, or nothing was promised.
+    /// `met / promised`, between 0 and 1; absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
-    /// `met` per second of the window; absent when `met` is, or nothing was promised. Where nobody in the whole run was
-    /// promised anything: completed requests per second.
+    /// `met` per second of the window; absent when `met` is, or no request has an SLO. Where no request of the whole
+    /// run has one: completed requests per second.
     pub goodput_per_s: Option<f64>,
     /// Completed requests over their TTFT bound, or without a TTFT to hold against it; absent when a bound cannot
     /// be measured.
@@ -105,7 +35,7 @@ pub struct Attainment {
     pub over_e2e: u64,
     /// Completed requests whose answers are not of the form that their SLO asks for.
     pub of_another_form: u64,
-    /// Promised requests that did not complete.
+    /// Requests with an SLO that did not complete.
     pub not_completed: u64,
 }
 
@@ -115,11 +45,11 @@ impl Attainment {
         let count = |test: fn(&SloOutcome) -> bool| outcomes.iter().filter(|slo| test(slo)).count() as u64;
         let measurable = outcomes.iter().all(|slo| slo.measurable);
         let known = |test| measurable.then(|| count(test));
-        let lost = if observed.promises { scheduled - outcomes.len() as u64 } else { 0 };
+        let lost = if observed.has_slos { scheduled - outcomes.len() as u64 } else { 0 };
         let promised = count(|slo| slo.declared) + lost;
         let met = known(|slo| slo.declared && slo.met());
         let good =
-            if observed.promises { met.filter(|_| promised > 0) } else { Some(count(|slo| slo.met())) };
+            if observed.has_slos { met.filter(|_| promised > 0) } else { Some(count(|slo| slo.met())) };
         Self {
             declared: promised > 0,
             scheduled,
@@ -139,11 +69,13 @@ impl Attainment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::figures::percentile::Figure;
     use crate::analysis::findings::finding::FindingKind;
+    use crate::analysis::latency::request::RequestLatency;
     use crate::analysis::slo::judgement::Status;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{class, record, run};
-    use crate::workload::Priority;
+    use crate::workload::{Priority, Slo};
 
     fn latency(ttft: Option<f64>, tpot: Option<f64>, e2e: Option<f64>) -> RequestLatency {
         let exact = |value: Option<f64>| value.map(Figure::Exact);

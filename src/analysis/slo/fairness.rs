@@ -16,7 +16,7 @@ use crate::record::Outcome;
 pub struct Fairness {
     /// How many tenants had a request.
     pub tenants: u64,
-    /// Of x = a tenant's attainment; absent unless each was promised something.
+    /// Of x = a tenant's attainment; absent unless each has an SLO.
     pub attainment: Option<f64>,
     /// Of x = answer tokens of its completed requests ÷ those that it asked for.
     pub service: Option<f64>,

@@ -16,7 +16,7 @@ use crate::record::{FailureKind, Outcome};
 pub struct Group {
     /// Name of the class, priority, tenant or model.
     pub name: String,
-    /// What the workload promises to them, in its order.
+    /// Their SLO targets, in the order of the workload.
     pub promises: Vec<SloTarget>,
     /// Requests whose moment came.
     pub requests: u64,
@@ -34,7 +34,7 @@ pub struct Group {
     pub timeout_rate: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,
-    /// How many kept their promise.
+    /// How many met their SLO.
     pub slo: Attainment,
 }
 
@@ -64,7 +64,7 @@ impl Group {
         )
     }
 
-    /// One group a tenant, in the order of the workload; none where nobody tells tenants apart.
+    /// One group a tenant, in the order of the workload; none where the workload has no tenants.
     pub(crate) fn by_tenant(observed: &Observed<'_>) -> Vec<Self> {
         let workload = &observed.log.header.workload;
         if workload.tenants.is_empty() {

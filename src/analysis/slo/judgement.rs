@@ -32,7 +32,7 @@ pub struct Judgement {
     pub over_share: Option<f64>,
     /// A reservation about the figure.
     pub mark: Option<SampleWarning>,
-    /// The judgement as a person reads it.
+    /// The judgement in words.
     pub line: String,
 }
 
@@ -50,7 +50,7 @@ pub enum Status {
 }
 
 impl Status {
-    /// The status as a person reads it.
+    /// The status in words.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -67,7 +67,7 @@ impl Judgement {
         self.status == Status::Met
     }
 
-    /// Its figure as a person reads it; `None` where there is none.
+    /// Its figure in words; `None` where there is none.
     pub(crate) fn figure_in_words(&self) -> Option<String> {
         let show = |value| self.objective.key.show(value);
         Some(match (self.value, self.at_least, self.at_most) {

@@ -7,4 +7,5 @@ pub(super) mod group;
 pub(super) mod judgement;
 pub(super) mod objective;
 pub(super) mod objective_preset;
+pub(super) mod outcome;
 pub(super) mod targets;

@@ -5,7 +5,8 @@ use std::str::FromStr;
 
 use super::objective_preset::ObjectivePreset;
 use super::targets::targets;
-use crate::analysis::figures::catalogue::{FigureKind, Metric};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::info::FigureKind;
 use crate::analysis::figures::key::FigureKey;
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;

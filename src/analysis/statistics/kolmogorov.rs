@@ -1,4 +1,4 @@
-//! How far a sample lies from the uniform distribution, as a share that a person can judge.
+//! How far a sample lies from the uniform distribution, as a share that is easy to judge.
 
 /// The Kolmogorov distance of a sample from the uniform distribution on (0, 1): the largest of `i/n − u_(i)` and
 /// `u_(i) − (i − 1)/n`, from 0 to 1. It says which share of the sample lies too low, or too high. 0 for an empty

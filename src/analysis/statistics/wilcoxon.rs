@@ -2,7 +2,7 @@
 
 use crate::analysis::statistics::ranks;
 
-/// More differences than this are told by their normal limit.
+/// More differences than this use the normal approximation.
 const MOST_EXACT: usize = 200;
 
 /// The exact two-sided p-value of Wilcoxon's signed-rank test that `differences` lie symmetrically about 0 (Wilcoxon
@@ -13,18 +13,18 @@ const MOST_EXACT: usize = 200;
 /// Absent when nothing is left. With n differences the smallest possible p is 2^(1 − n): five pairs can never reach 0.05.
 #[must_use]
 pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
-    let told: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
-    if told.is_empty() {
+    let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
+    if nonzero.is_empty() {
         return None;
     }
-    let sizes: Vec<f64> = told.iter().map(|difference| difference.abs()).collect();
+    let sizes: Vec<f64> = nonzero.iter().map(|difference| difference.abs()).collect();
     // Mean ranks are halves: twice a rank is whole.
     let doubled: Vec<usize> = ranks(&sizes).into_iter().map(|rank| (2.0 * rank).round() as usize).collect();
     let total: usize = doubled.iter().sum();
     let positive: usize =
-        told.iter().zip(&doubled).filter(|(difference, _)| **difference > 0.0).map(|(_, rank)| rank).sum();
+        nonzero.iter().zip(&doubled).filter(|(difference, _)| **difference > 0.0).map(|(_, rank)| rank).sum();
     let distance = positive.abs_diff(total - positive);
-    if told.len() > MOST_EXACT {
+    if nonzero.len() > MOST_EXACT {
         let variance: f64 = doubled.iter().map(|&rank| (rank * rank) as f64).sum();
         let z = distance as f64 / libm::sqrt(variance);
         return Some(2.0 * crate::random::normal_cdf(-z));

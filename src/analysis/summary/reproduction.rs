@@ -1,38 +1,39 @@
-//! What a reader has to know of a server to repeat a run: what somebody told, and what nobody did.
+//! What a reader has to know of a server to repeat a run: what is reported, and what is missing.
 
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::analysis::server::serving;
-use crate::record::RunLog;
+use crate::record::{EngineFacts, RunHeader, RunLog};
 
 /// What is known of the server that answered, and what of the description of the run is missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
-    /// What a person, the server or an exporter told, each fact once: the word that counts.
-    pub told: Vec<ToldFact>,
-    /// What none of them told; empty for the mock and in virtual time, where there is nothing else to know.
+    /// What the user, the server or an exporter reported, each fact once, from the first source that has it.
+    #[serde(rename = "told")]
+    pub reported: Vec<ReportedFact>,
+    /// What none of them reported; empty for the mock and in virtual time, where there is nothing else to know.
     pub missing: Vec<Fact>,
 }
 
-/// A fact that somebody told.
+/// A fact, with its source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ToldFact {
+pub struct ReportedFact {
     /// Which one.
     pub name: Fact,
-    /// As it was told.
+    /// As reported.
     pub value: String,
-    /// Who told it.
-    pub source: Teller,
+    /// Its source.
+    pub source: FactSource,
 }
 
-/// Who told a fact.
+/// Where a fact comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
-pub enum Teller {
-    /// Who flew the run, by an option or a label.
+pub enum FactSource {
+    /// The user who ran it, by an option or a label.
     Person,
     /// The server, under `/version`, `/server_info` and the like.
     Server,
@@ -40,7 +41,7 @@ pub enum Teller {
     Exporter,
 }
 
-impl Teller {
+impl FactSource {
     /// Its name in a sentence.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -72,7 +73,7 @@ pub enum Fact {
 }
 
 impl Fact {
-    /// Those about the server, in the order in which they are told.
+    /// Those about the server, in the order of the report.
     const OF_SERVER: [Self; 5] =
         [Self::Hardware, Self::Precision, Self::Driver, Self::EngineVersion, Self::ServingFlags];
 
@@ -89,7 +90,7 @@ impl Fact {
         }
     }
 
-    /// The option by which a person says it; `None` where only a newer log has it.
+    /// The option that states it; `None` where only a newer log has it.
     #[must_use]
     pub const fn option(self) -> Option<&'static str> {
         match self {
@@ -104,28 +105,106 @@ impl Fact {
 }
 
 impl Reproduction {
-    /// What is told and what is missing in the header of `log`.
+    /// What the header of `log` reports, and what is missing.
     pub(crate) fn of(log: &RunLog) -> Self {
         let header = &log.header;
         let engine = &header.engine;
-        let told = serving::told(header);
+        let reported = reported_facts(header);
         if engine.engine == "mock" || !engine.modelled.is_empty() {
-            return Self { told, missing: Vec::new() };
+            return Self { reported, missing: Vec::new() };
         }
         let sampling = engine.parameters.is_none().then_some(Fact::SamplingSettings);
-        let untold = |fact: &Fact| told.iter().all(|told| told.name != *fact);
-        let missing = sampling.into_iter().chain(Fact::OF_SERVER.into_iter().filter(untold)).collect();
-        Self { told, missing }
+        let unreported = |fact: &Fact| reported.iter().all(|reported| reported.name != *fact);
+        let missing = sampling.into_iter().chain(Fact::OF_SERVER.into_iter().filter(unreported)).collect();
+        Self { reported, missing }
     }
 
-    /// What was told of `fact`.
+    /// What is reported of `fact`.
     pub(crate) fn value(&self, fact: Fact) -> Option<&str> {
-        self.told.iter().find(|told| told.name == fact).map(|told| told.value.as_str())
+        self.reported.iter().find(|reported| reported.name == fact).map(|reported| reported.value.as_str())
     }
+}
+
+/// Names of the setting that says over how many accelerators tensors are split: vLLM's, `SGLang`'s, and short for both.
+const TENSOR_PARALLEL: [&str; 4] = ["tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp"];
+
+/// Names of the setting that says in which format weights are: `dtype` of vLLM and `SGLang`, `model_dtype` of TGI.
+const PRECISION: [&str; 2] = ["dtype", "model_dtype"];
+
+/// All facts that are reported, in the order of [`Fact`].
+fn reported_facts(header: &RunHeader) -> Vec<ReportedFact> {
+    let facts = [hardware(header), precision(header), driver(header), version(header), flags(header)];
+    facts.into_iter().flatten().collect()
+}
+
+/// The accelerators; where the user states them, their number is known apart.
+fn hardware(header: &RunHeader) -> Option<ReportedFact> {
+    let person = header.deployment.hardware.as_deref();
+    let exporter = header.telemetry.iter().find_map(|page| page.hardware.as_deref());
+    first(Fact::Hardware, [(FactSource::Person, person), (FactSource::Exporter, exporter)])
+}
+
+/// The format of weights.
+fn precision(header: &RunHeader) -> Option<ReportedFact> {
+    let person = header.deployment.precision.as_deref();
+    // Which one a server was to choose is not known.
+    let server =
+        settings(&header.engine, &PRECISION).filter_map(Value::as_str).find(|reported| *reported != "auto");
+    first(Fact::Precision, [(FactSource::Person, person), (FactSource::Server, server)])
+}
+
+/// The version of the accelerators' driver.
+fn driver(header: &RunHeader) -> Option<ReportedFact> {
+    let exporter = header.telemetry.iter().find_map(|page| page.driver.as_deref());
+    first(Fact::Driver, [(FactSource::Person, label(header, "driver")), (FactSource::Exporter, exporter)])
+}
+
+/// The version of the server, by its own word first.
+fn version(header: &RunHeader) -> Option<ReportedFact> {
+    let server = header.engine.server_version.as_deref();
+    first(Fact::EngineVersion, [(FactSource::Server, server), (FactSource::Person, label(header, "version"))])
+}
+
+/// How it was started.
+fn flags(header: &RunHeader) -> Option<ReportedFact> {
+    let flag = |(name, value): (&String, &Value)| match value {
+        Value::String(text) => format!("{name}={text}"),
+        value => format!("{name}={value}"),
+    };
+    let flags: Vec<_> = header.engine.serving_flags.iter().map(flag).collect();
+    let server = (!flags.is_empty()).then(|| flags.join(", "));
+    first(
+        Fact::ServingFlags,
+        [(FactSource::Person, label(header, "flags")), (FactSource::Server, server.as_deref())],
+    )
+}
+
+/// The first source that has the fact counts.
+fn first(fact: Fact, words: [(FactSource, Option<&str>); 2]) -> Option<ReportedFact> {
+    let said = words.into_iter().find_map(|(source, value)| Some((source, value?)));
+    said.map(|(source, value)| ReportedFact { name: fact, value: value.to_owned(), source })
+}
+
+/// Over how many accelerators tensors are split.
+pub(crate) fn tensor_parallel(header: &RunHeader) -> Option<u64> {
+    let labelled = TENSOR_PARALLEL.iter().find_map(|name| label(header, name)?.parse().ok());
+    labelled.or_else(|| settings(&header.engine, &TENSOR_PARALLEL).find_map(Value::as_u64))
+}
+
+fn label<'h>(header: &'h RunHeader, name: &str) -> Option<&'h str> {
+    header.deployment.labels.get(name).map(String::as_str)
+}
+
+/// The server's setting under one of these names, in whatever part of its settings.
+fn settings<'e>(engine: &'e EngineFacts, names: &'e [&str]) -> impl Iterator<Item = &'e Value> {
+    let wanted = |name: &String| name.rsplit('.').next().is_some_and(|last| names.contains(&last));
+    engine.serving_flags.iter().filter(move |(name, _)| wanted(name)).map(|(_, value)| value)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::analysis::test_runs::{exporter, run};
 
@@ -140,5 +219,59 @@ mod tests {
         assert_eq!(Reproduction::of(&log).value(Fact::Hardware), Some("1 × NVIDIA H100"));
         log.header.engine.engine = "mock".to_owned();
         assert!(Reproduction::of(&log).missing.is_empty());
+    }
+
+    /// What is reported of `fact`, and its source.
+    fn fact_of(header: &RunHeader, fact: Fact) -> Option<(String, FactSource)> {
+        let reported = reported_facts(header).into_iter().find(|reported| reported.name == fact);
+        reported.map(|reported| (reported.value, reported.source))
+    }
+
+    fn by(source: FactSource, value: &str) -> (String, FactSource) {
+        (value.to_owned(), source)
+    }
+
+    #[test]
+    fn a_person_is_believed_first_and_then_the_server() {
+        let mut header = run(1_000, Vec::new()).header;
+        header.engine.server_version = None;
+        assert_eq!(reported_facts(&header), []);
+        for (name, value) in [
+            ("vllm_config.model_config.dtype", json!("bfloat16")),
+            ("vllm_config.parallel_config.tensor_parallel_size", json!(4)),
+            ("vllm_config.cache_config.cache_dtype", json!("fp8")),
+        ] {
+            header.engine.serving_flags.insert(name.to_owned(), value);
+        }
+        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Server, "bfloat16")));
+        assert_eq!(tensor_parallel(&header), Some(4));
+        for (name, value) in [("version", "0.32"), ("tp", "2"), ("flags", "--x")] {
+            header.deployment.labels.insert(name.to_owned(), value.to_owned());
+        }
+        header.deployment.precision = Some("fp8".to_owned());
+        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Person, "fp8")));
+        assert_eq!(tensor_parallel(&header), Some(2));
+        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Person, "0.32")));
+        assert_eq!(fact_of(&header, Fact::ServingFlags), Some(by(FactSource::Person, "--x")));
+        header.engine.server_version = Some("0.33".to_owned());
+        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Server, "0.33")));
+    }
+
+    #[test]
+    fn a_person_is_believed_before_an_exporter() {
+        let mut header = run(1_000, Vec::new()).header;
+        header.telemetry.push(exporter());
+        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::Exporter, "1 × NVIDIA H100")));
+        assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
+        header.deployment.hardware = Some("h200".to_owned());
+        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::Person, "h200")));
+        assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
+    }
+
+    #[test]
+    fn a_format_that_the_server_was_to_choose_is_not_known() {
+        let mut header = run(1_000, Vec::new()).header;
+        header.engine.serving_flags.insert("dtype".to_owned(), json!("auto"));
+        assert_eq!(fact_of(&header, Fact::Precision), None);
     }
 }

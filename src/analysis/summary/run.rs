@@ -56,13 +56,13 @@ pub struct Summary {
     pub rates: Rates,
     /// Latencies.
     pub latency: LatencyTable,
-    /// How many requests kept their promise.
+    /// How many requests met their SLO.
     pub slo: Attainment,
     /// The same by class, in the order of the workload.
     pub by_class: Vec<Group>,
     /// The same by priority, the most urgent first.
     pub by_priority: Vec<Group>,
-    /// The same by tenant, in the order of the workload; empty where nobody tells tenants apart.
+    /// The same by tenant, in the order of the workload; empty where the workload has no tenants.
     pub by_tenant: Vec<Group>,
     /// How evenly the tenants were served; absent with fewer than two.
     pub fairness: Option<Fairness>,
@@ -78,7 +78,7 @@ pub struct Summary {
     pub quality: Option<Quality>,
     /// What went wrong.
     pub failures: Failures,
-    /// Tokens asked, told and seen.
+    /// Tokens requested, reported and received.
     pub tokens: TokenAccount,
     /// What requests share, and how much of it a prefix cache gave back; absent where they share nothing.
     pub prefix_cache: Option<PrefixCache>,
@@ -88,15 +88,15 @@ pub struct Summary {
     pub in_flight: Option<InFlight>,
     /// Whether the system had settled; absent where the window is too short to tell, or the declared rate changes in it.
     pub steady_state: Option<SteadyState>,
-    /// What the measuring machine had to do; absent where nobody watched.
+    /// What the measuring machine had to do; absent where it was not watched.
     pub client: Option<ClientLoad>,
-    /// What the server and its devices told of themselves; absent where no page of metrics was asked for.
+    /// What the server and its devices reported; absent where no page of metrics was asked for.
     pub server: Option<ServerSide>,
-    /// What its standstills could have done to the latencies; absent where nobody watched for them.
+    /// What its host stalls could have done to the latencies; absent where they were not watched.
     pub pauses: Option<PauseImpact>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
-    /// What was told of the server, by whom, and what of the description of the run nobody told.
+    /// What is reported of the server, by which source, and what is missing to repeat the run.
     pub reproduction: Reproduction,
     /// Advice.
     pub findings: Vec<Finding>,
@@ -122,7 +122,7 @@ pub struct RunDescription {
     pub classes: Vec<String>,
     /// SHA-256 of the plan.
     pub plan_hash: String,
-    /// The share of the plan that was flown, where that was not the whole: all figures are about it alone.
+    /// The share of the plan that was run, where that was not the whole: all figures are about it alone.
     pub shard: Option<Shard>,
     /// How prompts were made.
     pub prompt_method: PromptMethod,
@@ -138,7 +138,7 @@ pub struct RunDescription {
     pub models: Vec<String>,
     /// Who answered.
     pub engine: EngineFacts,
-    /// What serves, as the person said who ran it.
+    /// What serves, as the user states it.
     pub deployment: DeploymentFacts,
     /// What the client enforced.
     pub limits: ClientLimits,
@@ -150,7 +150,7 @@ pub struct RunDescription {
     pub started_at: jiff::Timestamp,
     /// The command line, secrets masked.
     pub command: Vec<String>,
-    /// Version of Skyline that flew the run.
+    /// Version of Skyline that ran it.
     pub skyline_version: String,
 }
 
@@ -174,11 +174,11 @@ pub struct Window {
     pub planned_end_s: f64,
     /// What made the run stop; absent when its log was cut off.
     pub ending: Option<RunEnding>,
-    /// Whether the run stopped before every planned request had been let go.
+    /// Whether the run stopped before every planned request was dispatched.
     pub cut_short: bool,
-    /// Requests flown before the window and not counted.
+    /// Warm-up requests, before the window; not counted.
     pub warmup_requests: u64,
-    /// Requests flown after the horizon, to keep the load up while the window's last ones finished; not counted.
+    /// Cool-down requests, after the horizon, which keep the load up while the window's last ones finish; not counted.
     pub cooldown_requests: u64,
 }
 

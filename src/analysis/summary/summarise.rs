@@ -33,9 +33,9 @@ use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
 use crate::record::{Phase, PromptMethod, RunLog};
 
-/// Turns a run's records into its summary and holds it against `objectives`.
+/// Turns a run's records into its summary and judges it by `objectives`.
 ///
-/// The verdict's bar on the error rate gives way to an objective on it, where there is one.
+/// An objective on the error rate takes the place of the verdict's limit on it.
 #[must_use]
 pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);

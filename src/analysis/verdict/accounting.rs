@@ -1,8 +1,6 @@
 //! Rules on what became of the planned requests: all of them accounted for, the run whole, failures rare.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
@@ -13,7 +11,7 @@ pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 
 pub(super) fn checks(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
     let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];
-    if summary.requests.flown() > 0 {
+    if summary.requests.executed() > 0 {
         checks.extend([something_completed(summary), error_rate(summary, objectives)]);
     }
     checks
@@ -21,12 +19,12 @@ pub(super) fn checks(summary: &Summary, objectives: &[Objective]) -> Vec<Check> 
 
 fn measured_requests(summary: &Summary) -> Check {
     let counts = &summary.requests;
-    let sentence = match counts.flown() {
+    let sentence = match counts.executed() {
         0 => format!("no request of the window was flown; {} were planned", count(counts.planned)),
-        flown => format!("{} of the window were flown", counted(flown, "request")),
+        sent => format!("{} of the window were run", counted(sent, "request")),
     };
     let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request flown: 1, some: 0" };
-    let empty = f64::from(u8::from(counts.flown() == 0));
+    let empty = f64::from(u8::from(counts.executed() == 0));
     measure.at_most(empty, 0.0, sentence, "run longer, at a higher rate, or with a shorter warm-up")
 }
 
@@ -98,17 +96,17 @@ impl Part {
 
 fn something_completed(summary: &Summary) -> Check {
     let counts = &summary.requests;
-    let flown = counted(counts.flown(), "request");
+    let requests = counted(counts.executed(), "request");
     let measure = Measure { rule: Rule::SomethingCompleted, statistic: "no request completed: 1, some: 0" };
     if counts.completed > 0 {
-        let sentence = format!("{} of {flown} completed", count(counts.completed));
+        let sentence = format!("{} of {requests} completed", count(counts.completed));
         return measure.at_most(0.0, 0.0, sentence, "");
     }
     let example = summary.failures.kinds.first();
     let example =
         example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
     let sentence = format!(
-        "none of {flown} completed: {} failed, {} censored{}",
+        "none of {requests} completed: {} failed, {} censored{}",
         count(counts.failed),
         count(counts.censored),
         example.unwrap_or_default()

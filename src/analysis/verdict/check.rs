@@ -1,8 +1,8 @@
-//! One test that a run was put to: what was measured, where the bar is, and which side of it the run came down on.
+//! The checks of a run, the rules that ask for them, and the verdict.
 
 use serde::Serialize;
 
-/// One test that a run was put to. A rule may ask for several; a run is valid when none of them failed.
+/// One check of a run. A rule may ask for several; a run is valid when none of them failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
@@ -12,11 +12,11 @@ pub struct Check {
     pub statistic: &'static str,
     /// Its value in this run; absent where there was nothing to compute it from.
     pub value: Option<f64>,
-    /// The value from which on, or up to which, the test fails.
+    /// The limit that `value` is compared with.
     pub critical: Option<f64>,
-    /// Which side of it the run came down on.
+    /// Whether the run passed.
     pub outcome: CheckOutcome,
-    /// What was found, with the figure and the bar, as a person reads it.
+    /// What was found, with the figure and the limit.
     pub sentence: String,
     /// What to do about it; empty unless it failed.
     pub cure: String,
@@ -27,15 +27,15 @@ pub struct Check {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
-    /// The run stood it.
+    /// The run passed it.
     Passed,
-    /// The run did not.
+    /// The run failed it.
     Failed,
     /// There was nothing to test, or too little: the sentence says what was missing.
     NotTested,
 }
 
-/// A statistic that a rule holds against its bar.
+/// A statistic that a rule compares with its limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measure {
     pub(crate) rule: Rule,
@@ -43,8 +43,8 @@ pub(crate) struct Measure {
 }
 
 impl Measure {
-    /// The run stands the test when `value` is at most `critical`; `sentence` says so either way, `cure` is given
-    /// to one that does not stand it.
+    /// The run passes when `value` is at most `critical`; `sentence` says so either way, `cure` is given
+    /// to one that fails.
     pub(crate) fn at_most(self, value: f64, critical: f64, sentence: String, cure: &str) -> Check {
         let (outcome, cure) =
             if value <= critical { (CheckOutcome::Passed, "") } else { (CheckOutcome::Failed, cure) };
@@ -77,7 +77,7 @@ pub struct Verdict {
     pub valid: bool,
     /// Why not: what the failed tests say.
     pub reasons: Vec<Reason>,
-    /// Every test that the run was put to, those that it stood and those that there was nothing for included.
+    /// Every check of the run, those that passed and those that could not be tested included.
     pub checks: Vec<Check>,
 }
 
@@ -87,7 +87,7 @@ pub struct Verdict {
 pub struct Reason {
     /// The rule that was broken.
     pub rule: Rule,
-    /// What was found and what the bar is.
+    /// What was found, and the limit.
     pub sentence: String,
     /// What to do about it.
     pub cure: String,
@@ -110,9 +110,9 @@ pub enum Rule {
     ErrorRate,
     /// The planned arrivals follow the process that the workload declares.
     PlannedArrivals,
-    /// So do the moments at which requests were let go.
+    /// So do the moments at which requests were dispatched.
     DeliveredArrivals,
-    /// Requests were let go in time.
+    /// Requests were dispatched on time.
     ScheduleLag,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
@@ -124,7 +124,7 @@ pub enum Rule {
     CounterIdentity,
     /// The measuring machine and process had time to spare.
     ClientStarved,
-    /// No standstill of the measuring machine could have moved a reported percentile.
+    /// No host stall of the client could have moved a reported percentile.
     Pauses,
     /// The system was no longer drifting or filling up.
     SteadyState,

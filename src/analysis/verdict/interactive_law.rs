@@ -1,8 +1,6 @@
 //! The rule that the requests of a closed loop and its think times account for its users.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::percent;

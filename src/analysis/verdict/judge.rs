@@ -1,14 +1,12 @@
 //! Decides whether the figures of a run can be trusted.
 
 use super::check::{CheckOutcome, Reason, Verdict};
-use super::{accounting, interactive_law, lag, littles_law, steady_state, tokens};
-use crate::analysis::client::load::ClientLoad;
-use crate::analysis::client::pauses::PauseImpact;
+use super::{accounting, client, interactive_law, lag, littles_law, pauses, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 
-/// Judges a run. Where an objective is about the error rate, it takes the place of the bar here.
+/// Judges a run. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
     let mut checks = accounting::checks(summary, objectives);
     // Of a run without a request there is nothing else to say.
@@ -19,8 +17,8 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.extend(interactive_law::check(summary));
         checks.extend(steady_state::checks(summary));
         checks.extend(tokens::checks(observed));
-        checks.extend(ClientLoad::checks(summary));
-        checks.extend(PauseImpact::checks(summary));
+        checks.extend(client::checks(summary));
+        checks.extend(pauses::checks(summary));
     }
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
     let reasons: Vec<_> = failed

@@ -1,15 +1,13 @@
-//! The rule on how late requests were let go.
+//! The rule on how late requests were dispatched.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::row::Percentile;
 use crate::analysis::summary::run::Summary;
 use crate::units::{count, three_digits};
 
-/// Shorter than this no lag is held against a run, milliseconds.
+/// A shorter lag never fails a run, milliseconds.
 const LEAST_BAR_MS: f64 = 1.0;
 /// Of the median latency, the lag may be this share.
 const SHARE_OF_LATENCY: f64 = 0.01;
@@ -21,7 +19,7 @@ const CURE: &str = "give this machine less other work, or fly the load from seve
 /// against five times that.
 ///
 /// Of fewer samples than a percentile needs it is an accident which request comes out on top: the lower end of its
-/// interval is held against the bar there, so that one hiccup among few requests does not decide, and several do.
+/// interval is compared with the limit there, so that one hiccup among few requests does not decide, and several do.
 pub(super) fn checks(summary: &Summary) -> Vec<Check> {
     let [near, far] = ["p99 of the schedule lag, ms", "p99.9 of the schedule lag, ms"]
         .map(|statistic| Measure { rule: Rule::ScheduleLag, statistic });
@@ -38,7 +36,7 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
     ]
 }
 
-/// What p99 of the schedule lag is held against, milliseconds, where the median latency is `median_ms`: 1 ms, or 1 % of it.
+/// The limit of p99 of the schedule lag, milliseconds, where the median latency is `median_ms`: 1 ms, or 1 % of it.
 #[must_use]
 pub(crate) fn lag_bar_ms(median_ms: f64) -> f64 {
     (median_ms * SHARE_OF_LATENCY).max(LEAST_BAR_MS)

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::percent;
 use crate::clock::Timestamp;
@@ -29,8 +27,8 @@ const NOTICE_S: f64 = 0.001;
 ///
 /// Over a finite window the law holds up to those who straddle its ends (Little 2011, *Operations Research* 59,
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
-/// window's stayed after it is taken off. What is left needs no allowance for chance, so the bar is 1 % without
-/// standard errors; short stays are allowed a millisecond each, and what their requests were let go late by.
+/// window's stayed after it is taken off. What is left needs no allowance for chance, so the limit is 1 % without
+/// standard errors; short stays are allowed a millisecond each, and the schedule lag of their requests.
 pub(super) fn check(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
     if observed.cut_short {
@@ -67,7 +65,7 @@ pub(super) fn check(observed: &Observed<'_>) -> Check {
             Phase::Cooldown => {}
         }
     }
-    // Each request that was planned counts once, however many records tell of it.
+    // Each request that was planned counts once, however many records it has.
     let planned = observed.planned() as f64;
     let each = (stayed - after) / requests as f64;
     let (l, lambda_w) = (present / length, (planned * each + before) / length);

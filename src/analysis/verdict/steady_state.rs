@@ -1,8 +1,6 @@
 //! The rule that the system had settled: a queue that grows makes every latency a function of how long one ran.
 
-use super::check::Measure;
-use super::check::Rule;
-use super::check::{Check, CheckOutcome};
+use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::load_form::LoadForm;
@@ -56,7 +54,7 @@ fn wait(summary: &Summary) -> Check {
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
         return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
     }
-    if summary.requests.flown() < LEAST {
+    if summary.requests.executed() < LEAST {
         return measure.not_tested("the window holds fewer than 30 requests");
     }
     let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
@@ -135,7 +133,7 @@ fn left(summary: &Summary) -> Check {
         rule: Rule::SteadyState,
         statistic: "share of the requests that were still running when the run stopped waiting",
     };
-    let (left, flown) = (summary.requests.censored, summary.requests.flown());
+    let (left, requests) = (summary.requests.censored, summary.requests.executed());
     let (stopped, so) = match summary.window.ending {
         Some(RunEnding::DrainLimit) => (
             "the drain limit came",
@@ -149,11 +147,11 @@ fn left(summary: &Summary) -> Check {
             return measure.not_tested("nothing of the window was cut off after its end");
         }
     };
-    let share = left as f64 / flown.max(1) as f64;
+    let share = left as f64 / requests.max(1) as f64;
     let sentence = format!(
         "{} of {} were still running when {stopped} ({}); the bar is {}: {so}",
         count(left),
-        counted(flown, "request"),
+        counted(requests, "request"),
         percent(share),
         percent(LEFT_BAR)
     );

@@ -6,8 +6,7 @@ use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::Rule;
-use crate::analysis::verdict::check::{Check, CheckOutcome};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::clock::Timestamp;
 use crate::record::{
     CheckRecord, CheckResult, FinishReason, Phase, RunEnding, RunLog, ServerCounters, Usage,
@@ -221,7 +220,7 @@ fn golden_prompts_under_load_are_in_the_servers_counters() {
             usage: Some(usage),
         })
         .collect();
-    let mut told = |prompt_tokens, generation_tokens, requests| {
+    let mut record_of = |prompt_tokens, generation_tokens, requests| {
         log.footer.as_mut().unwrap().server = Some(ServerCounters {
             prompt_tokens: Some(prompt_tokens),
             generation_tokens: Some(generation_tokens),
@@ -230,8 +229,8 @@ fn golden_prompts_under_load_are_in_the_servers_counters() {
         });
         outcomes(&summarise(&log, &[]), Rule::CounterIdentity)
     };
-    assert_eq!(told(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Passed, Passed, Passed]);
-    assert_eq!(told(22_000, 2_200, 220), [Failed, Failed, Failed]);
+    assert_eq!(record_of(22_000 + 99 * 20, 2_200 + 99 * 5, 319), [Passed, Passed, Passed]);
+    assert_eq!(record_of(22_000, 2_200, 220), [Failed, Failed, Failed]);
 }
 
 /// Ten requests a second for a minute against a server that takes one every 200 ms, and waits for `drain` after.

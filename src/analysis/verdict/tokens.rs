@@ -1,8 +1,6 @@
 //! Rules that tokens add up: inside each answer, and with the server's own counters.
 
-use super::check::Check;
-use super::check::Measure;
-use super::check::Rule;
+use super::check::{Check, Measure, Rule};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::wording::{counted, percent};
 use crate::record::{CheckResult, FinishReason, Outcome, RequestRecord, RunLog, ServerCounters};
@@ -15,7 +13,7 @@ const BAR: f64 = 0.005;
 const CLOSING_TOKENS: u64 = 8;
 /// Of one that was cut at its length: a last token that is half a character.
 const CUT_TOKENS: u64 = 1;
-/// A prompt is at most this much longer than the others' ratio of told to asked lets expect.
+/// A prompt is at most this much longer than the others' ratio of reported to requested tokens predicts.
 const PROMPT_SLACK: f64 = 1.1;
 
 pub(super) fn checks(observed: &Observed<'_>) -> Vec<Check> {
@@ -39,10 +37,14 @@ fn identity(observed: &Observed<'_>) -> Check {
         if record.outcome != Outcome::Completed {
             continue;
         }
-        let (seen, told) = (record.chunks.tokens(), usage.completion_tokens);
-        let off = if seen > told { seen - told } else { (told - seen).saturating_sub(textless(record)) };
+        let (seen, reported) = (record.chunks.tokens(), usage.completion_tokens);
+        let off = if seen > reported {
+            seen - reported
+        } else {
+            (reported - seen).saturating_sub(textless(record))
+        };
         answers += 1;
-        tokens += told;
+        tokens += reported;
         apart += off;
         disagreeing += u64::from(off > 0);
     }
@@ -201,18 +203,18 @@ fn longest_prompt(check: &GoldenCheck) -> f64 {
 fn answer_tokens(records: &[RequestRecord]) -> Account {
     let mut account = Account::default();
     for record in records {
-        let told = record.usage.map(|usage| usage.completion_tokens);
-        let seen = told.unwrap_or_else(|| record.chunks.tokens());
-        let longest = told.unwrap_or_else(|| u64::from(record.output_tokens_asked));
+        let reported = record.usage.map(|usage| usage.completion_tokens);
+        let seen = reported.unwrap_or_else(|| record.chunks.tokens());
+        let longest = reported.unwrap_or_else(|| u64::from(record.output_tokens_asked));
         account.add(seen as f64, longest.saturating_sub(seen) as f64);
     }
     account
 }
 
-/// A prompt without a `usage` may have been computed or not; its length follows those that were told.
+/// A prompt without a `usage` may have been computed or not; its length follows those that were reported.
 fn prompt_account(records: &[RequestRecord]) -> Account {
-    let told = records.iter().filter_map(|record| Some((record, record.usage?)));
-    let (asked, got) = told.fold((0.0, 0.0), |(asked, got), (record, usage)| {
+    let reported = records.iter().filter_map(|record| Some((record, record.usage?)));
+    let (asked, got) = reported.fold((0.0, 0.0), |(asked, got), (record, usage)| {
         (asked + f64::from(record.input_tokens_asked), got + usage.prompt_tokens as f64)
     });
     let ratio = if asked > 0.0 { got / asked } else { 1.0 };

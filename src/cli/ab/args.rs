@@ -12,6 +12,7 @@ use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs,
     duration, label,
 };
+use crate::cli::show::ShowArgs;
 use crate::engine::Dialect;
 use crate::experiment::DEFAULT_ROUNDS;
 
@@ -51,9 +52,8 @@ pub(in crate::cli) struct AbArgs {
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Print what was found as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArgs,
 
     #[command(flatten)]
     pub(super) live: LiveArgs,

@@ -9,7 +9,7 @@ use std::path::Path;
 use self::args::Require;
 use self::plan::Question;
 use super::command_line_to_resume;
-use super::outcome::{self, Format, Invalid};
+use super::outcome::{self, Invalid};
 use crate::experiment::{
     AbDesign, AbExperiment, AbOverall, AbTest, Experiment, InvalidRuns, NotRounds, drive,
 };
@@ -22,6 +22,7 @@ use crate::workload::WorkloadSpec;
 pub(super) use self::args::AbArgs;
 
 pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let (plan, design, manifest) = args.plan(printer)?;
@@ -82,8 +83,7 @@ fn finish(
     let again = command_line_to_resume(dir);
     match found {
         Ok(test) => {
-            let format = if args.json { Format::Json } else { Format::Text };
-            printer.data(&outcome::render_ab(&test, format)?)?;
+            args.show.show(printer, |format| outcome::render_ab(&test, format))?;
             printer.words(&format!(
                 "kept in {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
             ));
@@ -100,22 +100,23 @@ fn finish(
     }
 }
 
-/// The test that `folder` holds, judged again from its logs, and its exit code by what was asked of it; `None` where it
-/// holds none.
-pub(super) fn stored(folder: &Path, policy: Invalid) -> Result<Option<(AbTest, Exit)>, Stop> {
-    let Some(question) = Question::read(folder) else { return Ok(None) };
+/// The test that `folder` holds, judged again from its logs, and its exit code by what was asked of it.
+pub(super) fn read(folder: &Path, policy: Invalid) -> Result<(AbTest, Exit), Stop> {
+    let question = Question::read(folder).ok_or_else(|| {
+        Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display()))
+    })?;
     let mut experiment = AbExperiment::new(question.design()?, invalid(policy)).stored_only();
     drive(&mut experiment, &mut StoredRuns(folder))?;
     match experiment.result() {
         Ok(test) => {
             let exit = exit(test.verdict, question.require);
-            Ok(Some((test, exit)))
+            Ok((test, exit))
         }
         Err(error @ NotRounds::ServerChanged { .. }) => {
             Err(Stop::impossible(error).about(&folder.display().to_string()))
         }
         Err(error) => Err(Stop::usage(format!(
-            "{}: {error}\nhint: fly the experiment to its end with --resume",
+            "{}: {error}\nhint: run the experiment to its end with --resume",
             folder.display()
         ))),
     }

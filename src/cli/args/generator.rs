@@ -1,4 +1,4 @@
-//! What this machine flies of a plan, when it begins, and whether it is asked first what it can do.
+//! What this machine runs of a plan, when it begins, and whether it is asked first what it can do.
 
 use clap::Args;
 
@@ -13,7 +13,7 @@ pub(in crate::cli) struct MachineArgs {
     #[arg(long)]
     no_calibration: bool,
 
-    /// Fly a plan that asks for more than this machine can be trusted with
+    /// Run a plan that asks for more than this machine can be trusted with
     #[arg(long, conflicts_with = "no_calibration")]
     force: bool,
 }
@@ -22,7 +22,7 @@ pub(in crate::cli) struct MachineArgs {
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 pub(in crate::cli) struct ShareArgs {
-    /// Fly only the I-th of N equal shares of the plan, such as 1/2, while other generators fly the others; limits
+    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; limits
     /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
     #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
     pub(in crate::cli) shard: Option<Shard>,

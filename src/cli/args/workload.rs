@@ -14,7 +14,7 @@ pub(in crate::cli) struct WorkloadArgs {
     #[command(flatten)]
     load: LoadArgs,
 
-    /// Fly it N times, one run after another, each with a seed of its own drawn from the first, and report every
+    /// Run it N times, one run after another, each with a seed of its own drawn from the first, and report every
     /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
     #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
@@ -36,7 +36,7 @@ impl WorkloadArgs {
     }
 }
 
-/// The load, for verbs that fly the workload under one.
+/// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
     /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last

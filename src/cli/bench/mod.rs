@@ -3,7 +3,6 @@
 mod pair;
 mod repeats;
 
-use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -20,10 +19,10 @@ use crate::report::{Beside, Told};
 use crate::session::run::{LoadOption, RunContext, check_plan};
 use crate::session::settings::RunSettings;
 use crate::session::{
-    Exit, ExperimentDir, Interrupts, Mistakes, PlannedRun, Printer, Stop, datasets, folder,
+    Exit, ExperimentDir, Interrupts, Mistakes, PlannedRun, Printer, Stop, datasets, folder, save,
 };
 
-/// Fly a workload against a server and report how it did.
+/// Run a workload against a server and report how it did.
 #[derive(Debug, Args)]
 pub(super) struct BenchArgs {
     #[command(flatten)]
@@ -39,7 +38,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     machine: MachineArgs,
 
-    /// Of a closed loop: fly the same work in open arrivals afterwards, by a Poisson process at the rate that the users
+    /// Of a closed loop: run the same work in open arrivals afterwards, by a Poisson process at the rate that the users
     /// reached, and show what the closed loop hides
     #[arg(long, help_heading = "Workload")]
     paired_open: bool,
@@ -130,34 +129,34 @@ fn once(
         // Between the two runs an interrupt spares the second, and the first is reported.
         interrupts.series_begins();
     }
-    let flown = context.execute(run, 1, |header| {
+    let closed = context.execute(run, 1, |header| {
         folder::create(&args.out, &header.workload.name, &header.engine.engine, header.started_at)
     })?;
     let open = match pair {
-        Some((workload, schedule)) => pair::execute_open(args, context, (&workload, &schedule), &flown),
+        Some((workload, schedule)) => pair::execute_open(args, context, (&workload, &schedule), &closed),
         None => Ok(None),
     };
     // Whatever became of the open run, the closed one is reported.
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
-    let beside = Beside { paired_open, diagnosis: Some(&flown.diagnosis) };
+    let beside = Beside { paired_open, diagnosis: Some(&closed.diagnosis) };
+    let told = Told { log: &closed.log, summary: &closed.summary, beside };
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(&flown.summary, beside, format)?)?;
+        printer.data(&outcome::render(told, format)?)?;
     }
-    let told = Told { log: &flown.log, summary: &flown.summary, beside };
     // What was written when the closed run was over knew nothing of the open one.
-    let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &flown.folder));
-    let written = outputs.write_run(told, &flown.folder, *printer);
-    let ending = flown.ending();
-    flown.stored.and(open.map(drop)).and(again).and(written)?;
-    let folder = flown.folder.display();
+    let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &closed.folder));
+    let written = outputs.write_run(told, &closed.folder, *printer);
+    let ending = closed.ending();
+    closed.stored.and(open.map(drop)).and(again).and(written)?;
+    let folder = closed.folder.display();
     printer.words(&format!(
         "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
-        flown.folder.join(save::RUN_PAGE).display()
+        closed.folder.join(save::RUN_PAGE).display()
     ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();
     Ok(match ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
-            outcome::exit(&flown.summary, args.validity.policy())
+            outcome::exit(&closed.summary, args.validity.policy())
         }
         _ => Exit::Interrupted,
     })

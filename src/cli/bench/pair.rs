@@ -1,4 +1,4 @@
-//! Flies the open run that goes with a closed one.
+//! Executes the open run that goes with a closed one.
 
 use super::BenchArgs;
 use crate::experiment::PairedOpen;
@@ -18,17 +18,17 @@ pub(super) fn asked(args: &BenchArgs, spec: &WorkloadSpec) -> Result<(), Stop> {
         "--paired-open needs a closed loop to hold the open run against\n\
          hint: give --users, or leave --paired-open out: this load is not closed"
     } else if args.workload.repeats > 1 {
-        "--paired-open goes with one run\nhint: leave --repeats out, or fly the pairs one by one with --seed"
+        "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
     } else if args.share.shard.is_some() || args.share.start_at.is_some() {
         "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
-         hint: leave --shard and --start-at out, or fly the open run by itself at the rate that the report tells"
+         hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report tells"
     } else {
         return Ok(());
     };
     Err(Stop::usage(refusal))
 }
 
-/// Flies it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
+/// Executes it, with prompts of its own, and holds it against `closed`; `None` where nothing came of the closed run, or one of
 /// the two was interrupted.
 pub(super) fn execute_open(
     args: &BenchArgs,

@@ -33,7 +33,10 @@ pub(super) fn execute_all(
     let announce = (!args.live.quiet).then_some(printer);
     drive(&mut experiment, &mut CampaignExecutor::new(campaign, dir, interrupts, announce))?;
     let repeats = experiment.result().map_err(Stop::impossible)?;
-    series::show(&repeats, None, format, Some(dir.folder()), printer)?;
+    if let Some(format) = format {
+        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+    }
+    series::say_where(dir.folder(), printer);
     Ok(if experiment.is_interrupted() {
         Exit::Interrupted
     } else {

@@ -7,6 +7,7 @@ fn args(typed: &[&str]) -> FormatArgs {
     FormatArgs {
         formats: typed.iter().map(|typed| typed.parse().unwrap()).collect(),
         json: false,
+        full: false,
         collector: None,
     }
 }
@@ -18,11 +19,11 @@ fn refusal<T: std::fmt::Debug>(outcome: Result<T, Stop>) -> String {
 #[test]
 fn standard_output_takes_one_thing() {
     let shown = |typed: &[&str]| args(typed).outputs().map(|outputs| outputs.shown());
-    assert_eq!(shown(&[]).unwrap(), Some(Format::Text));
+    assert_eq!(shown(&[]).unwrap(), Some(Format::Text(Extent::Summary)));
     assert_eq!(shown(&["json"]).unwrap(), Some(Format::Json));
     assert_eq!(shown(&["json", "json=-"]).unwrap(), Some(Format::Json));
-    assert_eq!(shown(&["json=/dev/null"]).unwrap(), Some(Format::Text));
-    assert_eq!(shown(&["html"]).unwrap(), Some(Format::Text));
+    assert_eq!(shown(&["json=/dev/null"]).unwrap(), Some(Format::Text(Extent::Summary)));
+    assert_eq!(shown(&["html"]).unwrap(), Some(Format::Text(Extent::Summary)));
     assert_eq!(shown(&["html=-"]).unwrap(), None);
     assert!(refusal(shown(&["json", "text"])).contains("json and text both go to standard output"));
     assert!(refusal(shown(&["json", "html=-"])).contains("both go to standard output"));

@@ -1,6 +1,6 @@
 //! A table that was kept, judged again from the logs of its runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
 
@@ -18,9 +18,8 @@ struct Kept {
     experiments: serde_json::Value,
 }
 
-/// The table in `path`, its folder or its `matrix.json`, and what it says to a script; `None` where there is none.
-pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Matrix, Exit)>, Stop> {
-    let Some(folder) = folder_in(path) else { return Ok(None) };
+/// The table in `folder`, and its exit code.
+pub(in crate::cli) fn read(folder: &Path, policy: Invalid) -> Result<(Matrix, Exit), Stop> {
     let unreadable = |file: &str, error: &dyn std::fmt::Display| {
         Stop::usage(format!(
             "cannot read {}: {error}\nhint: show one of its runs, such as row-A/run-1",
@@ -39,22 +38,15 @@ pub(in crate::cli) fn stored(path: &Path, policy: Invalid) -> Result<Option<(Mat
     let kept: Kept = serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
     let experiments =
         Experiments::from_stored(&kept.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
-    let mut flown = Vec::new();
+    let mut cells = Vec::new();
     for slot in experiments.order() {
-        let runs = CellRuns { slot, runs: runs(&folder, &experiments, slot)?, failed: None };
-        flown.extend(ended.completed(&experiments, slot, runs));
+        let runs = CellRuns { slot, runs: runs(folder, &experiments, slot)?, failed: None };
+        cells.extend(ended.completed(&experiments, slot, runs));
     }
-    let matrix = Matrix::of(&experiments, &flown, ended.stopped, show::trust(policy));
+    let matrix = Matrix::of(&experiments, &cells, ended.stopped, show::trust(policy));
     let matrix = Matrix { unstopped: ended.unstopped, ..matrix };
     let exit = show::exit(&matrix, show::trust(policy));
-    Ok(Some((matrix, exit)))
-}
-
-/// The folder of the table that is meant.
-fn folder_in(path: &Path) -> Option<PathBuf> {
-    let named = path.file_name().is_some_and(|name| name == FILES[0]);
-    let folder = if named { path.parent()? } else { path };
-    folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
+    Ok((matrix, exit))
 }
 
 /// The runs of a row that came to their end against a server that was there.

@@ -1,4 +1,4 @@
-//! `skyline matrix`: a table of experiments, flown row by row, held against its hypotheses and its contract.
+//! `skyline matrix`: runs a table of experiments row by row, and judges it by its hypotheses and its contract.
 
 mod again;
 mod planned;
@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use clap::Args;
 
-pub(super) use self::again::stored;
+pub(super) use self::again::read;
 pub(super) use self::show::shown;
 use super::args::{
     DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, duration, seconds,
 };
+use crate::cli::show::ShowArgs;
 use crate::experiment::drive;
 use crate::experiment::matrix::{Experiments, MatrixExperiment, Trust};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{MatrixCampaign, MatrixManifest};
 use crate::session::{Exit, ExperimentDir, Interrupts, Printer, Stop, folder};
 
-/// Fly a table of experiments: rows with a hypothesis each, under one server or several variants of it.
+/// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
 #[allow(clippy::struct_excessive_bools)] // Switches of a command line.
 #[command(after_help = "\
@@ -50,7 +51,7 @@ pub(super) struct MatrixArgs {
     #[arg(long)]
     plan: bool,
 
-    /// Fly this row only; may be repeated [default: all rows]
+    /// Run this row only; may be repeated [default: all rows]
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
@@ -86,9 +87,8 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
-    /// Print the table as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    json: bool,
+    #[command(flatten)]
+    show: ShowArgs,
 
     #[command(flatten)]
     live: LiveArgs,
@@ -132,13 +132,14 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         printer.data(Experiments::example())?;
         return Ok(Exit::Fine);
     }
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with the file is found before anything is sent or started.
     let experiments = args.experiments()?;
     let planned = planned::all(args, &experiments, printer)?;
     let addresses = planned::addresses(args, &planned)?;
     if args.plan {
-        printer.data(&show::plan(&experiments, &planned))?;
+        printer.data(&show::plan(&experiments, &planned)?)?;
         return Ok(Exit::Fine);
     }
     let manifest = MatrixManifest::of(&experiments, &planned);

@@ -1,6 +1,5 @@
-//! What of a table is flown, checked before anything is sent.
+//! The rows of a table, checked before anything is sent.
 
-use crate::session::save;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
@@ -14,7 +13,7 @@ use crate::record::DeploymentFacts;
 use crate::session::campaign::matrix::{Addresses, PlannedCell};
 use crate::session::run::{LoadOption, check_plan, of_one_server};
 use crate::session::settings::{RequestSettings, RunSettings, ServerAddress, Share};
-use crate::session::{Opened, PlannedRun, Printer, Stop};
+use crate::session::{Opened, PlannedRun, Printer, Stop, save};
 
 /// How runs of a row under a variant are executed: what the file says in place of what was typed.
 fn settings(
@@ -67,7 +66,7 @@ fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> Deplo
     }
 }
 
-/// Every row under every variant, in the order in which they are flown, or all that is wrong with them.
+/// Every row under every variant, in the order in which they run, or all that is wrong with them.
 pub(super) fn all(
     args: &MatrixArgs,
     experiments: &Experiments,
@@ -91,7 +90,7 @@ pub(super) fn all(
         return Ok(cells);
     }
     let noun = if mistakes.len() == 1 { "row" } else { "rows" };
-    let mut text = format!("{} {noun} of `{}` cannot be flown", mistakes.len(), experiments.name);
+    let mut text = format!("{} {noun} of `{}` cannot be run", mistakes.len(), experiments.name);
     for mistake in mistakes {
         // Nothing can be wrong with writing to a string.
         let _ = write!(text, "\n  {}", mistake.replace('\n', "\n    "));

@@ -1,16 +1,18 @@
-//! What is said of a table: before it is flown, while it is, and when it has been.
+//! Shows a table: its plan before it runs, and its result.
 
 use std::time::Duration;
 
 use super::MatrixArgs;
 use crate::cli::outcome::{self, Format, Invalid};
+use crate::cli::show::rendered;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixStopped, Trust};
+use crate::report::Extent;
 use crate::report::documents::{self, PlannedRow};
 use crate::session::campaign::matrix::{FILES, PlannedCell};
 use crate::session::{Exit, ExperimentDir, Printer, Stop, command_line};
 
-/// What would be flown.
-pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String {
+/// The runs that a table has.
+pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> Result<String, Stop> {
     let rows: Vec<PlannedRow> = planned
         .iter()
         .map(|cell| PlannedRow {
@@ -20,7 +22,7 @@ pub(super) fn plan(experiments: &Experiments, planned: &[PlannedCell]) -> String
             requests: cell.runs.iter().map(|run| run.plan.warmup_requests + run.plan.measured_requests).sum(),
         })
         .collect();
-    outcome::text(&documents::matrix_plan(experiments, &rows))
+    rendered(Format::Text(Extent::Full), || documents::matrix_plan(experiments, &rows), || Ok(String::new()))
 }
 
 /// Shows the table and says how it went.
@@ -30,7 +32,7 @@ pub(super) fn finish(
     shelf: &ExperimentDir,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    printer.data(&shown(matrix, if args.json { Format::Json } else { Format::Text })?)?;
+    args.show.show(printer, |format| shown(matrix, format))?;
     let folder = shelf.folder().display().to_string();
     printer.words(&format!("kept in {folder} (the decision: {folder}/{})", FILES[2]));
     let again =
@@ -50,7 +52,7 @@ pub(super) fn finish(
 
 /// The table in the form asked for.
 pub(in crate::cli) fn shown(matrix: &Matrix, format: Format) -> Result<String, Stop> {
-    outcome::show(&documents::matrix(matrix, None), matrix, format)
+    outcome::show(|| documents::matrix(matrix, None), matrix, format)
 }
 
 /// Which runs are believed.

@@ -1,6 +1,5 @@
 //! `skyline simulate --sweep`: the search for the highest load, in virtual time.
 
-use crate::session::save;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,14 +19,14 @@ use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
 use crate::session::campaign::sweep::{at_load, check_axis};
-use crate::session::{Exit, PlannedRun, Printer, Stop, folder};
+use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
 use crate::workload::WorkloadSpec;
 
 /// The search begins at this share of the workload's own rate.
 const BEGIN: f64 = 1.0 / 16.0;
 /// How near to each other the ends of the answer are to come.
 const PRECISION: f64 = 0.05;
-/// Saturated loads in a row after which no higher one is flown.
+/// Saturated loads in a row after which no higher one is simulated.
 const SATURATED: u64 = 2;
 /// The longest window, seconds: virtual ones cost nothing but the requests in them.
 const LONGEST_S: f64 = 86_400.0;
@@ -126,7 +125,7 @@ pub(super) fn run(
         };
         let TrialRequest { number, load, window_s, .. } = &wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let (trial, facts) = fly(args, spec, datasets, described, &wanted, parent.as_deref())?;
+        let (trial, facts) = simulate(args, spec, datasets, described, &wanted, parent.as_deref())?;
         let engine = engine.get_or_insert(facts).clone();
         search.record(trial);
         let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
@@ -144,11 +143,10 @@ pub(super) fn run(
     if let Some(folder) = &parent {
         save::sweep(&sweep, folder)?;
     }
-    let shown = match engine_fit.filter(|_| args.json) {
-        Some(fit) => outcome::render_fitted(&sweep, fit)?,
-        None => outcome::render_sweep(&sweep, if args.json { Format::Json } else { Format::Text })?,
-    };
-    printer.data(&shown)?;
+    args.show.show(printer, |format| match (format, engine_fit) {
+        (Format::Json, Some(fit)) => outcome::render_fitted(&sweep, fit),
+        _ => outcome::render_sweep(&sweep, format),
+    })?;
     if let Some(folder) = parent {
         printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
     }
@@ -167,7 +165,7 @@ fn rate_of(
     while window_s < LONGEST_S {
         let (load, seed, run) = (Load::Users(users), spec.seed, String::new());
         let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
-        let (trial, _) = fly(args, spec, datasets, described, &look, None)?;
+        let (trial, _) = simulate(args, spec, datasets, described, &look, None)?;
         if trial.requests >= ENOUGH {
             return Ok(trial.achieved_per_s);
         }
@@ -177,7 +175,7 @@ fn rate_of(
 }
 
 /// One run, and who it says has answered.
-fn fly(
+fn simulate(
     args: &SimulateArgs,
     spec: &WorkloadSpec,
     datasets: &Arc<Datasets>,

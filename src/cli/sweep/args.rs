@@ -11,6 +11,7 @@ use crate::cli::args::{
     self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, above_zero,
     duration, some_time,
 };
+use crate::cli::show::ShowArgs;
 use crate::experiment::LoadAxis;
 use crate::session::Stop;
 use crate::session::run::LoadOption;
@@ -52,9 +53,8 @@ pub(in crate::cli) struct SweepArgs {
     #[arg(long, value_name = "FOLDER", help_heading = "Output")]
     pub(super) resume: Option<PathBuf>,
 
-    /// Print the sweep as JSON on standard output, and nothing else
-    #[arg(long, help_heading = "Output")]
-    pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) show: ShowArgs,
 
     #[command(flatten)]
     pub(super) live: LiveArgs,
@@ -74,7 +74,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     pub(super) users: Option<LoadAxis>,
 
-    /// Beside each closed loop fly the same work in open arrivals, by a Poisson process at the rate that its users
+    /// Beside each closed loop run the same work in open arrivals, by a Poisson process at the rate that its users
     /// reached, and show what the closed loop hides
     #[arg(long, requires = "users")]
     pub(super) paired_open: bool,
@@ -85,7 +85,7 @@ pub(super) struct LoadArgs {
           allow_negative_numbers = true)]
     pub(super) start_rate: Option<f64>,
 
-    /// Runs of each load, each with a seed of its own; the search flies more where they do not decide
+    /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100),
           allow_negative_numbers = true)]
     pub(super) repeats: u64,

@@ -6,7 +6,7 @@ mod plan;
 mod shown;
 
 use super::command_line_to_resume;
-use super::outcome::{self, Format, Invalid};
+use super::outcome::{self, Invalid};
 use crate::experiment::{Experiment, LoadClass, Search, StopReason, Sweep, SweepExperiment, Swept, drive};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::sweep::{SweepCampaign, SweepManifest};
@@ -19,6 +19,7 @@ pub(super) use loads::{rates, users};
 pub(super) use shown::show;
 
 pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
@@ -72,7 +73,7 @@ fn experiment(
 
 /// Shows the sweep, says where it is stored, and gives its exit code.
 fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
-    printer.data(&outcome::render_sweep(sweep, if args.json { Format::Json } else { Format::Text })?)?;
+    args.show.show(printer, |format| outcome::render_sweep(sweep, format))?;
     let folder = dir.folder().display();
     printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
     if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {

@@ -1,6 +1,5 @@
-//! A sweep that was kept, shown again: as it was, or held against other objectives by its runs.
+//! A stored sweep, shown again: as it was, or judged by other objectives.
 
-use crate::session::save;
 use std::path::Path;
 
 use super::exit;
@@ -9,10 +8,11 @@ use crate::cli::formats::Outputs;
 use crate::cli::outcome::{self, Invalid};
 use crate::experiment::{Search, Sweep, SweepPlan, Swept, Trial, TrialRequest};
 use crate::record::RunLog;
-use crate::session::{Exit, Printer, Stop, folder};
+use crate::session::{Exit, Printer, Stop, folder, save};
 
-/// Prints the sweep in `path`, its folder or file; with objectives, as its runs stand to those.
+/// Prints the sweep that is stored at `path`; with objectives, as its runs stand to those.
 pub(in crate::cli) fn show(
+    stored: Sweep,
     path: &Path,
     objectives: &[Objective],
     outputs: &Outputs<'_>,
@@ -20,8 +20,7 @@ pub(in crate::cli) fn show(
     printer: Printer,
 ) -> Result<Exit, Stop> {
     outputs.check_sweep()?;
-    let kept = Sweep::read(path).map_err(Stop::usage)?;
-    let sweep = if objectives.is_empty() { kept } else { held_against(kept, path, objectives)? };
+    let sweep = if objectives.is_empty() { stored } else { judged_by(stored, path, objectives)? };
     if let Some(format) = outputs.shown() {
         printer.data(&outcome::render_sweep(&sweep, format)?)?;
     }
@@ -29,19 +28,19 @@ pub(in crate::cli) fn show(
     Ok(exit(&sweep, invalid))
 }
 
-/// The sweep as it would have been told with these objectives, its runs being those that were flown.
-fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
+/// The sweep as it would be with these objectives and the same runs.
+fn judged_by(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     save::check_objectives(objectives, &kept.workload)?;
     let folder = folder::of(path);
     let texts = objectives.iter().map(ToString::to_string).collect();
-    let flown_for = kept.plan.objectives.join("; ");
+    let before = kept.plan.objectives.join("; ");
     let plan = SweepPlan { objectives: texts, ..kept.plan };
     let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
     let mut trials: Vec<_> = kept.points.into_iter().flat_map(|point| point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
-        let flown = TrialRequest {
+        let request = TrialRequest {
             number: trial.number,
             load: trial.load,
             repeat: 1,
@@ -49,7 +48,7 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
             window_s: trial.window_s,
             run: trial.run,
         };
-        search.record(Trial::of(&flown, &summarise(&log, objectives)));
+        search.record(Trial::of(&request, &summarise(&log, objectives)));
     }
     let swept = Swept {
         started_at: kept.started_at,
@@ -58,10 +57,10 @@ fn held_against(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sw
         deployment: kept.deployment,
     };
     let sweep = Sweep::of(&search, swept, kept.stopped);
-    let stopped_sentence = match flown_for.as_str() {
+    let stopped_sentence = match before.as_str() {
         same if same == sweep.plan.objectives.join("; ") => kept.stopped_sentence,
-        "" => format!("flown without objectives: {}", kept.stopped_sentence),
-        others => format!("flown for other objectives ({others}): {}", kept.stopped_sentence),
+        "" => format!("run without objectives: {}", kept.stopped_sentence),
+        others => format!("run for other objectives ({others}): {}", kept.stopped_sentence),
     };
     Ok(Sweep { paired: kept.paired, stopped_sentence, ..sweep })
 }

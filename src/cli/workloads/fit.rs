@@ -12,15 +12,14 @@ use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
-use crate::session::survey;
-use crate::session::{Printer, Stop};
+use crate::session::{Printer, Stop, survey};
 use crate::workload::{BadLines, Trace};
 
 /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up what happened once: to
-fly the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
+run the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
 
 Examples:
   skyline workloads fit results/my-run > fitted.toml
@@ -57,7 +56,7 @@ pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
             let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
             std::fs::write(path, text).map_err(cannot)?;
             printer.words(&report);
-            printer.words(&format!("written to {} (fly it: skyline bench {0})", path.display()));
+            printer.words(&format!("written to {} (run it: skyline bench {0})", path.display()));
         }
     }
     Ok(())

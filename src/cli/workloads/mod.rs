@@ -6,8 +6,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, Subcommand};
 
-use crate::session::survey;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 
 /// List the embedded workloads, show one, or fit one to a run or a trace.

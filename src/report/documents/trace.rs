@@ -1,12 +1,36 @@
-//! A replayed trace in words: what it is, what was changed, what a reader should know of it.
+//! A trace as a document and in words: what it is, what was changed, what a reader should know of it.
 
 use crate::analysis::wording::{counted, percent, seconds};
+use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
 
-/// What was replayed, and all that was done to it.
+/// A trace as a document: the slice, its contents, and its kinds of requests.
 #[must_use]
-pub fn what(trace: &Trace, found: &TraceFindings) -> String {
+pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
+    let mut document = Document::new(format!("Trace {}", trace.path));
+    let mut section = Section::continued(Level::Summary);
+    section.facts("slice", slice(trace, found));
+    section.facts("contents", findings(found));
+    document.add([section]);
+    let mut kinds = Section::summary("Kinds of requests");
+    let columns = [TableColumn::new("kind"), "requests".into(), TableColumn::new("name in the trace").left()];
+    let mut table = Table::new("Kinds of requests", columns);
+    for kind in &found.kinds {
+        let called = kind.called.as_ref().map_or(String::new(), |called| format!("{called:?}"));
+        table.row([kind.name.clone(), count(kind.requests), called]);
+    }
+    kinds.table(table);
+    document.add([kinds]);
+    document
+}
+
+/// What was replayed, and all that was done to it.
+pub(super) fn what(trace: &Trace, found: &TraceFindings) -> String {
+    slice(trace, found).join("; ")
+}
+
+fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
     let zero = match found.format.zero() {
         TraceZero::OwnClock => "on its own clock",
         TraceZero::FirstRequest => "after its first request",
@@ -33,12 +57,16 @@ pub fn what(trace: &Trace, found: &TraceFindings) -> String {
     if found.reordered > 0 {
         parts.push(format!("{} put in order", counted(found.reordered, "request")));
     }
-    parts.join("; ")
+    parts
+}
+
+/// What is in the slice, in one sentence.
+pub(super) fn contents(found: &TraceFindings) -> String {
+    findings(found).join("; ")
 }
 
 /// What is in the slice: counts, lengths, and what its clock and its blocks are like.
-#[must_use]
-pub fn contents(found: &TraceFindings) -> String {
+fn findings(found: &TraceFindings) -> Vec<String> {
     let mut parts = vec![format!(
         "{} in {}, at most {} in a second; {} prompt and {} answer tokens on average",
         counted(found.requests, "request"),
@@ -70,7 +98,7 @@ pub fn contents(found: &TraceFindings) -> String {
             gathered.name
         ));
     }
-    parts.join("; ")
+    parts
 }
 
 fn changes(trace: &Trace, format: TraceFormat) -> String {
@@ -159,7 +187,7 @@ mod tests {
     #[test]
     fn the_contents_are_said_with_their_oddities() {
         assert_eq!(
-            contents(&found()),
+            findings(&found()).join("; "),
             "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of \
              them leave at the very moment of the one before; 40.0 % of the prompt tokens are in leading blocks that \
              came before: the most that a prefix cache can find"
@@ -173,7 +201,7 @@ mod tests {
             ..found()
         };
         assert_eq!(
-            contents(&many),
+            findings(&many).join("; "),
             "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; how much of \
              the prompts came before is not known, for too many blocks are named; 7 kinds that are rare, of 30 requests \
              in all, share the class `other`"

@@ -1,4 +1,4 @@
-//! The runs of an experiment, each in a folder of its own: flown once, read ever after.
+//! The folder of an experiment: its manifest, its lock, and the folders of its runs.
 
 use std::fmt::Write as _;
 use std::fs::{File, TryLockError};
@@ -18,13 +18,13 @@ use crate::session::stored::runs::ran_to_its_end;
 pub(crate) const MANIFEST: &str = "asked.json";
 /// What follows the name of a run's folder when the run was broken off, before a number.
 const BROKEN_OFF: &str = "broken-off";
-/// The file that is locked while the experiment is flown.
+/// The file that is locked while the experiment runs.
 const LOCK: &str = ".lock";
 
 /// The folder of an experiment.
 ///
 /// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
-/// been flown where it would fly, comes to where it was, and goes on.
+/// been flown where it would run, comes to where it was, and goes on.
 #[derive(Debug)]
 pub(crate) struct ExperimentDir {
     folder: PathBuf,
@@ -97,7 +97,7 @@ impl ExperimentDir {
             .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
     }
 
-    /// The log of the run called `name`, whose plan has this hash, if it was flown to its end.
+    /// The log of the run called `name`, whose plan has this hash, if it came to its end.
     pub(crate) fn stored(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
         if !folder.join(RunLog::FILE_NAME).exists() {
@@ -160,7 +160,7 @@ fn lock(folder: &Path) -> Result<File, Stop> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(Stop::usage(format!(
-            "{} is being flown by another skyline\nhint: wait for its end, or end it there with Ctrl-C",
+            "{} is being run by another skyline\nhint: wait for its end, or end it there with Ctrl-C",
             folder.display()
         ))),
         // Some file systems have no locks.
@@ -169,7 +169,7 @@ fn lock(folder: &Path) -> Result<File, Stop> {
     }
 }
 
-/// Whether the log in `folder` does not even have the line that says what was to be flown.
+/// Whether the log in `folder` has not even a complete header.
 fn broken_off_at_once(folder: &Path) -> bool {
     std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
 }
@@ -214,7 +214,7 @@ mod tests {
         let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
         let folder = shelf.folder().to_path_buf();
         let live = ExperimentDir::resume(&folder, &asked).unwrap_err();
-        assert!(live.message().contains("is being flown by another skyline"), "{}", live.message());
+        assert!(live.message().contains("is being run by another skyline"), "{}", live.message());
         drop(shelf);
         assert_eq!(ExperimentDir::resume(&folder, &asked).unwrap().folder(), folder);
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});

@@ -83,7 +83,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
     /// Says how many runs were read where they were stored.
     pub(crate) fn say_what_was_read(&self, progress: Option<Printer>) {
         if let (Some(printer), 1..) = (progress, self.read) {
-            printer.words(&format!("{} had been flown before and were read", counted(self.read, "run")));
+            printer.words(&format!("{} had been stored before and were read", counted(self.read, "run")));
         }
     }
 

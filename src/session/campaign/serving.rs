@@ -18,7 +18,7 @@ const GOING: Duration = Duration::from_secs(15);
 /// Between two looks at whether it is.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A variant that is flown; when it goes, the process that it `serve`s with is ended.
+/// The server of a variant; when the value is dropped, the process that it `serve`s with is ended.
 pub(crate) struct Serving<'a> {
     variant: &'a Variant,
     variables: Variables,

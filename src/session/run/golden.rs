@@ -93,7 +93,7 @@ pub(crate) struct Golden<'a> {
 
 impl<'a> Golden<'a> {
     /// Those of a workload, each with `limit` for its answer; `None` where there are none, and on all generators but the
-    /// first, so that they are as many however many fly the plan.
+    /// first, so that they are as many however many run the plan.
     pub(crate) fn of(
         server: &'a ServerConnection,
         engine: &OpenAiEngine,

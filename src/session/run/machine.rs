@@ -84,7 +84,7 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
     let together = if load_option == LoadOption::OfOneRun {
         let generators = overload.clients() * shard.map_or(1, |shard| shard.of);
         format!(
-            "hint: or let {} generators fly the plan together, each with a core of its own, on this machine or others:\n\
+            "hint: or let {} generators run the plan together, each with a core of its own, on this machine or others:\n\
              {}\n  skyline merge FOLDER_OF_EACH\n",
             count(generators),
             commands(generators).join("\n")
@@ -96,7 +96,7 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
         "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
          average, take {} cores of the one that a client has; it is trusted up to half of it\n\
          hint: lower the rate: {option} {} at most\n\
-         {together}hint: or fly it as it is, with --force; the report may say INVALID",
+         {together}hint: or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),

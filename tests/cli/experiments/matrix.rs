@@ -83,7 +83,7 @@ fn mistakes_come_all_at_once_and_before_anything_is_started() {
     );
     file("name = \"t\"\n[[rows]]\nname = \"A\"\n[[rows]]\nname = \"B\"\nworkload = \"nothing.toml\"\n")
         .stderr(
-            contains("2 rows of `t` cannot be flown")
+            contains("2 rows of `t` cannot be run")
                 .and(contains("row A: `input_tokens` is missing"))
                 .and(contains("row B: cannot read the workload file nothing.toml")),
         );

@@ -138,7 +138,7 @@ fn runs_that_are_no_repeats_of_one_another_are_not_joined() {
         .assert()
         .code(2)
         .stdout("")
-        .stderr(contains("no repeat").and(contains("skyline report results/run-1")));
+        .stderr(contains("not a repeat").and(contains("skyline report results/run-1")));
     desk.skyline(&["simulate", "quick.toml", "--repeats", "0"]).assert().code(2);
 }
 

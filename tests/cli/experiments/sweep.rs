@@ -73,7 +73,7 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
         .stdout(
             contains("objectives  p50 ttft < 1ms")
                 .and(contains("met at no load"))
-                .and(contains("flown for other objectives")),
+                .and(contains("run for other objectives")),
         );
 }
 
@@ -232,7 +232,7 @@ fn a_search_of_its_own_goes_on_where_it_began() {
     // It measures no other rate to begin with, and finds its runs.
     let again = desk.skyline(&[&typed[..], &["--resume", folder.to_str().unwrap()]].concat()).assert();
     let words = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
-    assert!(words.contains("had been flown before"), "{words}");
+    assert!(words.contains("had been stored before"), "{words}");
     assert_eq!(desk.run(), folder);
     assert_eq!(read(&folder.join("sweep.json")), kept);
     assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);

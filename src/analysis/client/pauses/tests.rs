@@ -1,9 +1,10 @@
 //! Runs whose machine stood still at known moments.
 
 use super::*;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::CheckOutcome;
+use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::record::{ClientFacts, RunLog};
 
 fn pause(from: u64, length: u64) -> HostStall {
@@ -18,7 +19,7 @@ fn watched(mut log: RunLog, pauses: &[HostStall]) -> Summary {
 
 /// `count` requests, one each 100 ms: a first token after 100 ms, ten more 10 ms apart. While the machine stands
 /// still nothing leaves and nothing is read; the first token of what was held up comes 100 ms after that.
-fn flown(count: u64, still: Option<HostStall>) -> RunLog {
+fn sample_run(count: u64, still: Option<HostStall>) -> RunLog {
     let records = (0..count).map(|i| {
         let scheduled = ms(i * 100);
         let held = still.filter(|still| still.from <= scheduled && scheduled < still.until());
@@ -29,7 +30,7 @@ fn flown(count: u64, still: Option<HostStall>) -> RunLog {
 }
 
 fn check(summary: &Summary) -> Check {
-    let mut checks = PauseImpact::checks(summary);
+    let mut checks = crate::analysis::verdict::pauses::checks(summary);
     assert_eq!(checks.len(), 1);
     checks.remove(0)
 }
@@ -41,14 +42,14 @@ fn touched(summary: &Summary) -> Vec<(Metric, Quantile)> {
 
 #[test]
 fn a_run_that_nobody_watched_is_not_tested() {
-    let summary = summarise(&flown(200, None), &[]);
+    let summary = summarise(&sample_run(200, None), &[]);
     assert_eq!(summary.pauses, None);
     assert_eq!(check(&summary).outcome, CheckOutcome::NotTested);
 }
 
 #[test]
 fn a_machine_that_never_stood_still_touches_nothing() {
-    let summary = watched(flown(200, None), &[]);
+    let summary = watched(sample_run(200, None), &[]);
     assert_eq!(summary.pauses, Some(PauseImpact { share_touched: Some(0.0), ..PauseImpact::default() }));
     let check = check(&summary);
     assert_eq!((check.outcome, check.value), (CheckOutcome::Passed, Some(0.0)));
@@ -58,7 +59,7 @@ fn a_machine_that_never_stood_still_touches_nothing() {
 #[test]
 fn a_short_pause_moves_no_percentile() {
     // In flight at 10,050 ms: the requests of 9,900 ms (until 10,100) and of 10,000 ms.
-    let summary = watched(flown(200, None), &[pause(10_050, 5)]);
+    let summary = watched(sample_run(200, None), &[pause(10_050, 5)]);
     let impact = summary.pauses.as_ref().unwrap();
     assert_eq!((impact.pauses, impact.longest_ms), (1, Some(5.0)));
     assert_eq!((impact.requests_touched, impact.share_touched), (2, Some(0.01)));
@@ -85,7 +86,7 @@ fn a_pause_after_the_last_token_touches_only_what_was_cut_off_later() {
 #[test]
 fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
     let still = pause(5_000, 2_000);
-    let summary = watched(flown(200, Some(still)), &[still]);
+    let summary = watched(sample_run(200, Some(still)), &[still]);
     // Those of 5,000 to 6,900 ms, and the last before, whose last tokens were due when the machine had stopped.
     assert_eq!(summary.pauses.as_ref().unwrap().requests_touched, 21);
     let moved = touched(&summary);
@@ -108,7 +109,7 @@ fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
 #[test]
 fn p99_is_named_and_the_run_stays_valid() {
     let still = pause(50_000, 1_500);
-    let summary = watched(flown(1_000, Some(still)), &[still]);
+    let summary = watched(sample_run(1_000, Some(still)), &[still]);
     let moved = touched(&summary);
     assert!(
         moved.contains(&(Metric::Ttft, Quantile::P99)) && !moved.contains(&(Metric::Ttft, Quantile::P95))
@@ -122,7 +123,7 @@ fn p99_is_named_and_the_run_stays_valid() {
 fn a_percentile_of_too_few_samples_is_named_only() {
     // 40 requests: p95 wants 130.
     let still = pause(1_000, 400);
-    let summary = watched(flown(40, Some(still)), &[still]);
+    let summary = watched(sample_run(40, Some(still)), &[still]);
     assert!(touched(&summary).contains(&(Metric::Ttft, Quantile::P95)));
     assert_eq!(check(&summary).outcome, CheckOutcome::Passed);
 }
@@ -153,7 +154,7 @@ fn a_pause_of_one_generator_touches_its_own_requests_alone() {
     let mut still = pause(10_050, 200);
     let by = |shard| {
         still.shard = shard;
-        watched(flown(200, None), &[still]).pauses.unwrap().requests_touched
+        watched(sample_run(200, None), &[still]).pauses.unwrap().requests_touched
     };
     assert_eq!([None, Some(Shard { number: 2, of: 3 })].map(by), [4, 1]);
 }

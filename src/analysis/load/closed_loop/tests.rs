@@ -3,8 +3,7 @@
 use super::*;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{ms, record, run};
-use crate::analysis::verdict::check::CheckOutcome;
-use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::check::{CheckOutcome, Rule};
 use crate::record::{RunLog, Turn};
 
 /// Two users from 0 on, each request of which takes 400 ms and is followed by 600 ms of thought, in a window from 0.5 to

@@ -88,10 +88,11 @@ fn what_was_not_streamed_has_its_whole_answer() {
 }
 
 /// Requests between two moments in flight at once, by asking each of them at the moments at which something changes.
-fn brute_peak(flights: &[(u64, u64)], from: u64, to: u64) -> u64 {
-    let moments = flights.iter().map(|(began, _)| *began).chain([from]).filter(|at| (from..to).contains(at));
+fn brute_peak(stretches: &[(u64, u64)], from: u64, to: u64) -> u64 {
+    let moments =
+        stretches.iter().map(|(began, _)| *began).chain([from]).filter(|at| (from..to).contains(at));
     moments
-        .map(|at| flights.iter().filter(|(began, ended)| *began <= at && at < *ended).count() as u64)
+        .map(|at| stretches.iter().filter(|(began, ended)| *began <= at && at < *ended).count() as u64)
         .max()
         .unwrap_or(0)
 }
@@ -112,7 +113,7 @@ proptest! {
         let log = run(3_000, records);
         let timeline = Timeline::of(&log);
         let width = (timeline.bin_s * 1e3).round() as u64;
-        let flights: Vec<_> = log
+        let stretches: Vec<_> = log
             .records
             .iter()
             .map(|record| (record.dispatched.as_nanos() / 1_000_000, record.ended.as_nanos() / 1_000_000))
@@ -132,9 +133,9 @@ proptest! {
             let tokens = log.records.iter().flat_map(|record| record.chunks.iter()).filter(|chunk| within(chunk.at));
             prop_assert_eq!(bin.output_tokens, tokens.count() as f64);
             let spent: u64 =
-                flights.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum();
+                stretches.iter().map(|&(began, ended)| ended.min(to).saturating_sub(began.max(from))).sum();
             prop_assert!((bin.in_flight_mean - spent as f64 / (to - from) as f64).abs() < 1e-9);
-            prop_assert_eq!(bin.in_flight_peak, brute_peak(&flights, from, to));
+            prop_assert_eq!(bin.in_flight_peak, brute_peak(&stretches, from, to));
             let mut waits: Vec<u64> = requests
                 .iter()
                 .filter(|(scheduled, ..)| within(ms(*scheduled)))

@@ -93,7 +93,7 @@ fn turns_are_told_apart_and_share_nothing_with_warm_up_and_cool_down() {
 
 #[test]
 fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
-    let told = |number: u32, cached| {
+    let record_of = |number: u32, cached| {
         let mut record =
             answered(turn(1, number, 20), u64::from(number) * 500, u64::from(number) * 500 + 100);
         record.usage = record.usage.or(Some(crate::record::Usage::default())).map(|usage| {
@@ -102,11 +102,11 @@ fn later_turns_are_put_together_and_cached_tokens_averaged_where_told() {
         record
     };
     let log = with_conversations(vec![
-        told(3, None),
-        told(4, Some(64)),
-        told(8, Some(32)),
-        told(9, None),
-        told(19, Some(16)),
+        record_of(3, None),
+        record_of(4, Some(64)),
+        record_of(8, Some(32)),
+        record_of(9, None),
+        record_of(19, Some(16)),
     ]);
     let by_turn = Sessions::of(&Observed::of(&log)).unwrap().by_turn;
     let found: Vec<_> = by_turn

@@ -46,16 +46,16 @@ fn known() -> RunLog {
         .collect();
     let mut log = run(1_000, records);
     log.header.telemetry = vec![source(PageKind::Vllm)];
-    let told = |millis, requests: f64, running: f64| Reading {
+    let reported = |millis, requests: f64, running: f64| Reading {
         gauges: [(Gauge::Running, running), (Gauge::KvUsage, running / 10.0)].into(),
         counters: [(Counter::RequestsSucceeded, requests), (Counter::GenerationTokens, requests * 4.0)]
             .into(),
         histograms: ttft(requests),
         ..reading(0, millis)
     };
-    let brief = Reading { histograms: BTreeMap::new(), ..told(500, 105.0, 4.0) };
+    let brief = Reading { histograms: BTreeMap::new(), ..reported(500, 105.0, 4.0) };
     log.telemetry.readings =
-        vec![told(0, 100.0, 0.0), brief, told(1_000, 110.0, 2.0), told(1_500, 110.0, 0.0)];
+        vec![reported(0, 100.0, 0.0), brief, reported(1_000, 110.0, 2.0), reported(1_500, 110.0, 0.0)];
     log
 }
 
@@ -189,11 +189,11 @@ fn replicas_add_up() {
 }
 
 /// The known run with a GPU that tells power and energy every 100 ms.
-fn with_device(told: impl Fn(u64) -> (f64, f64)) -> RunLog {
+fn with_device(reported: impl Fn(u64) -> (f64, f64)) -> RunLog {
     let mut log = known();
     log.header.telemetry.push(source(PageKind::Dcgm));
     log.telemetry.readings.extend((0..=10).map(|i| {
-        let (power, joules) = told(i * 100);
+        let (power, joules) = reported(i * 100);
         let device = DeviceReading {
             gauges: [(Gauge::PowerW, power), (Gauge::Utilisation, power / 1_000.0)].into(),
             counters: [(Counter::EnergyJ, joules)].into(),
@@ -211,25 +211,31 @@ fn energy(log: &RunLog) -> Option<EnergyUse> {
 fn energy_is_told_by_counters_and_where_there_are_none_by_power() {
     let mut log =
         with_device(|millis| (if millis == 500 { 300.0 } else { 100.0 }, 5_000.0 + 0.22 * millis as f64));
-    let told = energy(&log).unwrap();
+    let reported = energy(&log).unwrap();
     // 220 J in a second, in which 40 tokens came and ten requests ended.
-    assert_eq!(told.source, EnergySource::Counters);
-    assert!((told.power_w - 220.0).abs() < 1e-9 && (told.window_j - 220.0).abs() < 1e-9, "{told:?}");
-    let (token, request) = (told.per_output_token_j.unwrap(), told.per_request_j.unwrap());
-    assert!((token - 5.5).abs() < 1e-9 && (request - 22.0).abs() < 1e-9, "{told:?}");
+    assert_eq!(reported.source, EnergySource::Counters);
+    assert!(
+        (reported.power_w - 220.0).abs() < 1e-9 && (reported.window_j - 220.0).abs() < 1e-9,
+        "{reported:?}"
+    );
+    let (token, request) = (reported.per_output_token_j.unwrap(), reported.per_request_j.unwrap());
+    assert!((token - 5.5).abs() < 1e-9 && (request - 22.0).abs() < 1e-9, "{reported:?}");
     // One generator of several saw but a share of what the server was used for.
     log.header.shard = Some("1/2".parse().unwrap());
     let shard = energy(&log).unwrap();
-    assert_eq!((shard.power_w, shard.per_output_token_j, shard.per_request_j), (told.power_w, None, None));
+    assert_eq!(
+        (shard.power_w, shard.per_output_token_j, shard.per_request_j),
+        (reported.power_w, None, None)
+    );
     log.header.shard = None;
     for reading in &mut log.telemetry.readings {
         reading.devices.values_mut().for_each(|device| device.counters.clear());
     }
     let server = summarise(&log, &[]).server.unwrap();
     // 100 W, and from 400 to 600 ms up to 300 and down: a triangle of 20 J.
-    let told = server.energy.unwrap();
-    assert_eq!(told.source, EnergySource::Power);
-    assert!((told.power_w - 120.0).abs() < 1e-9, "{told:?}");
+    let reported = server.energy.unwrap();
+    assert_eq!(reported.source, EnergySource::Power);
+    assert!((reported.power_w - 120.0).abs() < 1e-9, "{reported:?}");
     let busy = server.devices[0].utilisation.unwrap();
     assert!((busy.mean - 0.12).abs() < 1e-12 && busy.max == 0.3, "{busy:?}");
     // Where a page with further devices may have been there, these are not all.
@@ -246,17 +252,17 @@ fn a_counter_that_moves_in_steps_is_taken_where_it_moved() {
     let steps: [&[u64]; 4] = [&[], &[500], &[100, 900], &[100, 400, 700]];
     for steps in steps {
         let moved = |millis| steps.iter().filter(|&&step| step <= millis).count() as f64;
-        let told = energy(&with_device(|millis| (400.0, 1e6 + 120.0 * moved(millis)))).unwrap();
-        assert_eq!(told.source, EnergySource::Power, "{steps:?}");
-        assert!((told.power_w - 400.0).abs() < 1e-9, "{told:?}");
+        let reported = energy(&with_device(|millis| (400.0, 1e6 + 120.0 * moved(millis)))).unwrap();
+        assert_eq!(reported.source, EnergySource::Power, "{steps:?}");
+        assert!((reported.power_w - 400.0).abs() < 1e-9, "{reported:?}");
     }
     // Five steps of 80 J, 200 ms apart, the first of them just before the window: 400 W, not 320 or 480.
-    let told = energy(&with_device(|millis| (1.0, 1e6 + 80.0 * ((millis + 100) / 200) as f64))).unwrap();
-    assert_eq!(told.source, EnergySource::Counters);
-    assert!((told.power_w - 400.0).abs() < 1e-9, "{told:?}");
+    let reported = energy(&with_device(|millis| (1.0, 1e6 + 80.0 * ((millis + 100) / 200) as f64))).unwrap();
+    assert_eq!(reported.source, EnergySource::Counters);
+    assert!((reported.power_w - 400.0).abs() < 1e-9, "{reported:?}");
     // A driver that was loaded anew counts from 0.
-    let told = energy(&with_device(|millis| (400.0, if millis < 500 { 1e6 } else { millis as f64 })));
-    assert_eq!(told.unwrap().source, EnergySource::Power);
+    let reported = energy(&with_device(|millis| (400.0, if millis < 500 { 1e6 } else { millis as f64 })));
+    assert_eq!(reported.unwrap().source, EnergySource::Power);
 }
 
 #[test]
@@ -274,7 +280,7 @@ fn a_series_that_appears_during_the_run_began_at_nothing() {
     assert_eq!(server.rise(Counter::Preemptions), Some(6.0));
     assert_eq!(server.rise(Counter::RequestsSucceeded), Some(110.0));
     assert_eq!(server.times[&ServerTime::Ttft].count, 10.0);
-    assert_eq!(server.rise(Counter::CacheHits), None, "that it never told");
+    assert_eq!(server.rise(Counter::CacheHits), None, "that it never reported");
 }
 
 #[test]
@@ -315,8 +321,8 @@ fn means_of_other_requests_are_not_subtracted() {
     }
     let finding = |log: &RunLog| {
         let summary = summarise(log, &[]);
-        let told = summary.findings.iter().any(|finding| finding.kind == FindingKind::OutsideServer);
-        (summary.server.unwrap().accounts.unwrap().ttft.unwrap().same_requests, told)
+        let reported = summary.findings.iter().any(|finding| finding.kind == FindingKind::OutsideServer);
+        (summary.server.unwrap().accounts.unwrap().ttft.unwrap().same_requests, reported)
     };
     assert_eq!(finding(&log), (true, true));
     // Another client asked for five more.

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::super::{arrivals, calibration, datasets, load_form, trace};
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientLoad, Fact, LoadForm, PauseImpact, RunDescription, Summary, Teller, Window};
+use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, RunDescription, Summary, Window};
 use crate::record::{
     ClientLimits, DeploymentFacts, EngineFacts, PromptMethod, RunEnding, RunLog, StampSource,
 };
@@ -132,8 +132,8 @@ fn client(client: &ClientLoad) -> String {
 /// What serves, by its source. The version that the server reports stands beside its name.
 fn deployment(summary: &Summary) -> Vec<Statement> {
     let run = &summary.run;
-    let by = |source: Teller| {
-        let facts = summary.reproduction.told.iter().filter(move |fact| fact.source == source);
+    let by = |source: FactSource| {
+        let facts = summary.reproduction.reported.iter().filter(move |fact| fact.source == source);
         let words = facts.filter_map(|fact| match fact.name {
             Fact::EngineVersion => None,
             Fact::ServingFlags => Some(counted(run.engine.serving_flags.len() as u64, "serving flag")),
@@ -143,12 +143,12 @@ fn deployment(summary: &Summary) -> Vec<Statement> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let all = [
-        (Teller::Person, given(&run.deployment)),
-        (Teller::Server, by(Teller::Server)),
-        (Teller::Exporter, by(Teller::Exporter)),
+        (FactSource::Person, given(&run.deployment)),
+        (FactSource::Server, by(FactSource::Server)),
+        (FactSource::Exporter, by(FactSource::Exporter)),
     ];
     let statement =
-        |(source, words): (Teller, Option<String>)| Some(Statement::reported_by(words?, source.name()));
+        |(source, words): (FactSource, Option<String>)| Some(Statement::reported_by(words?, source.name()));
     all.into_iter().filter_map(statement).collect()
 }
 

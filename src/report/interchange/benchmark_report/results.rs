@@ -36,7 +36,7 @@ fn requests(told: Told<'_>) -> Value {
         told.log.records.iter().filter(whole)
     };
     json!({
-        "total": counts.flown(),
+        "total": counts.executed(),
         "failures": counts.failed,
         "incomplete": counts.censored,
         "input_length": of_counts(completed().map(RequestRecord::prompt_tokens)),

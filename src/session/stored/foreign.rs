@@ -2,17 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use strum::VariantNames;
-
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::report::documents;
-use crate::session::Stop;
-
-/// What `--from` takes.
-pub(super) fn tool() -> impl TypedValueParser<Value = ForeignTool> {
-    PossibleValuesParser::new(ForeignTool::VARIANTS).try_map(|name| name.parse::<ForeignTool>())
-}
+use crate::session::exit::Stop;
 
 /// A path, and which run of it is meant: `FILE` or `FILE:N`.
 struct Named {
@@ -33,13 +25,13 @@ impl Named {
 }
 
 /// Whether there is something under this name.
-pub(super) fn exists(typed: &Path) -> bool {
+pub(crate) fn exists(typed: &Path) -> bool {
     Named::of(typed).path.exists()
 }
 
 /// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
 /// tool's.
-pub(super) fn runs_in(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+pub(crate) fn runs_in(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
     let Named { path, number } = Named::of(typed);
     let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
         return match from {
@@ -63,18 +55,20 @@ pub(super) fn runs_in(typed: &Path, from: Option<ForeignTool>) -> Result<Option<
     }
 }
 
-/// The one run of another tool that is kept there.
-pub(super) fn run_in(typed: &Path) -> Result<Option<ForeignRun>, Stop> {
-    let Some(mut runs) = runs_in(typed, None)? else { return Ok(None) };
-    if runs.len() == 1 {
-        return Ok(runs.pop());
+/// The one run of `runs`, which are stored there.
+pub(crate) fn only_run(typed: &Path, mut runs: Vec<ForeignRun>) -> Result<ForeignRun, Stop> {
+    match runs.pop() {
+        Some(run) if runs.is_empty() => Ok(run),
+        last => {
+            runs.extend(last);
+            Err(Stop::usage(format!(
+                "{} holds {} runs, and one is compared{}",
+                typed.display(),
+                runs.len(),
+                listed(typed, &runs)
+            )))
+        }
     }
-    Err(Stop::usage(format!(
-        "{} holds {} runs, and one is compared{}",
-        typed.display(),
-        runs.len(),
-        listed(typed, &runs)
-    )))
 }
 
 /// How each of the runs of a file is named.

@@ -1,0 +1,70 @@
+//! The tests that one sequence of arrivals is put to.
+
+use super::beats::cured;
+use super::facet::Facet;
+use super::judged::{Reading, adjective, not_tested};
+use super::law::{GapLaw, Law};
+use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
+use crate::analysis::verdict::check::{Check, Rule};
+use crate::analysis::wording::counted;
+use crate::units::three_digits;
+use crate::workload::ArrivalPattern;
+
+/// Why the arrivals of a trace are not put to tests of a process.
+const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
+                        what was delivered is held against them request by request";
+
+impl ArrivalSequence {
+    /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
+    #[must_use]
+    pub fn planned_checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
+        if let Some(beats) = &self.beats {
+            return vec![beats.planned_check(), self.beats_check(Rule::PlannedArrivals)];
+        }
+        self.facets(pattern, Rule::PlannedArrivals, None)
+    }
+
+    /// Tests of delivered arrivals: together they accuse fewer than 2 in 100 honest sequences of chance, and hardly
+    /// ever one that was delivered as planned when the `plan` is known.
+    #[must_use]
+    pub fn delivered_checks(&self, pattern: &ArrivalPattern, plan: Option<&Self>) -> Vec<Check> {
+        if let Some(beats) = &self.beats {
+            return vec![beats.delivered_check(), self.beats_check(Rule::DeliveredArrivals)];
+        }
+        let plan = plan.and_then(|plan| Some((plan, plan.fit.as_ref()?)));
+        self.facets(pattern, Rule::DeliveredArrivals, plan)
+    }
+
+    fn facets(&self, pattern: &ArrivalPattern, rule: Rule, plan: Option<(&Self, &ArrivalFit)>) -> Vec<Check> {
+        let law = Law::of(pattern);
+        if law.gaps() == GapLaw::Replayed {
+            return vec![not_tested(rule, Some(self.arrivals), REPLAYED.to_owned())];
+        }
+        match &self.fit {
+            Some(fit) => Facet::ALL.map(|facet| facet.check(law, rule, (self, fit), plan)).to_vec(),
+            None => vec![self.too_few(rule)],
+        }
+    }
+
+    fn too_few(&self, rule: Rule) -> Check {
+        let sentence = format!(
+            "{} {}: at least {FEWEST} are needed to tell their process",
+            counted(self.arrivals, "arrival"),
+            adjective(rule)
+        );
+        not_tested(rule, Some(self.arrivals), sentence)
+    }
+
+    /// The test of the number of beats: as many as go into the stretch, to one, or 1 % where that is more.
+    pub(super) fn beats_check(&self, rule: Rule) -> Check {
+        let (missed, bar) = (self.arrivals as f64 - self.expected, (0.01 * self.expected).max(1.0));
+        let sentence = format!(
+            "{} came where {} beats go, the bar is {} more or fewer",
+            counted(self.arrivals, "arrival"),
+            three_digits(self.expected),
+            three_digits(bar)
+        );
+        // A beat on the very end of the stretch is not in it.
+        cured(Reading::at_most(missed, bar + 1e-6, sentence).check(rule, "arrivals beyond those expected"))
+    }
+}

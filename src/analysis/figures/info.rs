@@ -1,0 +1,108 @@
+//! What the catalogue says of a figure: its names, unit, direction, formula and source.
+
+use crate::units::three_digits;
+
+/// What a figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FigureInfo {
+    /// Its name in objectives and, of latencies, in files.
+    pub key: &'static str,
+    /// Its name in files, where that is another: `goodput_per_s`.
+    pub field: &'static str,
+    /// Its name in headings.
+    pub title: &'static str,
+    /// The unit of its values.
+    pub unit: FigureUnit,
+    /// Which way it is better.
+    pub better: Direction,
+    /// What one sample of it belongs to.
+    pub samples: Samples,
+    /// Whether it is known of a class, priority, tenant or model too, not of the whole run alone.
+    pub of_parts: bool,
+    /// What it is, in one sentence.
+    pub meaning: &'static str,
+    /// How it is computed; N is the number of output tokens.
+    pub formula: &'static str,
+    /// Who defines it so.
+    pub source: &'static str,
+    /// The same figure under the names of other tools.
+    pub elsewhere: &'static [Elsewhere],
+}
+
+/// The name that another tool has for a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// The tool.
+    pub tool: &'static str,
+    /// Its name for the figure.
+    pub name: &'static str,
+    /// Its formula.
+    pub formula: &'static str,
+}
+
+/// The unit of a figure's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureUnit {
+    /// Milliseconds.
+    Milliseconds,
+    /// Requests per second.
+    RequestsPerSecond,
+    /// Tokens per second.
+    TokensPerSecond,
+    /// A share between 0 and 1.
+    Share,
+}
+
+/// Which way a figure is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// Less is better: latencies, failures.
+    Less,
+    /// More is better: rates, SLO attainment.
+    More,
+}
+
+/// What one sample of a figure belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Samples {
+    /// A request: each has one at most.
+    PerRequest,
+    /// A gap inside an answer.
+    PerGap,
+    /// The run: there is one value.
+    PerRun,
+}
+
+/// The kinds of figures, which differ in how they are computed, compared and shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FigureKind {
+    /// A distribution of times; a statistic of it is a figure.
+    Latency,
+    /// A number per second.
+    Rate,
+    /// A share of the requests.
+    Share,
+}
+
+impl FigureUnit {
+    /// The unit as files have it.
+    #[must_use]
+    pub const fn sign(self) -> &'static str {
+        match self {
+            Self::Milliseconds => "ms",
+            Self::RequestsPerSecond => "requests/s",
+            Self::TokensPerSecond => "tokens/s",
+            Self::Share => "share",
+        }
+    }
+
+    /// A value for people: `137 ms`, `5.2/s`, `98 %`.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Milliseconds => format!("{} ms", three_digits(value)),
+            Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            Self::Share => format!("{} %", three_digits(value * 100.0)),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! A check of an endpoint as a document: the server, its test request, and the golden prompts of a workload.
+
+use crate::engine::SmokeReport;
+use crate::record::EngineFacts;
+use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
+use crate::units::count;
+
+/// A golden prompt by its name, with why its answer is wrong if it is.
+pub type CheckedPrompt = (String, Option<String>);
+
+/// The check as a document.
+#[must_use]
+pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPrompt]) -> Document {
+    let failed = checks.iter().filter(|(_, unmet)| unmet.is_some()).count();
+    let (tone, word) = if failed == 0 { (Tone::Good, "READY") } else { (Tone::Bad, "FAILED") };
+    let server = format!("{} at {}", facts.engine, facts.url);
+    let sentence = match checks.len() {
+        0 => server.clone(),
+        all => format!("{server}; {} of {all} checks passed", all - failed),
+    };
+    let mut document =
+        Document::new(format!("Check of {}", facts.url)).verdict(VerdictLine::new(tone, word, sentence));
+    let mut section = Section::continued(Level::Summary);
+    let not_reported = || "not reported".to_owned();
+    section.fact("server", server);
+    section.fact("version", facts.server_version.clone().unwrap_or_else(not_reported));
+    section.fact("model", facts.model.clone());
+    let context = facts.max_model_len.map(|tokens| format!("{} tokens", count(tokens)));
+    section.fact("longest context", context.unwrap_or_else(not_reported));
+    let how = if facts.streamed { "streamed" } else { "in one piece" };
+    section.fact("endpoint", format!("{}, {how}", facts.endpoint));
+    let usage = smoke.usage.map_or("no token counts from the server".to_owned(), |usage| {
+        format!(
+            "{} prompt and {} answer tokens by its own count",
+            usage.prompt_tokens, usage.completion_tokens
+        )
+    });
+    section.fact("test request", format!("completed in {} chunks; {usage}", smoke.chunks));
+    section.notes(checks.iter().map(|(name, unmet)| match unmet {
+        None => Note::new(NoteKind::Met, format!("`{name}` passed")),
+        Some(why) => Note::new(NoteKind::Missed, why.clone()),
+    }));
+    document.add([section]);
+    document
+}
