@@ -9,7 +9,7 @@ use std::path::Path;
 use self::args::Require;
 use self::plan::Question;
 use super::command_line_to_resume;
-use super::outcome::{self, Format, Invalid};
+use super::outcome::{self, Invalid};
 use crate::experiment::{
     AbDesign, AbExperiment, AbOverall, AbTest, Experiment, InvalidRuns, NotRounds, drive,
 };

@@ -6,7 +6,7 @@ mod plan;
 mod shown;
 
 use super::command_line_to_resume;
-use super::outcome::{self, Format, Invalid};
+use super::outcome::{self, Invalid};
 use crate::experiment::{Experiment, LoadClass, Search, StopReason, Sweep, SweepExperiment, Swept, drive};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::sweep::{SweepCampaign, SweepManifest};
