@@ -80,8 +80,8 @@ impl CapturedText {
                 let (text, calls) = answers.entry(choice.index()).or_default();
                 text.content.push_str(choice.content());
                 text.reasoning.push_str(choice.reasoning());
-                for (place, name, arguments) in choice.tool_calls() {
-                    let call = calls.entry(place).or_default();
+                for (index, name, arguments) in choice.tool_calls() {
+                    let call = calls.entry(index).or_default();
                     // Some servers repeat the name with every piece of the arguments.
                     if call.name != name {
                         call.name.push_str(name);

@@ -1,9 +1,9 @@
 //! Drives every experiment: asks which run comes next, has it carried out, and records what came of it.
 //!
-//! An [`Experiment`] is pure: it says which run comes next and what the runs mean. An [`Executor`] carries runs out: against
-//! a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules that all
-//! experiments share: stored runs are used again, an interrupt ends the experiment before the next new run, the executor
-//! rests between two new runs, and runs that this machine keeps spoiling end the experiment.
+//! An [`Experiment`] is pure: it says which run comes next and what the runs mean. An [`Executor`] carries runs out:
+//! against a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules
+//! that all experiments share: stored runs are used again, an interrupt ends the experiment before the next new run,
+//! the executor rests between two new runs, and runs that this machine keeps spoiling end the experiment.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,8 +17,8 @@ const MOST_SPOILED: u64 = 3;
 /// Rules that a run breaks through the fault of the measuring machine: they say nothing about the server.
 const FAULTS_OF_CLIENT: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
 
-/// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether a
-/// run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
+/// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
+/// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
 pub trait Experiment {
     /// Which part of the experiment a run is, with what makes it differ from the others.
     type Part: Clone;
@@ -64,15 +64,15 @@ pub enum NextStep<P> {
 pub struct RunRequest<P> {
     /// Its folder inside the experiment's: a name or a relative path.
     pub name: String,
-    /// What tells the prompts of runs apart: runs of different numbers send different texts.
+    /// Distinguishes the prompts of runs: runs with different numbers send different texts.
     pub number: u64,
     /// Which part of the experiment it is.
     pub part: P,
     /// Whether it may be carried out, or only read.
     pub source: RunSource,
-    /// Folders of the runs that belong together, this one included, in their order; empty for a run by itself. Stored runs
-    /// of a group are used only if all of them are complete. Otherwise all are set aside before the first of them starts, so
-    /// that they follow one another in time.
+    /// Folders of the runs that belong together, this one included, in their order; empty for a run by itself. Stored
+    /// runs of a group are used only if all of them are complete. Otherwise all are set aside before the first of them
+    /// starts, so that they follow one another in time.
     pub group: Vec<String>,
 }
 
@@ -194,7 +194,7 @@ pub trait Executor<E: Experiment> {
         let _ = (after, before);
     }
 
-    /// Carries the requested run out. `experiment` tells what is known so far.
+    /// Carries the requested run out. `experiment` has what is known so far.
     ///
     /// # Errors
     ///

@@ -1,10 +1,11 @@
-//! Many runs, one answer: predictions that are held against a baseline, closed loops against open arrivals, repeats that
-//! say how sure a figure is.
+//! Many runs, one answer: repeats, sweeps, A/B tests, matrices, comparisons, capacity, predictions, diagnoses.
 //!
-//! A [`VirtualRun`] is to the simulator what the runner's is to a server: the same plan, the same window, drain and
-//! cool-down, the same records, with a clock that costs nothing. It stands here, above both the generator and the
-//! simulator, because neither may know of the other, and because whatever repeats runs wants it without a command
-//! line.
+//! An [`Experiment`] says which run comes next and what the runs mean; [`drive`] has its runs carried out by an
+//! [`Executor`], against a server or in virtual time.
+//!
+//! A [`VirtualRun`] is to the simulator what the runner's run is to a server: the same plan, the same window, drain and
+//! cool-down, the same records, in virtual time. It is here, above both the generator and the simulator, because
+//! neither may depend on the other.
 
 mod ab;
 pub mod capacity;

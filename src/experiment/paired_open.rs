@@ -1,4 +1,4 @@
-//! What a closed loop hides: its latencies beside those of the same work coming in whatever the server does.
+//! Coordinated omission made visible: a closed loop beside the same work in open arrivals.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,13 +12,13 @@ use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 /// Latencies that differ by less than this share of one another are called about the same.
 const ALIKE: f64 = 0.1;
 
-/// A closed run and its pair: the same classes, whose requests (or conversations) begin by a Poisson process at the rate
-/// that the users reached. Both bring as much work to the server; only in the closed run does a slow answer hold back
-/// the requests that would have queued behind it.
+/// A closed run and its pair: the same classes, whose requests (or conversations) begin by a Poisson process at the
+/// rate that the users reached. Both bring as much work to the server; only in the closed run does a slow answer hold
+/// back the requests that would have queued behind it.
 ///
-/// For one queue the gap has closed forms. Of N users with a mean service time S and a mean think time Z the response time
-/// is that of mean-value analysis, R(N) = S (1 + Q(N − 1)), X = N ÷ (R + Z), Q = X R (Reiser and Lavenberg, *J. ACM* 27,
-/// 1980); of an open M/M/1 queue at the rate X it is S ÷ (1 − X S).
+/// For one queue the gap has closed forms. Of N users with a mean service time S and a mean think time Z the response
+/// time is that of mean-value analysis, R(N) = S (1 + Q(N − 1)), X = N ÷ (R + Z), Q = X R (Reiser and Lavenberg, *J.
+/// ACM* 27, 1980); of an open M/M/1 queue at the rate X it is S ÷ (1 − X S).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PairedOpen {
@@ -91,8 +91,8 @@ pub struct PairedFigure {
 }
 
 impl PairedOpen {
-    /// The workload of the open run that goes with `closed`, a run of `workload`; `None` where that is no closed loop, or
-    /// nothing came of it.
+    /// The workload of the open run that goes with `closed`, a run of `workload`; `None` where that is no closed loop,
+    /// or nothing came of it.
     #[must_use]
     pub fn workload(workload: &WorkloadSpec, closed: &Summary) -> Option<WorkloadSpec> {
         let (_, rate_per_s) = begun(closed)?;

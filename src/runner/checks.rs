@@ -86,10 +86,10 @@ impl<E: Engine> Checks<E> {
             if over.is_cancelled() || *interrupt.borrow() >= Interrupt::StopReleasing {
                 break;
             }
-            let place = number as usize % self.prompts.len();
+            let check = number as usize % self.prompts.len();
             // Some servers refuse two concurrent requests with one id, so each request has its own index.
             let prompt =
-                PreparedRequest { index: number + self.prompts.len() as u64, ..self.prompts[place].clone() };
+                PreparedRequest { index: number + self.prompts.len() as u64, ..self.prompts[check].clone() };
             let (engine, limit, over) = (Arc::clone(&self.engine), self.limit, over.clone());
             running.spawn(async move {
                 let released = Some(clock.now());
@@ -98,7 +98,7 @@ impl<E: Engine> Checks<E> {
                     () = over.cancelled() => None,
                     end = ask(&*engine, prompt, clock, limit) => Some(end),
                 };
-                FinishedCheck { check: place as u16, released, end }
+                FinishedCheck { check: check as u16, released, end }
             });
         }
         while let Some(finished) = running.join_next().await {

@@ -16,7 +16,7 @@ use crate::session::settings::RequestSettings;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(in crate::cli) struct RunArgs {
-    /// CaptureText at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 

@@ -193,10 +193,10 @@ impl Choice<'_> {
     /// Tool calls or pieces of them: index, name, arguments.
     pub(crate) fn tool_calls(&self) -> impl Iterator<Item = (u32, &str, &str)> {
         let calls = self.said().and_then(|said| said.tool_calls.as_deref()).unwrap_or_default();
-        calls.iter().zip(0..).filter_map(|(call, place)| {
+        calls.iter().zip(0..).filter_map(|(call, index)| {
             let function = call.function.as_ref()?;
             Some((
-                call.index.and_then(|index| index.get().parse().ok()).unwrap_or(place),
+                call.index.and_then(|index| index.get().parse().ok()).unwrap_or(index),
                 function.name.as_ref().map_or("", |name| &name.0),
                 function.arguments.as_ref().map_or("", |arguments| &arguments.0),
             ))

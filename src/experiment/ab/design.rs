@@ -74,8 +74,9 @@ pub struct TooFewRounds {
 }
 
 impl AbDesign {
-    /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's figure
-    /// above 0, do not matter. Failures are always compared, because the latencies of the other requests hide them.
+    /// A design of `rounds` rounds that compare `metrics`. Differences within `margin`, a share of the baseline's
+    /// figure above 0, do not matter. Failures are always compared, because the latencies of the other requests hide
+    /// them.
     ///
     /// # Errors
     ///
@@ -123,8 +124,8 @@ impl AbDesign {
         several.map(|class| self.of_class(class).len() as u64).sum()
     }
 
-    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of
-    /// all classes are tested together, separately from those of the whole run.
+    /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of all classes are
+    /// tested together, separately from those of the whole run.
     #[must_use]
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
@@ -145,8 +146,9 @@ impl AbDesign {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
 
-    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by sections
-    /// is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no figure has one.
+    /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by
+    /// sections is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
+    /// figure has one.
     #[must_use]
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;
@@ -159,7 +161,7 @@ impl AbDesign {
         let guesses: Vec<_> = self.metrics.iter().filter_map(guess).collect();
         (!guesses.is_empty()).then(|| {
             format!(
-                "a first guess, by the sections of this run, at what {} rounds find with 80 % power: {}",
+                "a first estimate, by the sections of this run, of what {} rounds detect with 80 % power: {}",
                 count(self.rounds),
                 guesses.join(", ")
             )
@@ -176,13 +178,13 @@ impl AbDesign {
         let beginning = format!("with {rounds} rounds and {metrics} metrics,");
         match spread {
             Some(spread) => format!(
-                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is found with \
+                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is detected with \
                  80 % power",
                 percent(spread),
                 found(spread)
             ),
             None => format!(
-                "{beginning} a difference is found with 80 % power from {} times on by which the ratio of B to A spreads \
+                "{beginning} a difference is detected with 80 % power from {} times on by which the ratio of B to A spreads \
                  from round to round: {} where it spreads by 1 %, {} by 3 %, {} by 10 %",
                 three_digits(detectable),
                 found(0.01),

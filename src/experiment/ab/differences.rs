@@ -104,9 +104,9 @@ impl Differences {
         known.collect()
     }
 
-    /// The Hodges–Lehmann estimate on `scale`, with the interval of the signed-rank test at `level`. For figures
-    /// known within bounds the interval covers all possible values; where one end of the estimate is open, it is the other end.
-    /// `None` for too few rounds.
+    /// The Hodges–Lehmann estimate on `scale`, with the interval of the signed-rank test at `level`. For figures known
+    /// within bounds the interval covers all possible values; where one end of the estimate is open, it is the other
+    /// end. `None` for too few rounds.
     pub(super) fn estimate(&self, scale: DifferenceScale, level: f64) -> Option<Estimate> {
         let [low, high] = self.ends(scale).map(|differences| hodges_lehmann(&differences, level));
         let (low, high) = (low?, high?);

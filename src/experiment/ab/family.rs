@@ -35,8 +35,8 @@ impl MetricFamily<'_> {
     }
 }
 
-/// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since the
-/// number of tests was fixed before.
+/// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since
+/// the number of tests was fixed before.
 pub(super) fn judge(metrics: &mut [AbMetric]) {
     let p_values: Vec<f64> = metrics.iter().map(|metric| metric.p.unwrap_or(1.0)).collect();
     for (metric, adjusted) in metrics.iter_mut().zip(holm(&p_values)) {

@@ -10,8 +10,7 @@ use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, Sample};
 use crate::units::three_digits;
 
-/// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates
-/// does not matter.
+/// Half of the error rate at which a run becomes INVALID. A smaller difference between failure rates does not matter.
 pub(super) const FAILURE_MARGIN: f64 = 0.005;
 
 /// A metric over all rounds.
@@ -38,11 +37,11 @@ pub struct AbMetric {
     pub difference: Option<AbEstimate>,
     /// B ÷ A; absent on the scale of differences.
     pub ratio: Option<AbEstimate>,
-    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference), for
-    /// readers who expect it; it is too narrow for so few rounds.
+    /// `BCa` bootstrap interval of the ratio's geometric mean (on the scale of differences: of the mean difference),
+    /// for readers who expect it; it is too narrow for so few rounds.
     pub bootstrap: Option<AbEstimate>,
-    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where both
-    /// are equivalent.
+    /// 90 % interval of the ratio (on the scale of differences: of the difference), which lies within the margin where
+    /// both are equivalent.
     pub equivalence: Option<AbEstimate>,
     /// The difference that does not matter: a share of A, or of shares a difference in points ÷ 100.
     pub margin: f64,

@@ -10,13 +10,16 @@
 //!   equal sides, no metric that decides comes out better or worse. Where there are classes, the metrics of all classes
 //!   together are a second family, with a twentieth of its own.
 //! - **The interval** is the one that belongs to this test, Hodges and Lehmann's: it leaves out 0 where the test alone
-//!   would reject, and covers the truth in at least 95 % of experiments with any symmetric spread. The bootstrap interval
-//!   is reported beside it and not relied on: with 8 rounds it covers the truth in 90 % of experiments, with 8 rounds of a
+//!   would reject, and covers the truth in at least 95 % of experiments with any symmetric spread. The bootstrap
+//!   interval
+//!   is reported beside it and not relied on: with 8 rounds it covers the truth in 90 % of experiments, with 8 rounds
+//!   of a
 //!   skewed spread in 84 %.
 //! - **Equivalent** is what lies within a margin, by two one-sided tests at 5 %: the 90 % interval of the ratio lies
 //!   inside it (Schuirmann, *J. Pharmacokin. Biopharm.* 15, 1987). Finding no difference never makes two sides
 //!   equivalent.
-//! - **The number of rounds is fixed before the first.** Stopping early, when the difference looks large, inflates false
+//! - **The number of rounds is fixed before the first.** Stopping early, when the difference looks large, inflates
+//!   false
 //!   positives; an experiment that stops early therefore gets no verdict.
 
 mod design;

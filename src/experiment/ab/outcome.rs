@@ -61,7 +61,8 @@ pub struct AbTest {
 pub struct AbClass {
     /// Name of the class.
     pub class: String,
-    /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their own.
+    /// The verdict for the class. Holm's procedure covers the metrics of all classes together, as a family of their
+    /// own.
     pub verdict: AbOverall,
     /// Its metrics.
     pub metrics: Vec<AbMetric>,
@@ -148,23 +149,18 @@ impl AbTest {
             AbOverall::Worse => format!("B is worse than A: {worse}"),
             AbOverall::Mixed => format!("B is both better than A ({better}) and worse ({worse})"),
             AbOverall::Equivalent => {
-                format!("B is equivalent to A: by no metric a difference beyond the margin in {of_rounds}")
+                format!("B is equivalent to A: no metric differs beyond the margin in {of_rounds}")
             }
             AbOverall::Inconclusive if !better.is_empty() => {
-                format!(
-                    "B would be better ({better}), but it may only be because more of its requests failed"
-                )
+                format!("B would be better ({better}), but perhaps only because more of its requests failed")
             }
-            AbOverall::Inconclusive => {
-                "neither a difference nor its absence is shown; both may be there".to_owned()
-            }
+            AbOverall::Inconclusive => "no significant difference, and no equivalence".to_owned(),
             AbOverall::Invalid => format!(
                 "{of_rounds} have figures that can be trusted, and a verdict takes {}",
                 counted(self.fewest_rounds, "round")
             ),
             AbOverall::Unfinished => format!(
-                "so far, {} of {}: no verdict, for rounds that stop when somebody wishes find differences where there are \
-                 none",
+                "so far, {} of {}: no verdict, because stopping early inflates false positives",
                 self.rounds.len(),
                 counted(self.planned_rounds, "round")
             ),
@@ -185,7 +181,7 @@ impl AbTest {
                 first.and_then(|round| round.left_out.first()).map_or("a run was broken off", String::as_str);
             let rounds = if left_out.len() == 1 { "round" } else { "rounds" };
             notes.push(format!(
-                "left out as INVALID: {rounds} {} (of the first, {why}); each run's own report tells more",
+                "left out as INVALID: {rounds} {} (of the first, {why}); see each run's own report",
                 left_out.join(", ")
             ));
         }
@@ -193,7 +189,7 @@ impl AbTest {
         let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
         if counted_anyway > 0 {
             let rounds = counted(counted_anyway, "round");
-            notes.push(format!("{rounds} with INVALID runs count all the same, because that was asked"));
+            notes.push(format!("WARNING: {rounds} with INVALID runs included (--allow-invalid)"));
         }
         let of_classes = |verdict| {
             let such = self.classes.iter().filter(move |class| class.verdict == verdict);

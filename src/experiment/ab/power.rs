@@ -14,19 +14,19 @@ const MOST_DRAWN: u64 = 40;
 /// More rounds than this are never suggested.
 const MOST_ROUNDS: f64 = 10_000.0;
 
-/// The power of so many rounds for so many metrics, by the first step of Holm's procedure: the smallest p-value is multiplied by
-/// their number. Later steps demand less, so this is a lower bound.
+/// The power of so many rounds for so many metrics, by the first step of Holm's procedure: the smallest p-value is
+/// multiplied by their number. Later steps demand less, so this is a lower bound.
 ///
-/// Differences of rounds are taken as normal with one standard deviation, the *spread*. For every draw of them there is a
-/// smallest shift at which the exact test rejects: minus the Walsh average at the place where its interval begins. The
-/// quantile of these shifts at 80 % is the difference that is found with 80 % power. Beyond 40 rounds
-/// `(z₁ + z₂)·√(π/3n)` (Noether, *Sample Size Determination for Some Common Nonparametric Tests*, JASA 82, 1987).
+/// Differences of rounds are taken as normal with one standard deviation, the *spread*. For every draw of them there is
+/// a smallest shift at which the exact test rejects: minus the Walsh average at the place where its interval begins.
+/// The quantile of these shifts at 80 % is the difference that is found with 80 % power. Beyond 40 rounds `(z₁ +
+/// z₂)·√(π/3n)` (Noether, *Sample Size Determination for Some Common Nonparametric Tests*, JASA 82, 1987).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Power {
     rounds: u64,
     tests: u64,
-    /// The smallest shift, in spreads, at which each drawn experiment rejects, ascending; empty where none can, and where
-    /// the limit is used.
+    /// The smallest shift, in spreads, at which each drawn experiment rejects, ascending; empty where none can, and
+    /// where the limit is used.
     shifts: Vec<f64>,
 }
 
@@ -72,8 +72,8 @@ impl Power {
         self.shifts.partition_point(|shift| *shift < difference) as f64 / DRAWN as f64
     }
 
-    /// About how many rounds detect a difference of so many spreads with 80 % power: the detectable difference shrinks with the
-    /// square root of their number. `None` where no number of rounds does.
+    /// About how many rounds detect a difference of so many spreads with 80 % power: the detectable difference shrinks
+    /// with the square root of their number. `None` where no number of rounds does.
     #[must_use]
     pub fn rounds_for(&self, difference: f64) -> Option<u64> {
         let times = self.detectable()? / difference;

@@ -166,7 +166,7 @@ pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -
 /// A note that B failed more requests.
 pub(super) fn fails_more(a: f64, b: f64) -> String {
     format!(
-        "B failed {} of its requests and A {}: the latencies of those that are left hide what became of them",
+        "B failed {} of its requests and A {}: the latencies of its other requests do not count them",
         percent(b),
         percent(a)
     )

@@ -22,8 +22,8 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those of
-    /// arrivals, of which a conversation has a request each turn.
+    /// Of `sweep`; `None` where no rate surely met the objectives, or none was demanded. The rates of a sweep are those
+    /// of arrivals, of which a conversation has a request each turn.
     pub(super) fn of(sweep: &Sweep) -> Option<Self> {
         let answer = sweep.answer.as_ref()?;
         let Some(Load::Rate(passed)) = answer.passed else { return None };
@@ -63,7 +63,8 @@ pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     settled.rev().find_map(ratio).or_else(|| sweep.points.iter().find_map(ratio))
 }
 
-/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the sweep.
+/// Share of the requests within their SLO at the smallest measured rate that is no lower than `per_s`, a rate of the
+/// sweep.
 pub(super) fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
     let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
     at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)

@@ -30,8 +30,7 @@ pub struct Offer {
     pub hardware: Option<String>,
     /// The highest rate of one instance, and its basis; absent where no rate passed.
     pub per_instance: Option<Basis>,
-    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of
-    /// them suffices.
+    /// Instances, by the queueing model if requested, otherwise by rate; absent where no number of them suffices.
     pub instances: Option<u64>,
     /// Accelerators of all instances; absent where their number per instance is not declared.
     pub gpus: Option<u64>,
@@ -79,7 +78,7 @@ impl Offer {
     ///
     /// # Errors
     ///
-    /// When its loads are no rates, or accelerators have a price and nobody said how many an instance has.
+    /// When its loads are not rates, or there is a price without a number of accelerators.
     pub fn of(candidate: &Candidate<'_>, contract: &CapacityTarget) -> Result<Self, NoOffer> {
         let Candidate { name, sweep, gpu_hour } = *candidate;
         if matches!(sweep.plan.axis, LoadAxis::Users { .. }) {
@@ -91,7 +90,7 @@ impl Offer {
         Ok(Self::counted(candidate, contract, None))
     }
 
-    /// The same with as many instances as `queueing` says, or as it was asked about.
+    /// The same with the instances of `queueing`.
     #[must_use]
     pub fn by_queues(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Queueing) -> Self {
         Self::counted(candidate, contract, Some(queueing))

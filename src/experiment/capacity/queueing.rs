@@ -29,7 +29,7 @@ pub struct Queueing {
     pub instances: u64,
     /// Whether they meet the objectives.
     pub meets: bool,
-    /// The difference, for a person.
+    /// The difference in words.
     pub sentence: String,
 }
 
@@ -38,10 +38,10 @@ pub struct Queueing {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "instance", rename_all = "snake_case")]
 pub enum ModelledInstance {
-    /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest load,
-    /// then one each median TPOT of the load nearest to the answer. There are as many places as just let one instance meet
-    /// the objectives at its highest rate, so that one modelled instance does what the measured one did. Several then share
-    /// what no division shows: a burst at one finds a place at another.
+    /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest
+    /// load, then one each median TPOT of the load nearest to the answer. There are as many places as just let one
+    /// instance meet the objectives at its highest rate, so that one modelled instance does what the measured one did.
+    /// Several then share what no division shows: a burst at one finds a place at another.
     Places {
         /// How many.
         places: u64,
@@ -53,7 +53,7 @@ pub enum ModelledInstance {
     /// An engine fitted to runs of the sweep, where an objective on the pace of tokens decides: that pace is what more
     /// requests at a time change, and places do not have it.
     Engine {
-        /// The engine, and how well it tells the runs again.
+        /// The engine, and how well it reproduces the runs.
         engine_fit: Box<EngineFit>,
         /// Whether one such engine meets the objectives at the highest rate of the measured instance, as that did.
         alone_meets: bool,
@@ -70,9 +70,9 @@ pub enum Replicas {
 }
 
 impl Queueing {
-    /// For `contract`, of `sweep`, one instance of which carries `basis` within `objectives`, those of the sweep; of `asked`
-    /// instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit` is to bring
-    /// an engine fitted to the runs of the sweep, or to say why there is none.
+    /// For `contract`, of `sweep`, one instance of which carries `basis` within `objectives`, those of the sweep; of
+    /// `asked` instances where that is given, else of the fewest that will do. Where the pace of tokens decides, `fit`
+    /// is to bring an engine fitted to the runs of the sweep, or the reason why there is none.
     ///
     /// # Errors
     ///
@@ -129,14 +129,14 @@ fn believed(fit: EngineFit) -> Result<EngineFit, String> {
     match (fit.grade, fit.worst(Quantile::P50)) {
         (Grade::Good | Grade::Rough, _) => Ok(fit),
         (Grade::Poor, Some(off)) if off.is_finite() => {
-            Err(format!("the fitted one tells a median again that is off by {}", percent(off)))
+            Err(format!("the fitted one is off by {} in a median", percent(off)))
         }
         (Grade::Poor, Some(_)) => Err("the fitted one does not keep up with what was sent".to_owned()),
         (Grade::Poor, None) => Err("no median was measured to hold the fitted one against".to_owned()),
     }
 }
 
-/// The fewest instances that meet the objectives, by halves below as many as division says, or from there up to twice as
+/// The fewest instances that meet the objectives, by bisection below the number by rate, or from there up to twice as
 /// many: each question is a whole run of the model.
 fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Result<u64, NoQueue> {
     let twice = by_division.saturating_mul(2);

@@ -16,7 +16,8 @@ pub struct CapacityPlan {
     pub contract: CapacityTarget,
     /// The offers, as they came.
     pub offers: Vec<Offer>,
-    /// What the offers that meet the target are compared by; absent where none does, or nothing is known of all of them.
+    /// What the offers that meet the target are compared by; absent where none does, or nothing is known of all of
+    /// them.
     pub compared_by: Option<ComparedBy>,
     /// The place, from 0, of the least by that of those that keep the contract; absent likewise.
     pub cheapest: Option<usize>,
@@ -33,7 +34,7 @@ pub enum ComparedBy {
     Price,
     /// How many accelerators there are, whatever they cost.
     Gpus,
-    /// How many instances there are, where nobody knows of any how many accelerators it has.
+    /// Number of instances, where the number of accelerators is unknown for all.
     Instances,
 }
 

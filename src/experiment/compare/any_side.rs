@@ -42,8 +42,8 @@ impl AnySide {
         }
     }
 
-    /// Why its figures cannot be trusted; empty if they can. Latencies of completed requests look
-    /// the better, the more of the slow ones fail.
+    /// Why its figures cannot be trusted; empty if they can. Latencies of completed requests look the better, the more
+    /// of the slow ones fail.
     #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let run = match self {

@@ -1,4 +1,4 @@
-//! Compares stored runs with a baseline, or says why they cannot be compared.
+//! Compares stored runs with a baseline, or refuses them with the reason.
 
 use std::fmt::Write as _;
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::condition::{Condition, Role};
 use crate::record::RunHeader;
 
-/// Settings of a simulated server that say on what it runs, by the names under which it tells them.
+/// Settings of a simulated server that name its hardware and model.
 const SIMULATED: [(&str, Condition); 5] = [
     ("serving_model", Condition::Model),
     ("hardware", Condition::Hardware),
@@ -111,7 +111,7 @@ fn flatten(facts: &mut Facts, condition: Condition, name: &str, value: &Value) {
     }
 }
 
-/// Where the sides differ, the gravest first, each with what it means when `varied` was said to differ.
+/// Where the sides differ, the gravest first, each with its effect; `varied` names conditions that vary on purpose.
 pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Difference> {
     let mut names: Vec<&(Condition, String)> = sides.iter().flat_map(BTreeMap::keys).collect();
     names.sort();
@@ -135,7 +135,7 @@ pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Differen
     differing.collect()
 }
 
-/// Whether a person says it, and may have left it out, or logs of before do not tell it.
+/// Whether users declare the fact, and may omit it, or older logs lack it.
 const fn may_be_unsaid(condition: Condition) -> bool {
     use Condition::{Gpus, Hardware, Model, Parameters, Precision};
     matches!(condition, Model | Hardware | Gpus | Precision | Parameters)

@@ -71,7 +71,7 @@ pub struct NoEqual {
 /// Why runs of several tools cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
-    /// Repeats stand beside a single run.
+    /// Repeats are compared with a single run.
     #[error(
         "{0} holds repeats, and the result of another tool is one run\nhint: name one run of it: {0}/run-1"
     )]

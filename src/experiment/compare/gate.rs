@@ -57,8 +57,8 @@ pub struct GateJudgement {
     pub gate: String,
     /// Met or missed; undecided counts as missed.
     pub status: Status,
-    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where it
-    /// is better.
+    /// How much worse the figure is: a share of the baseline, of a figure that is a share the difference; below 0 where
+    /// it is better.
     pub worse_by: Option<Interval>,
     /// Whether the interval holds the bound, so that other runs may well come out on the other side of it.
     pub close: bool,
@@ -130,8 +130,8 @@ impl Gate {
         self.judge_figures("", &of(baseline), &of(other), pairing, standing)
     }
 
-    /// The same of figures as they are, run by run, `place` being where they were measured, and `standing` how the intervals
-    /// stand to each other that single runs have of their own.
+    /// The same of figures as they are, run by run, `place` being where they were measured, and `standing` how the
+    /// intervals stand to each other that single runs have of their own.
     pub(super) fn judge_figures(
         &self,
         place: &str,
@@ -172,7 +172,7 @@ impl Gate {
         GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line }
     }
 
-    /// What becomes of it at a load with which the baseline kept up, and this side did not.
+    /// The judgement at a load that the baseline sustained and this side did not.
     pub(super) fn overrun(&self, place: &str) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let line =
@@ -183,7 +183,7 @@ impl Gate {
     /// What is found, and the bound on the same scale. The figures decide; but what may be no more than chance is no
     /// improvement.
     fn status(&self, found: &Worsening) -> (Status, f64) {
-        // A figure on the bound itself holds it, whatever the last bit of a quotient says.
+        // A figure on the bound itself meets it, despite rounding.
         const EXACT: f64 = 1e-12;
         match self {
             Self::MaxRegression(Margin { share, .. }) => {

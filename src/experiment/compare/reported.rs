@@ -104,7 +104,8 @@ fn kind_of(side: &ComparedSide) -> String {
     arrival.kind().to_owned()
 }
 
-/// The requests per second that were asked for: `None` where conversations were, or where the rate changes over the run.
+/// The requests per second that were asked for: `None` where conversations were, or where the rate changes over the
+/// run.
 fn request_rate(side: &ComparedSide) -> Option<f64> {
     let workload = &side.header.workload;
     let arrival = &workload.arrival;
@@ -133,8 +134,8 @@ const fn burstiness(arrival: &ArrivalPattern) -> Option<f64> {
     }
 }
 
-/// Where sides that tell a fact differ, and what some do not tell. What none of them has is nothing to tell: a closed loop
-/// has no rate.
+/// Where sides that report a fact differ, and what some do not report. A fact that no side has is left out: a closed
+/// loop has no rate.
 pub(super) fn reported_conditions(sides: &[AnySide]) -> (Vec<Facts>, Vec<Unchecked>) {
     let reported: Vec<_> = sides.iter().map(AnySide::facts).collect();
     let mut facts = vec![Facts::new(); sides.len()];

@@ -39,7 +39,7 @@ const POWER: f64 = 0.8;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pairing {
-    /// One run a side: nothing says how much runs differ by chance.
+    /// One run a side: the variation between runs is unknown.
     OneRunEach,
     /// Several runs a side, of plans of their own: Welch's t.
     Independent,
@@ -81,8 +81,9 @@ pub struct ComparedRow {
     pub p: Option<f64>,
     /// The same after Holm's correction for all figures of this comparison.
     pub p_holm: Option<f64>,
-    /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread show
-    /// in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*, 1988, section 2.2).
+    /// The smallest change, as a share of the baseline, of shares a difference, that so many runs with so much spread
+    /// show in four cases of five: (t at 97.5 % + t at 80 %) standard errors (Cohen, *Statistical Power Analysis*,
+    /// 1988, section 2.2).
     pub detectable: Option<f64>,
     /// The verdict on the change.
     pub standing: ChangeStanding,
@@ -172,7 +173,7 @@ impl ComparedRow {
             let base = if subject.kind() == FigureKind::Share { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
-        // What several runs a side say waits for the correction of all p-values.
+        // With several runs a side the verdict waits for the correction of all p-values.
         let standing = held(before, after);
         Some(Self {
             figure: subject.to_string(),
@@ -200,7 +201,7 @@ impl ComparedRow {
     }
 }
 
-/// Corrects the p-values of `rows`, which are looked at together, for their number (Holm), and says what is to be thought
+/// Corrects the p-values of `rows`, which are tested together, for their number (Holm), and sets the verdict
 /// of each.
 pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
     let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
@@ -217,7 +218,7 @@ pub(super) struct Sampled {
     pub(super) figures: Vec<Option<Figure>>,
 }
 
-/// Both means of a figure held against each other; `None` with one run a side, or where a run does not know it.
+/// Compares both means of a figure; `None` with one run a side, or where a run lacks the figure.
 pub(super) fn two_means(
     before: &[Option<Figure>],
     after: &[Option<Figure>],
@@ -232,7 +233,7 @@ pub(super) fn two_means(
         Pairing::Paired => {
             let (before, after) = (values(before)?, values(after)?);
             let pairs: Vec<_> = before.iter().copied().zip(after.iter().copied()).collect();
-            // What has no partner stands for no pair, and nothing says whose partner it would be.
+            // A run without a partner makes no pair.
             (before.len() == after.len()).then(|| paired(&pairs)).flatten()
         }
     }

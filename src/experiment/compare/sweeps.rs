@@ -196,7 +196,7 @@ impl SweepAgainst {
             .collect();
         let mut loads: Vec<AtLoad> = both.iter().map(|(before, after)| AtLoad::of(before, after)).collect();
         correct(loads.iter_mut().flat_map(|at| &mut at.rows));
-        // A baseline that does not keep up leaves nothing to hold anything against.
+        // A baseline that does not keep up cannot be compared with.
         let kept_up = || both.iter().filter(|(before, _)| !is_saturated(before));
         // Nothing passes by nothing.
         let unjudged = (kept_up().next().is_none()).then(|| {
@@ -280,7 +280,7 @@ fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
-/// The places of those among [`READ`] that are held against each other load by load.
+/// The indices of those among [`READ`] that are compared load by load.
 const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
 
 /// What sweeps keep of every load.

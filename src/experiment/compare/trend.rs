@@ -35,7 +35,7 @@ pub struct TrendLine {
     pub levels: Vec<ComparedFigure>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,
-    /// Lower end of the 95 % interval of that; absent where nothing says how much the sides spread about the line.
+    /// Lower end of its 95 % interval; absent where the spread about the line is unknown.
     pub change_low: Option<f64>,
     /// Upper end.
     pub change_high: Option<f64>,

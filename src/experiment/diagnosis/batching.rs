@@ -5,7 +5,7 @@ use super::line::{FittedLine, at_share};
 use super::symptom::{Opinion, Regime, seen};
 use crate::units::{count, three_digits};
 
-/// Fewer answers say nothing.
+/// Fewer answers are not enough.
 const LEAST: usize = 30;
 /// The busy part of the run must have this many times the company of the quiet one.
 const SPREAD: f64 = 1.5;

@@ -19,7 +19,7 @@ const LOST: f64 = 0.1;
 const FELT: f64 = 0.3;
 /// Warm requests that take more than this share of a cold one's TTFT were not warm.
 const ALIKE: f64 = 0.9;
-/// Fewer requests of either kind say nothing.
+/// Fewer requests of either kind are not enough.
 const LEAST: usize = 5;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
@@ -44,8 +44,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     .opinion()
 }
 
-/// By the first request with each prefix, which found nothing, against those after it, where the server does not tell; only
-/// where computing a prompt is seen to take time.
+/// Where the server does not report hits: the first request with each prefix, a miss, compared with those after it;
+/// only where computing a prompt is seen to take time.
 fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {
@@ -102,8 +102,8 @@ fn may_be_felt(concurrency: &ConcurrencyContext<'_>) -> bool {
     dearest.is_some_and(|ms| ms * median(&tokens) >= FELT * median(&ttfts))
 }
 
-/// The requests, of every phase, that were the first to say their prefix to a server that had not been given it before the
-/// run.
+/// The requests, of every phase, that were the first to send their prefix to a server that had not received it before
+/// the run.
 fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
     let mut sent: Vec<&RequestRecord> = log.records.iter().filter(|record| record.sent.is_some()).collect();
     sent.sort_unstable_by_key(|record| (record.sent, record.index));

@@ -1,4 +1,4 @@
-//! Every answer of a run with the company that it had: who was there when it was sent, who came before it.
+//! Every answer of a run with its concurrency: requests in flight when it was sent, and those ahead of it.
 
 use crate::clock::Timestamp;
 use crate::record::{Phase, RequestRecord, RunLog};
@@ -9,7 +9,7 @@ const LONG: f64 = 4.0;
 /// Answers whose every gap is looked at; a run may have a million.
 const ENOUGH: usize = 4_000;
 
-/// The answers of a run's window and what went on around them.
+/// The answers of a run's window with their concurrency.
 pub(super) struct ConcurrencyContext<'a> {
     /// Answers of the window that got a first token, in the order of their sending.
     pub(super) answers: Vec<AnswerInContext<'a>>,
@@ -23,7 +23,7 @@ pub(super) struct ConcurrencyContext<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct AnswerInContext<'a> {
     pub(super) record: &'a RequestRecord,
-    /// Tokens of the prompt that had to be computed: those that a cache gave, where the server tells, left out.
+    /// Tokens of the prompt that had to be computed: reported cache hits left out.
     pub(super) prompt: f64,
     /// First token − sent, milliseconds.
     pub(super) ttft_ms: f64,
@@ -91,7 +91,7 @@ impl<'a> ConcurrencyContext<'a> {
         Self { answers, waiting, usual_prompt }
     }
 
-    /// So many of the answers as say the same of every gap as all of them, evenly over the window.
+    /// A sample of the answers, evenly over the window, large enough for statistics of gaps.
     pub(super) fn some(&self) -> impl Iterator<Item = &AnswerInContext<'a>> {
         self.answers.iter().step_by(self.answers.len().div_ceil(ENOUGH).max(1))
     }

@@ -1,4 +1,4 @@
-//! What the points of a sweep say together: throughput against TPOT, and TTFT as the load rises.
+//! Symptoms over the points of a sweep: throughput against TPOT, and TTFT as the load rises.
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
@@ -50,8 +50,7 @@ impl LoadFigures {
 
 impl LoadFigures {
     /// Of a load of a sweep: the means over its runs, or the least that they can be.
-    #[must_use]
-    pub fn of_point(point: &SweepPoint) -> Self {
+    fn of_point(point: &SweepPoint) -> Self {
         let figures = &point.figures;
         let mean = |across: &Option<AcrossRuns>| {
             let across = across.as_ref()?;
@@ -192,9 +191,8 @@ impl Diagnosis {
     pub fn of_sweep(sweep: &Sweep) -> Self {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();
-        let reservation = (!sweep.valid).then(|| {
-            "the sweep is INVALID: take what follows as a guess until a valid one says it too".to_owned()
-        });
+        let reservation =
+            (!sweep.valid).then(|| "the sweep is INVALID: what follows is tentative".to_owned());
         Self { reservation, ..Self::of_points(&points) }
     }
 }

@@ -1,4 +1,4 @@
-//! Decode held against the memory and the arithmetic of the hardware that was named.
+//! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
 
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
 use super::evidence::RunEvidence;
@@ -10,13 +10,13 @@ use crate::units::{count, three_digits};
 
 /// Answers at a time, at the most, of one that was made nearly alone, itself included.
 const NEARLY_ALONE: f64 = 1.5;
-/// Fewer answers say nothing.
+/// Fewer answers are not enough.
 const LEAST: usize = 10;
 /// Measured ÷ predicted up to which they agree.
 const NEAR: f64 = 1.35;
 /// The same from which on memory is not what holds the server back.
 const FAR: f64 = 1.6;
-/// Gaps of an answer in which no prompt was waiting, fewer of which say nothing.
+/// Fewest gaps of an answer without a waiting prompt.
 const LEAST_GAPS: usize = 5;
 /// Share of the least time that physics allows below which the facts cannot be true, measuring errors granted.
 const IMPOSSIBLE: f64 = 0.97;

@@ -1,4 +1,4 @@
-//! What the rules say: the rules in their order, and what each of them found.
+//! The rules in their order, and what each of them found.
 
 use serde::Serialize;
 
@@ -14,7 +14,7 @@ use crate::record::RunLog;
 /// From this share of SLOs met on, no symptom needs a cure.
 pub(super) const KEPT: f64 = 0.99;
 
-/// What the rules say of a run, or of the points of a sweep.
+/// The diagnosis of a run, or of the points of a sweep.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
@@ -41,7 +41,8 @@ pub struct MissingEvidence {
 /// A rule: what it is about, and how it looks.
 type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
 
-/// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time goes.
+/// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time
+/// goes.
 const RULES: [Rule; 10] = [
     ("the client's own limits", trouble::client),
     ("refusals", trouble::refusals),
@@ -76,7 +77,7 @@ impl Diagnosis {
         diagnosis
     }
 
-    /// Whether there is nothing to say.
+    /// Whether there are no symptoms.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.symptoms.is_empty()
@@ -107,8 +108,6 @@ fn reservation(summary: &Summary) -> Option<String> {
     let reasons = summary.verdict.reasons.len() as u64;
     (reasons > 0).then(|| {
         let reasons = counted(reasons, "reason");
-        format!(
-            "the run is INVALID, for {reasons}: take what follows as a guess until a valid run says it too"
-        )
+        format!("the run is INVALID, for {reasons}: what follows is tentative")
     })
 }

@@ -1,4 +1,4 @@
-//! What the rules say of several runs of one workload together.
+//! The joint diagnosis of several runs of one workload.
 
 use serde::Serialize;
 
@@ -19,7 +19,7 @@ pub struct RepeatsDiagnosis {
     pub slo_attainment: Option<f64>,
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
     pub symptoms: Vec<RepeatsSymptom>,
-    /// Rules that could not tell in some run and saw nothing in the others, with what they first lacked.
+    /// Rules without enough data in some run that found nothing in the others, with what they first lacked.
     pub could_not_tell: Vec<MissingEvidence>,
 }
 
@@ -59,9 +59,8 @@ impl RepeatsDiagnosis {
         symptoms.sort_by_key(|known| known.symptom.regime);
         let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
         let of = counted(runs.len() as u64, "run");
-        let reservation = (doubted > 0).then(|| {
-            format!("{doubted} of {of} INVALID: take what follows as a guess until valid runs say it too")
-        });
+        let reservation =
+            (doubted > 0).then(|| format!("{doubted} of {of} INVALID: what follows is tentative"));
         let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
         Self {
             runs: runs.len() as u64,
@@ -72,7 +71,7 @@ impl RepeatsDiagnosis {
         }
     }
 
-    /// Whether nearly all promises were kept in every run, so that no symptom needs a cure.
+    /// Whether nearly all SLOs were met in every run, so that no symptom needs a cure.
     #[must_use]
     pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)

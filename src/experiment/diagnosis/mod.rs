@@ -1,8 +1,9 @@
-//! Says in which regime a server seems to be, from the figures of its runs: symptoms with their evidence, and what to try.
+//! Says in which regime a server seems to be, from the figures of its runs: symptoms with their evidence, and what to
+//! try.
 //!
 //! The rules are those of a table that operators go by (symptom, likely regime, what confirms it, first response). Each
-//! looks at the evidence and speaks, stays silent, or says what it lacked. None of them changes a verdict: a diagnosis is
-//! a hypothesis with its figures, and names what would confirm it.
+//! looks at the evidence and speaks, stays silent, or says what it lacked. None of them changes a verdict: a diagnosis
+//! is a hypothesis with its figures, and names what would confirm it.
 
 mod batching;
 mod cache;

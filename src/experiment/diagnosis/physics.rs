@@ -12,14 +12,14 @@ use crate::simulator::{
 pub(super) struct Physics {
     /// As real kernels usually do.
     usual: Roofline,
-    /// As the datasheets say, with nothing lost.
+    /// The peak values of the datasheets.
     datasheet: Roofline,
-    /// What it is about, for a person.
+    /// Its name in words.
     pub(super) name: String,
 }
 
 impl Physics {
-    /// Of what the person said who ran the run, or of what was modelled; else why nothing can be predicted.
+    /// From the declared or modelled deployment; otherwise why nothing can be predicted.
     pub(super) fn of(header: &RunHeader) -> Result<Self, String> {
         let (facts, modelled) = (&header.deployment, &header.engine.modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
@@ -40,7 +40,7 @@ impl Physics {
             model.parse().map_err(|error| format!("{error} (say which with --serving-model)"))?;
         let weights = fact(&facts.precision, "precision").unwrap_or_else(|| "bf16".to_owned());
         let weights: Precision = weights.parse().map_err(|error| format!("{error}"))?;
-        // What a person says of a server has no place for it; 16 bits is what servers take by themselves.
+        // The deployment facts do not include it; servers default to 16 bits.
         let kv_cache = match modelled.get("kv_cache_dtype").and_then(Value::as_str) {
             None | Some("auto") => Precision::Bf16,
             Some(format) => format.parse().map_err(|error| format!("the KV cache: {error}"))?,
@@ -77,7 +77,8 @@ impl Physics {
         self.datasheet.parts(&StepWork::decode(batch, context))
     }
 
-    /// Prompt tokens per second that the arithmetic of the datasheet allows between prompts of `short` and `long` tokens.
+    /// Prompt tokens per second that the arithmetic of the datasheet allows between prompts of `short` and `long`
+    /// tokens.
     pub(super) fn prefill_bound_per_s(&self, short: f64, long: f64) -> f64 {
         let compute = |tokens: f64| {
             let mut work = StepWork::default();

@@ -9,7 +9,7 @@ use crate::units::{count, three_digits};
 
 /// Others in flight, at the most, when a request is sent into an almost idle server.
 const FEW: f64 = 2.0;
-/// Fewer requests than this say nothing.
+/// Fewer requests are not enough.
 const LEAST: usize = 20;
 /// Long prompts must be this many times as long as short ones for their length to be seen.
 const SPREAD: f64 = 1.5;
@@ -22,7 +22,7 @@ const DECIDES: f64 = 0.3;
 /// Share of the arithmetic bound from which on prefill is bound by it.
 const COMPUTE_BOUND: f64 = 0.35;
 
-/// A request that met nobody who had not begun, and few others.
+/// A request that met no waiting request, and few others.
 fn met_nobody(answer: &AnswerInContext<'_>) -> bool {
     answer.others <= FEW && answer.ahead == 0.0
 }
@@ -36,7 +36,7 @@ fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// TTFT of a prompt that meets nobody, by its tokens: from requests sent into an almost idle server where there are
+/// TTFT of a prompt in an idle server, by its tokens: from requests sent into an almost idle server where there are
 /// enough; else from the fastest tenth of each of eight groups of like length.
 pub(super) fn alone(concurrency: &ConcurrencyContext<'_>) -> Option<FittedLine> {
     let points = points(concurrency);

@@ -19,8 +19,8 @@ const WITH_PROMPTS: f64 = 0.8;
 const RARER: f64 = 0.25;
 /// Share of stalls with a prompt in them below which prompts are not the cause.
 const WITHOUT: f64 = 0.5;
-/// How late a first token may be seen after the step that also ended a stall, seconds: on a wire they come one after the
-/// other.
+/// How late a first token may be seen after the step that also ended a stall, seconds: on a wire they come one after
+/// the other.
 const SAME_STEP_S: f64 = 0.003;
 
 /// Stalls and other gaps, and how many had a prompt of another in them.

@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Symptom {
     /// The likely regime.
     pub regime: Regime,
-    /// What was seen, with its figures, for a person.
+    /// The symptom with its figures, in words.
     pub symptom: String,
     /// The likely regime in words.
     pub likely: String,
@@ -72,7 +72,7 @@ pub(super) enum Opinion {
     Seen(Box<Symptom>),
     /// It looked, and saw nothing.
     Nothing,
-    /// It could not tell, for want of this.
+    /// It had not enough data: this is missing.
     Lacking(String),
 }
 

@@ -188,13 +188,13 @@ fn repeats_are_joined_until_they_are_interrupted() {
 
 fn two_sides() -> AbExperiment {
     let metrics = vec!["p50 ttft".parse().unwrap()];
-    AbExperiment::new(AbDesign::new(6, metrics, 0.05).unwrap(), InvalidRuns::LeftOut)
+    AbExperiment::new(AbDesign::new(7, metrics, 0.05).unwrap(), InvalidRuns::LeftOut)
 }
 
 #[test]
 fn rounds_alternate_and_each_has_both_sides() {
     let mut groups = Vec::new();
-    let mut executor = Scripted::new(|run: &AbRun| found(completed(run.round, 6, 100)));
+    let mut executor = Scripted::new(|run: &AbRun| found(completed(run.round, 7, 100)));
     let mut ab = two_sides();
     while let NextStep::Run(request) = ab.next() {
         groups.push(request.group.clone());
@@ -202,22 +202,22 @@ fn rounds_alternate_and_each_has_both_sides() {
         ab.record(&request, outcome);
     }
     let first = ["round-1/a", "round-1/b", "round-2/b", "round-2/a", "round-3/a"];
-    assert_eq!((&executor.ran[..5], executor.ran.len()), (&first.map(String::from)[..], 12));
+    assert_eq!((&executor.ran[..5], executor.ran.len()), (&first.map(String::from)[..], 14));
     assert_eq!(groups[2], ["round-2/b", "round-2/a"]);
-    assert_eq!(ab.result().unwrap().rounds.len(), 6);
+    assert_eq!(ab.result().unwrap().rounds.len(), 7);
 }
 
 #[test]
 fn a_stored_test_leaves_out_rounds_that_lack_a_side() {
     let sides = |round: u64| [format!("round-{round}/a"), format!("round-{round}/b")];
-    let mut names: Vec<String> = (1..=6).flat_map(sides).collect();
+    let mut names: Vec<String> = (1..=7).flat_map(sides).collect();
     names.retain(|name| name != "round-2/a");
-    let stored = names.into_iter().map(|name| (name, completed(1, 6, 100))).collect();
+    let stored = names.into_iter().map(|name| (name, completed(1, 7, 100))).collect();
     let mut executor = Scripted { stored, ..Scripted::new(|_: &AbRun| panic!("nothing may run")) };
     let mut ab = two_sides().stored_only();
     let Ok(()) = drive(&mut ab, &mut executor);
     let rounds: Vec<u64> = ab.result().unwrap().rounds.iter().map(|round| round.number).collect();
-    assert_eq!(rounds, [1, 3, 4, 5, 6]);
+    assert_eq!(rounds, [1, 3, 4, 5, 6, 7]);
 }
 
 /// Two variants of two rows with two runs each; the first variant that meets the contract is enough.

@@ -22,7 +22,7 @@ pub struct MeasuredRun {
     pub log: RunLog,
 }
 
-/// A run beside what the engine makes of the same requests.
+/// A run beside the engine's prediction for the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCheck {
@@ -128,8 +128,8 @@ impl FigureCheck {
     }
 }
 
-/// Those by which a fit is graded: valid runs, for the latencies of one that did not keep up depend on how long it lasted;
-/// all, where none is valid.
+/// Those by which a fit is graded: valid runs, for the latencies of one that did not keep up depend on how long it
+/// lasted; all, where none is valid.
 fn counted(checks: &[RunCheck]) -> impl Iterator<Item = &RunCheck> {
     let any_valid = checks.iter().any(|check| check.valid);
     checks.iter().filter(move |check| check.valid || !any_valid)
@@ -140,15 +140,15 @@ fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &Fig
     counted(checks).flat_map(move |check| both.into_iter().filter_map(move |m| check.figure(m, quantile)))
 }
 
-/// How far the worst of these is off; infinitely where one could be measured and not be reproduced. `None` where none could
-/// be measured.
+/// How far the worst of these is off; infinitely where one could be measured and not be reproduced. `None` where none
+/// could be measured.
 pub(super) fn worst(checks: &[RunCheck], quantile: Quantile) -> Option<f64> {
     figures(checks, quantile).map(|figure| figure.off.map_or(f64::INFINITY, f64::abs)).max_by(f64::total_cmp)
 }
 
 impl Grade {
-    /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not keep up
-    /// with what was sent, and where there is none.
+    /// By the worst median. Poor where one that was measured could not be reproduced, as by an engine that does not
+    /// keep up with what was sent, and where there is none.
     pub(super) fn of(checks: &[RunCheck]) -> Self {
         match worst(checks, Quantile::P50) {
             Some(off) if off <= GOOD => Self::Good,

@@ -60,8 +60,8 @@ impl CostKind {
 }
 
 impl CostModel {
-    /// What is fitted, in the order of the values of [`StepCosts`]. The first two of a roofline are kept as their reciprocals, in
-    /// which its time is a sum.
+    /// What is fitted, in the order of the values of [`StepCosts`]. The first two of a roofline are kept as their
+    /// reciprocals, in which its time is a sum.
     pub(super) const fn kinds(&self) -> &'static [CostKind] {
         match self {
             Self::Roofline(_) => &[

@@ -145,14 +145,14 @@ impl EngineFit {
         })
     }
 
-    /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one could
-    /// be measured and not be reproduced. `None` where none could be measured.
+    /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one
+    /// could be measured and not be reproduced. `None` where none could be measured.
     #[must_use]
     pub fn worst(&self, quantile: Quantile) -> Option<f64> {
         worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
     }
 
-    /// A share of what the datasheet says that lies surely above all of it: the hardware or the model is another, or their
+    /// A fitted share significantly above 1 of the datasheet: the hardware or the model is another, or their
     /// physics is not what takes the time.
     #[must_use]
     pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
@@ -191,9 +191,9 @@ impl FittedEngine {
     }
 }
 
-/// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²), t
-/// that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections are
-/// stretches of time, for neighbours depend on one another.
+/// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²),
+/// t that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections
+/// are stretches of time, for neighbours depend on one another.
 fn with_intervals(family: &CostModel, rows: &[Stretch], costs: &StepCosts) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();

@@ -11,7 +11,7 @@ use crate::experiment::virtual_time::Latency;
 use crate::record::RunLog;
 use crate::units::{count, three_digits};
 
-/// Of what is predicted, the share at either end that may lie outside what was measured.
+/// The share at either end of a prediction that may lie outside the measured range.
 const END: f64 = 0.05;
 
 /// A fitted engine and what it predicts.
@@ -133,7 +133,7 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
         .collect()
 }
 
-/// Said where runs at a rate that is predicted are of another workload, so that their figures are not shown beside it.
+/// A note where runs at a predicted rate have another workload, so that their figures are not shown beside it.
 fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
     let same_rate = |run: &&RunCheck| {
         let rates = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());

@@ -25,8 +25,8 @@ impl FitRange {
         Self { workload: log.header.workload.clone(), prompts, answers }
     }
 
-    /// Whether both sent the same kinds of request, of the same lengths, by the same arrivals at the same rate. What was
-    /// set as their SLO changes no latency.
+    /// Whether both sent the same kinds of request, of the same lengths, by the same arrivals at the same rate. What
+    /// was set as their SLO changes no latency.
     pub(super) fn is_of(&self, other: &Self) -> bool {
         let [own, others] = [self, other].map(|reach| reach.workload.arrival.mean_rate_per_s());
         let same_rate = own > 0.0 && (others / own - 1.0).abs() <= SAME;

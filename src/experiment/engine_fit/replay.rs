@@ -11,7 +11,7 @@ use crate::simulator::{
 };
 
 /// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
-/// had. A request that failed in the run is left out: nobody knows what it cost.
+/// had. A request that failed in the run is left out: its cost is unknown.
 ///
 /// # Errors
 ///
@@ -55,7 +55,7 @@ fn job(record: &RequestRecord) -> Job {
     let input = record.prompt_tokens();
     let output = match record.outcome {
         Outcome::Completed => record.output_tokens,
-        // How many more there would have been, nobody knows but the plan.
+        // Further turns are known to the plan alone.
         _ => u64::from(record.output_tokens_asked),
     };
     Job {

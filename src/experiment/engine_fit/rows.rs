@@ -18,11 +18,11 @@ pub(super) struct Stretch {
     pub(super) steps: Vec<(f64, StepWork)>,
     /// Whether it is the way to a first token, through the front end.
     pub(super) is_first: bool,
-    /// When it began, seconds, to tell neighbours from strangers.
+    /// When it began, seconds.
     pub(super) at: f64,
 }
 
-/// A chunk that somebody got: one sequence in one step.
+/// A received chunk: one sequence in one step.
 struct Emission {
     at: f64,
     /// Tokens of its context.
@@ -97,10 +97,10 @@ impl Output {
     }
 }
 
-/// The rows of a run whose server takes `budget` tokens in a step: of every answer from its first token to its last, and
-/// of every request that met nobody waiting from its sending to its first token.
+/// The rows of a run whose server takes `budget` tokens in a step: of every answer from its first token to its last,
+/// and of every request that met an empty queue, from its sending to its first token.
 ///
-/// Each answer gets a token a step, so that its chunks count the steps; and each chunk that anybody got meanwhile is a
+/// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
 pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Stretch> {
     let answered: Vec<&RequestRecord> =
@@ -146,7 +146,7 @@ fn of_answer(
             steps.push((1.0, work));
         }
     }
-    // More prompts than steps: somebody else's server, or a chain of reads that merged.
+    // More prompts than steps: a shared server, or merged reads.
     if left < 0.0 {
         return None;
     }
@@ -156,7 +156,7 @@ fn of_answer(
 
 fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<Stretch> {
     let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
-    // Those who get tokens meanwhile.
+    // Answers that get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
     let own = prefill_steps(prefill, 0.0, 1.0, budget).len() as f64;
     let batch = sequences / own;

@@ -6,7 +6,7 @@ const TURNS: usize = 8;
 const HUBER: f64 = 1.345;
 /// Standard deviation of a normal ÷ its median absolute deviation.
 const MAD: f64 = 1.482_6;
-/// A column whose independent part is a smaller share of it than this says nothing of its own.
+/// A column whose independent part is a smaller share of it than this is redundant.
 const INDEPENDENT: f64 = 1e-9;
 
 /// One equation: what each unknown is multiplied with, and their sum.
@@ -80,8 +80,8 @@ fn not_negative(equations: &[Equation], weights: &[f64], unknowns: usize) -> Vec
     }
 }
 
-/// Least squares over the columns of `free` by modified Gram–Schmidt (Golub and Van Loan, *Matrix Computations*, 5.2.8);
-/// `None` for a column that the others make up.
+/// Least squares over the columns of `free` by modified Gram–Schmidt (Golub and Van Loan, *Matrix Computations*,
+/// 5.2.8); `None` for a column that the others make up.
 fn least_squares(
     equations: &[Equation],
     weights: &[f64],
@@ -155,8 +155,8 @@ mod tests {
         assert_close(&solve(&rows, 3), &[2.0, 3.0, 1.0]);
     }
 
-    /// numpy 2.4.6: `lstsq` of the rows (1, k) with sums 2 + 3 k, the fourth ten times too long, finds 21.2 and 1.77; by
-    /// relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
+    /// numpy 2.4.6: `lstsq` of the rows (1, k) with sums 2 + 3 k, the fourth ten times too long, finds 21.2 and 1.77;
+    /// by relative errors, `lstsq(A / y[:, None], ones)`, 2.07 and 3.01.
     #[test]
     fn one_wild_row_moves_little() {
         let mut rows: Vec<Equation> = (1..=20)

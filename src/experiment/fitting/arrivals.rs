@@ -10,8 +10,8 @@ const WEIBULL_SHAPE: (f64, f64) = (0.25, 100.0);
 /// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
 const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
 
-/// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; says in `notes` what a workload
-/// cannot say of them.
+/// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; notes what a workload
+/// cannot express.
 pub(super) fn fit(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> FittedArrivals {
     let seconds: Vec<f64> = moments.iter().map(|moment| *moment as f64 / 1e9).collect();
     let course = rate_course(&seconds, ends_s);

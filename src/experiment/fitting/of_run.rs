@@ -11,9 +11,9 @@ use crate::generator::RequestTrace;
 use crate::record::{RequestRecord, RunLog};
 use crate::workload::{ArrivalPattern, WorkloadSpec, as_name};
 
-/// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up included.
-/// What the run's workload declares beside them stays: prompts, prefixes, conversations, images, priorities, SLOs, tenants
-/// and models.
+/// Fits a stored run, called as `path`: its arrivals and, class by class, the lengths that it asked for, warm-up
+/// included. What the run's workload declares beside them stays: prompts, prefixes, conversations, images, priorities,
+/// SLOs, tenants and models.
 pub fn fit_run(log: &RunLog, path: &str) -> Result<FittedWorkload, FitError> {
     refuse(log, path)?;
     let workload = &log.header.workload;

@@ -75,7 +75,8 @@ pub fn fit_trace(
 /// Classes by name, with their requests.
 type CollectedRun<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
 
-/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without one.
+/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without
+/// one.
 fn by_class<'t>(
     requests: &'t [TracedRequest],
     other: &str,
@@ -99,7 +100,7 @@ fn named(names: impl Iterator<Item = Option<String>>) -> BTreeMap<String, u64> {
     if times.len() > MOST_NAMES { BTreeMap::new() } else { times }
 }
 
-/// The priorities of a class as the trace tells them.
+/// The priorities of a class from the trace.
 fn priorities(requests: &[&TracedRequest]) -> Map<String, Value> {
     let priorities = requests.iter().map(|request| request.priority.map(|priority| priority.to_string()));
     let priorities = named(priorities);

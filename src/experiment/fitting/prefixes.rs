@@ -27,9 +27,9 @@ pub(super) struct Shared {
 /// The prefixes of the class called `name`; none where most requests begin like no other, and, which `notes` then say,
 /// where prompts would not be as long on average as those observed.
 ///
-/// Requests whose first block is the same are a group, and what all of a group have in common is its prefix. One that is
-/// alone in its group, or names no block, is given a prefix of the mean length, so that prompts keep their lengths. How
-/// long a prefix is counts for each request that begins with it, since prompts are drawn apart from their lengths.
+/// Requests whose first block is the same are a group, and what all of a group have in common is its prefix. One that
+/// is alone in its group, or names no block, is given a prefix of the mean length, so that prompts keep their lengths.
+/// How long a prefix is counts for each request that begins with it, since prompts are drawn apart from their lengths.
 pub(super) fn fit(
     name: &str,
     requests: &[&TracedRequest],
@@ -94,8 +94,8 @@ pub(super) fn fit(
     Some(Shared { fit, own })
 }
 
-/// By how much the mean prefix of a workload's requests swings from seed to seed, tokens: each of `prefixes` has a length
-/// of its own, drawn once, and the k-th is that of a share p of the requests, so that the standard deviation is
+/// By how much the mean prefix of a workload's requests swings from seed to seed, tokens: each of `prefixes` has a
+/// length of its own, drawn once, and the k-th is that of a share p of the requests, so that the standard deviation is
 /// σ·√(Σp²).
 fn swing(lengths: &[u32], prefixes: usize, exponent: f64) -> f64 {
     let lengths: Vec<f64> = lengths.iter().copied().map(f64::from).collect();
@@ -153,8 +153,8 @@ mod tests {
             request(50, &[]),
         ];
         let shared = fit("talk", &requests.each_ref(), 16, &mut Vec::new()).unwrap();
-        // By hand: 32 tokens of the first two; of the next two 48 would leave the shorter nothing of its own, so 39; the
-        // last two share nothing and are given their mean, 35.5.
+        // By hand: 32 tokens of the first two; of the next two 48 would leave the shorter nothing of its own, so 39;
+        // the last two share nothing and are given their mean, 35.5.
         assert_eq!(shared.own, [38, 28, 1, 9, 14, 14]);
         assert_eq!((shared.fit.count, shared.fit.grouped), (4, 4.0 / 6.0));
         assert_eq!(shared.fit.prompt_mean, 53.0);

@@ -57,7 +57,7 @@ pub struct PrefixFit {
     pub tokens: LengthFit,
     /// Share of the requests that are in such a group.
     pub grouped: f64,
-    /// Share of all prompt tokens that such groups say again.
+    /// Share of all prompt tokens that repeat a group's prefix.
     pub repeated: f64,
     /// Tokens of the observed prompts, prefix and all, on average.
     pub prompt_mean: f64,

@@ -78,7 +78,8 @@ pub(super) fn class_fit(name: &str, own: &[u32], answers: &[u32]) -> Option<Clas
     })
 }
 
-/// Puts the parts together with arrivals at `moments` (nanoseconds, in order), and holds them to the rules that files are held to.
+/// Puts the parts together with arrivals at `moments` (nanoseconds, in order), and holds them to the rules that files
+/// are held to.
 pub(super) fn assemble(
     mut spec: Map<String, Value>,
     name: &str,

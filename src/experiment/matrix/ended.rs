@@ -1,4 +1,4 @@
-//! How a stored table ended: what its logs do not say.
+//! How a stored table ended, which its logs do not record.
 
 use serde::Deserialize;
 

@@ -62,12 +62,6 @@ impl MatrixExperiment {
         &self.experiments
     }
 
-    /// What is known of the row in `slot`.
-    #[must_use]
-    pub fn runs_of(&self, slot: MatrixSlot) -> Option<&CellRuns> {
-        self.cells.iter().find(|cell| cell.slot == slot)
-    }
-
     fn row(&self, slot: MatrixSlot) -> &MatrixRow {
         &self.experiments.rows[slot.row]
     }
@@ -180,6 +174,6 @@ impl Experiment for MatrixExperiment {
 }
 
 fn server_gone(run: u64, gone: &RunFailure) -> RunFailure {
-    let why = format!("in run {run} the server was gone, or answered nothing: {}", gone.why);
+    let why = format!("in run {run} the server was gone or answered nothing: {}", gone.why);
     RunFailure { why, by: gone.by }
 }

@@ -1,5 +1,5 @@
-//! A table of experiments: rows with a question and a hypothesis each, variants of a server, a contract, and what came of
-//! them.
+//! A table of experiments: rows with a question and a hypothesis each, variants of a server, a contract, and what came
+//! of them.
 
 mod cell;
 mod contract;

@@ -1,10 +1,10 @@
 //! Tests the claims about rows.
 //!
-//! A ratio of two rows with several runs each is that of their geometric means: the runs of one number have the
-//! same seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
-//! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs, and of
-//! rows with unlike numbers of runs, which make no pairs, it is the ratio of the two figures, and lies between those of the
-//! ends of their own intervals, which is wider than it need be.
+//! A ratio of two rows with several runs each is that of their geometric means: the runs of one number have the same
+//! seed, so that their ratios are independent of one another, and the mean of the ratios' logarithms has Student's
+//! interval (Law, *Simulation Modeling and Analysis*, 5th edition, section 10.2.1, on logarithms). Of single runs, and
+//! of rows with unlike numbers of runs, which make no pairs, it is the ratio of the two figures, and lies between those
+//! of the ends of their own intervals, which is wider than it need be.
 
 use serde::Serialize;
 

@@ -50,7 +50,7 @@ pub struct AcrossRuns {
     pub runs_for_ten_percent: Option<u64>,
 }
 
-/// Why the runs do not tell how sure a figure is.
+/// Why a figure over the runs has no useful interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -83,7 +83,7 @@ fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
     figure.values.len() > 1 && figure.figures().all(|figure| figure.is_some_and(misses))
 }
 
-/// What the runs say of the figure.
+/// The figure over the runs, in words.
 fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
     let show = |value| objective.key.show(value);
     match (figure.unresolvable, figure.mean, figure.interval()) {

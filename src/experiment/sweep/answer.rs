@@ -16,15 +16,17 @@ pub struct HighestLoad {
     pub passed: Option<Load>,
     /// The smallest load that failed or saturated the server; absent if none did, so that the answer is open above.
     pub failed: Option<Load>,
-    /// Where the figure of the tightest objective crosses its bound: requests per second, or users. By monotone regression
-    /// over the loads and, where enough runs lie near that crossing, by a line through those (of the log odds of a share,
-    /// the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the run as unit). Absent where it
-    /// lies outside the measured loads, such as where the lowest load already misses an objective.
+    /// Where the figure of the tightest objective crosses its bound: requests per second, or users. By monotone
+    /// regression over the loads and, where enough runs lie near that crossing, by a line through those (of the log
+    /// odds of a share, the logarithm of a magnitude, over the logarithm of the load; quasi-likelihood with the run as
+    /// unit). Absent where it lies outside the measured loads, such as where the lowest load already misses an
+    /// objective.
     pub estimate: Option<f64>,
-    /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few or loads too far
-    /// apart for a line, or the figure does not rise. Not a bootstrap over whole runs: for an M/M/1 queue with a known answer its
-    /// intervals covered the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98. A few runs with a long queue
-    /// have most of the requests over the bound, and resampling cannot add the runs that did not happen.
+    /// Lower end of its 95 % interval, by Fieller's theorem from that line; absent where runs are too few or loads too
+    /// far apart for a line, or the figure does not rise. Not a bootstrap over whole runs: for an M/M/1 queue with a
+    /// known answer its intervals covered the truth in 60 to 88 of 100 experiments, Fieller's in 95 to 98. A few runs
+    /// with a long queue have most of the requests over the bound, and resampling cannot add the runs that did not
+    /// happen.
     pub interval_low: Option<f64>,
     /// Its upper end; absent in the same cases.
     pub interval_high: Option<f64>,
@@ -67,7 +69,7 @@ pub enum StopReason {
     AllMeasured,
     /// Enough loads in a row saturated the server.
     Saturated,
-    /// The bracket is as narrow as asked.
+    /// The interval is as narrow as requested.
     Narrow,
     /// The search used all its runs.
     TrialsSpent,

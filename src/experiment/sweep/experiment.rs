@@ -1,5 +1,5 @@
-//! A sweep as an experiment: the runs that the search asks for, the open runs beside closed ones, and the answer held for
-//! longer.
+//! A sweep as an experiment: the runs that the search asks for, the open runs beside closed ones, and the answer held
+//! for longer.
 
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::FoundLoads;
@@ -201,7 +201,7 @@ impl SweepExperiment {
 }
 
 fn gone(reason: &str) -> String {
-    format!("the server is gone, or answers nothing more: {reason}")
+    format!("the server is gone or stopped answering: {reason}")
 }
 
 fn request(name: String, number: u64, part: SweepRun) -> NextStep<SweepRun> {

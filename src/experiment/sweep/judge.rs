@@ -46,8 +46,8 @@ pub(super) fn judge(
     let few = few.count() as u64;
     if few > 0 {
         notes.push(format!(
-            "{} of {} had too few requests for the percentile asked; the share of requests over the bound is counted all \
-             the same, and their interval is the wider for it: let runs be longer",
+            "{} of {} had too few requests for the requested percentile: the share over the bound still counts, with a \
+             wider interval; use longer runs",
             few,
             counted(trials.len() as u64, "run")
         ));
@@ -56,7 +56,7 @@ pub(super) fn judge(
         let wide = high / low - 1.0;
         if wide > search.plan().precision {
             notes.push(format!(
-                "the interval is {} wide and {} were asked; more or longer runs narrow it",
+                "the interval is {} wide and {} were requested; more or longer runs narrow it",
                 percent(wide),
                 percent(search.plan().precision)
             ));
@@ -74,44 +74,38 @@ impl StopReason {
         let runs = counted(search.trials().len() as u64, "run");
         match self {
             Self::AllMeasured => format!("every load was measured, in {runs}"),
-            Self::Saturated => format!(
-                "{} in a row saturated the server: higher ones would say nothing new",
-                counted(plan.saturated_in_a_row, "load")
-            ),
+            Self::Saturated => {
+                format!("{} in a row saturated the server", counted(plan.saturated_in_a_row, "load"))
+            }
             Self::Narrow => {
-                format!("the answer is as sure as asked ({}) after {runs}", percent(plan.precision))
+                format!("reached the requested ±{} after {runs}", percent(plan.precision))
             }
             Self::TrialsSpent => format!("the search had its {runs}"),
             Self::NothingPasses => format!("even the lowest load fails, after {runs}"),
             Self::Endless => {
                 let highest = search.tallies().last().map_or(String::new(), |tally| tally.load.to_string());
                 format!(
-                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: what \
-                     is asked bounds this server nowhere",
+                    "nothing failed up to {highest}, after {runs}, and a run at the next rate would have over {} requests: the objectives do not \
+                     limit this server",
                     count(MOST_REQUESTS as u64)
                 )
             }
             Self::NoFigure => {
                 let text = search.without_figure().map_or("an objective", SearchDemand::text);
                 format!(
-                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin where more \
-                     requests come"
+                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin at a higher rate"
                 )
             }
             Self::ServerGone => {
-                format!("the server is gone: what it can do is not known, after {runs}")
+                format!("the server is gone after {runs}: its capacity is not known")
             }
             Self::Generator => {
-                format!(
-                    "this machine cannot be trusted with more: what the server would do there is not known, after {runs}"
-                )
+                format!("this machine cannot be trusted with a higher load, after {runs}")
             }
             Self::Untrusted => {
                 let last = search.trials().last();
                 let load = last.map_or("the load".to_owned(), |trial| trial.load.to_string());
-                format!(
-                    "no run at {load} can be trusted, so that it says nothing of the server, after {runs}"
-                )
+                format!("no run at {load} can be trusted, after {runs}")
             }
             Self::Interrupted => format!("it was interrupted after {runs}"),
         }

@@ -30,9 +30,9 @@ const FEWEST: usize = 5;
 /// Least distance of the normalised curve below its chord: noise alone makes a straight line hang about so far.
 const LEAST: f64 = 0.1;
 
-/// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin and
-/// Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of the
-/// points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
+/// The knee of a latency over the load, p99 TTFT where there is one, else p99 e2e: Kneedle (Satopää, Albrecht, Irwin
+/// and Raghavan, *Finding a "Kneedle" in a haystack*, ICDCS workshops 2011) with sensitivity 1 on the isotonic fit of
+/// the points below saturation, because beyond it a latency depends on the length of the run. Another range of loads
 /// may have another knee: it is a property of the plot, not of the server alone. `None` where the curve has none.
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled =
@@ -44,7 +44,7 @@ pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let (place, prominence) = bend(&curve.iter().map(|(load, ms)| (load.amount(), *ms)).collect::<Vec<_>>())?;
     let (load, latency_ms) = curve[place];
     let sentence = format!(
-        "the curve of {latency} bends most at {load} ({} ms), where it hangs {} of its height below its chord",
+        "knee of {latency} at {load} ({} ms), {} of the curve's height below its chord",
         three_digits(latency_ms),
         percent(prominence)
     );
@@ -84,8 +84,8 @@ fn bend(points: &[(f64, f64)]) -> Option<(usize, f64)> {
 mod tests {
     use super::*;
 
-    /// The example of the paper's figure 2: y = −1/x + 5 at ten points from 0 to 1 has its knee at 0.22; upside down and from
-    /// right to left, so that it is convex and rises, at 0.78.
+    /// The example of the paper's figure 2: y = −1/x + 5 at ten points from 0 to 1 has its knee at 0.22; upside down
+    /// and from right to left, so that it is convex and rises, at 0.78.
     #[test]
     fn the_papers_example() {
         let points: Vec<_> = (0..10)

@@ -1,8 +1,8 @@
 //! Sweeps: loads from low to high, and the highest load that meets the objectives.
 //!
 //! A [`Search`] says which run it wants next ([`SearchStep`]), records what the run found ([`Trial`]), and ends with a
-//! [`Sweep`]. It has no clock and no files: the same runs in the same order lead to the same end, whether they are new, run
-//! in virtual time, or were stored by an interrupted sweep.
+//! [`Sweep`]. It has no clock and no files: the same runs in the same order lead to the same end, whether they are new,
+//! run in virtual time, or were stored by an interrupted sweep.
 
 mod answer;
 mod experiment;

@@ -44,8 +44,8 @@ pub struct SweepPlan {
 }
 
 impl SweepPlan {
-    /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so that
-    /// it survives writing and reading.
+    /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so
+    /// that it survives writing and reading.
     #[must_use]
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;

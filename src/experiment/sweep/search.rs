@@ -41,10 +41,10 @@ pub enum SearchStep {
 /// A search without clock or files, so that stored runs lead it as new ones do.
 ///
 /// A list or ladder is measured from low to high until enough loads in a row saturate the server. The automatic search
-/// doubles the load until one fails, with one run each; bisects the bracket, with one run each, until its ends are 30 % apart;
-/// and then refines in rounds: five loads around the estimate of all runs so far get a run each. The first runs
-/// decide only where to measure next; all runs together decide the answer. It checks whether to stop only after
-/// whole rounds: checking after every run would stop it where chance makes the figures agree.
+/// doubles the load until one fails, with one run each; bisects the bracket, with one run each, until its ends are 30 %
+/// apart; and then refines in rounds: five loads around the estimate of all runs so far get a run each. The first runs
+/// decide only where to measure next; all runs together decide the answer. It checks whether to stop only after whole
+/// rounds: checking after every run would stop it where chance makes the figures agree.
 #[derive(Clone, Debug)]
 pub struct Search {
     plan: SweepPlan,

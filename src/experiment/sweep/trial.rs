@@ -12,8 +12,7 @@ use crate::workload::{Overrides, SpecError, WorkloadSpec};
 
 /// Share of the requests by which completions may lag behind arrivals while the number in flight grows.
 const BEHIND: f64 = 0.05;
-/// A server that refuses more than this share of a run's connections is gone: an overloaded one lets
-/// them wait.
+/// A server that refuses more than this share of a run's connections is gone: an overloaded one lets them wait.
 const GONE: f64 = 0.01;
 /// Rules that an overloaded server breaks. They are no reason to distrust the run.
 pub(in crate::experiment) const SERVER_RULES: [Rule; 3] =
@@ -85,8 +84,8 @@ pub struct JudgedObjective {
     pub value: Option<f64>,
     /// Its lower bound, where only bounds are known.
     pub at_least: Option<f64>,
-    /// For a percentile: the share of the requests over the bound, between 0 and 1, where it is
-    /// known. `p99 ttft < 500ms` is met while it is under 1 %.
+    /// For a percentile: the share of the requests over the bound, between 0 and 1, where it is known. `p99 ttft <
+    /// 500ms` is met while it is under 1 %.
     pub over_share: Option<f64>,
     /// A warning about the figure: too few samples.
     pub mark: Option<SampleWarning>,
@@ -184,8 +183,8 @@ impl Trial {
     }
 }
 
-/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind arrivals while what is
-/// there grows.
+/// Why the server of a run did not keep up: the verdict says so, or that it failed requests, or completions stay behind
+/// arrivals while what is there grows.
 fn saturated(run: &Summary) -> Option<String> {
     if let Some(reason) = run.verdict.reasons.iter().find(|reason| SERVER_RULES.contains(&reason.rule)) {
         return Some(reason.sentence.clone());

@@ -38,7 +38,7 @@ pub enum Limit {
     Memory,
     /// The steps rather than the queue. All-reduces between accelerators take the largest part of them.
     Communication,
-    /// The steps rather than the queue. What every step costs besides takes the largest part of them.
+    /// The steps rather than the queue. Fixed costs take the largest part of them.
     Overhead,
     /// Places of a plain server.
     Places,
@@ -134,7 +134,7 @@ impl Limit {
 }
 
 /// What the conclusion rests on: the steps of all engines during the window, and the requests of the window. Shares lie
-/// between 0 and 1; what a server without steps cannot tell is absent.
+/// between 0 and 1; figures that a server without steps does not have are absent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct EngineEvidence {
     /// Forward passes.
@@ -168,7 +168,7 @@ pub struct EngineEvidence {
     pub queue_share_of_ttft: Option<f64>,
     /// Sequences that lost their blocks to others and were computed again, over the whole run.
     pub preemptions: u64,
-    /// Share of the prompt tokens that the prefix cache held, over the whole run; absent where nobody looked.
+    /// Prefix-cache hit rate by tokens, over the whole run; absent without lookups.
     pub prefix_hit_rate: Option<f64>,
 }
 
@@ -241,13 +241,13 @@ impl EngineEvidence {
             }
         };
         match limit {
-            Limit::KvCache => say(self.short_of_blocks_share, "of the time somebody waits for KV blocks"),
-            Limit::Seats => say(self.short_of_seats_share, "of the time somebody waits for a seat"),
+            Limit::KvCache => say(self.short_of_blocks_share, "of the time a request waits for KV blocks"),
+            Limit::Seats => say(self.short_of_seats_share, "of the time a request waits for a slot"),
             Limit::Prefill => {
-                say(self.short_of_tokens_share, "of the time somebody waits for room in a step");
+                say(self.short_of_tokens_share, "of the time a request waits for room in a step");
             }
             Limit::DecodePool => {
-                say(self.decode_waiting_share, "of the decode pool's time somebody waits to go on there");
+                say(self.decode_waiting_share, "of the decode pool's time a request waits to continue there");
             }
             _ => {}
         }

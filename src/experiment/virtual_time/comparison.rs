@@ -75,7 +75,7 @@ impl LayoutComparison {
             baseline: LayoutFigures::of(&other.latency, &other.slo),
         }];
         for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
-            // One group says what the whole run says.
+            // A single group equals the whole run.
             if ours.len() < 2 {
                 continue;
             }

@@ -34,8 +34,8 @@ impl LaterTurns {
         Some(request)
     }
 
-    /// What follows a request that has ended, as its record says, is known from now on; tells to which part of the run it
-    /// belongs. On the record of a turn after which its conversation had no more room stands so.
+    /// Schedules the turn that follows a request that has ended, and returns the phase to which it belongs. Marks the
+    /// record of a turn after which its conversation had no more context.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
         let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
         let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });

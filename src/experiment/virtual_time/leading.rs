@@ -4,9 +4,9 @@ use crate::generator::{Blocks, PlannedRequest};
 use crate::record::Turn;
 use crate::simulator::{BLOCK_SIZE, PrefixHashes};
 
-/// What the prompt of `request`, which begins with `blocks`, may have in common with others. But for that it is like no
-/// other, as the salted prompts of a run against a server are, so that no prefix cache is warm by accident. Each model
-/// computes prefixes of its own. A turn of a `conversation` shares all that is said in it, its answer too, with the turns
+/// The prefix that the prompt of `request`, which begins with `blocks`, shares with others. The rest is unique,
+/// like the salted prompts of a run against a server, so that no prefix cache is warm by accident. Each model
+/// has a cache of its own. A turn of a `conversation` shares its whole text, its answer too, with the turns
 /// that follow.
 pub(super) fn leading(request: &PlannedRequest, blocks: &Blocks, conversation: Option<Turn>) -> PrefixHashes {
     let begins = beginning(request, blocks);
@@ -34,8 +34,8 @@ fn beginning(request: &PlannedRequest, blocks: &Blocks) -> PrefixHashes {
     PrefixHashes::of_blocks((0..whole).map(|place| model << 48 ^ content(blocks, place)))
 }
 
-/// What stands in one block of the cache: the ids of the trace's blocks that reach into it. Where in them it begins
-/// needs no telling, for its hash covers all that comes before.
+/// The content of one cache block: the ids of the trace's blocks that overlap it. The offset in them is not needed,
+/// because its hash covers everything before it.
 fn content(blocks: &Blocks, place: u64) -> u64 {
     let (size, own) = (u64::from(BLOCK_SIZE), u64::from(blocks.tokens.max(1)));
     let (first, last) = (place * size / own, (place * size + size - 1) / own);

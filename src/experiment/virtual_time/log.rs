@@ -21,7 +21,7 @@ pub(super) fn job(request: &PlannedRequest, prefix: PrefixHashes) -> Job {
 /// Turns histories into records, and adds up what they waited.
 #[derive(Default)]
 pub(super) struct Log {
-    /// What was asked by those who are still in the server.
+    /// Requests that are still in the server.
     asked: HashMap<u64, PlannedRequest>,
     /// Seconds that the window's requests waited in the server, of those that got a token.
     pub(super) queued_s: f64,

@@ -42,8 +42,8 @@ impl Prediction {
     pub const SCHEMA: u32 = 1;
 }
 
-/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has one. The log is the run's as it
-/// would be stored.
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has
+/// one. The log is the run's as it would be stored.
 ///
 /// # Errors
 ///
@@ -84,7 +84,8 @@ pub fn predict(
     Ok((log, prediction))
 }
 
-/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be stored.
+/// Runs `schedule`, which is that of the workload of `header`, against `fleet`: the log of the run as it would be
+/// stored.
 ///
 /// # Errors
 ///
@@ -100,8 +101,8 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
 }
 
 impl Prediction {
-    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run and
-    /// schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
+    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run
+    /// and schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
     ///
     /// # Errors
     ///

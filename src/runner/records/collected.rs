@@ -42,19 +42,19 @@ pub struct FinishedRun {
 #[derive(Debug)]
 pub(super) struct UncountedAnswer {
     /// Index of its record.
-    place: usize,
+    index: usize,
     /// All texts of the answer. A model generates each in one go, so they are counted one by one.
     texts: Vec<String>,
 }
 
 impl UncountedAnswer {
-    /// The answer of the record at `place`: one text set for each choice (`n`).
-    pub(super) fn new(place: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
+    /// The answer of the record at `index`: one text set for each choice (`n`).
+    pub(super) fn new(index: usize, said: impl IntoIterator<Item = AnswerText>) -> Self {
         let texts = said.into_iter().flat_map(|said| {
             let calls = said.tool_calls.into_iter().flat_map(|call| [call.name, call.arguments]);
             [said.reasoning, said.content].into_iter().chain(calls)
         });
-        Self { place, texts: texts.filter(|text| !text.is_empty()).collect() }
+        Self { index, texts: texts.filter(|text| !text.is_empty()).collect() }
     }
 }
 
@@ -111,7 +111,7 @@ impl CollectedRun {
                 batch.iter().flat_map(|answer| &answer.texts).map(String::as_str).collect();
             let mut counts = counter.count_all(&texts).into_iter().map(u64::from);
             for answer in batch {
-                self.counted(answer.place, counts.by_ref().take(answer.texts.len()).sum());
+                self.counted(answer.index, counts.by_ref().take(answer.texts.len()).sum());
             }
             done += batch.len();
             if go_on(done).is_break() {
@@ -120,8 +120,8 @@ impl CollectedRun {
         }
     }
 
-    fn counted(&mut self, place: usize, tokens: u64) {
-        let record = &mut self.records[place];
+    fn counted(&mut self, index: usize, tokens: u64) {
+        let record = &mut self.records[index];
         record.count(tokens);
         let line = CountedAnswer { index: record.index, tokens };
         if let Ok(log) = &mut self.log
@@ -201,11 +201,11 @@ mod tests {
             content: texts[1].into(),
             tool_calls: vec![ToolCall { name: texts[2].into(), arguments: texts[3].into() }],
         };
-        let place = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
-        known.records[place].output_tokens_source = TokenSource::Chunks;
+        let index = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
+        known.records[index].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
         known.records.iter().for_each(|record| log.append(record).unwrap());
-        let answers = vec![UncountedAnswer::new(place, [said])];
+        let answers = vec![UncountedAnswer::new(index, [said])];
         let mut collected = CollectedRun {
             records: known.records.clone(),
             checks: Vec::new(),
@@ -222,8 +222,8 @@ mod tests {
         let FinishedRun { records, written, .. } = collected.finish(&FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
-        assert_eq!(records[place].output_tokens, u64::from(expected));
-        assert_eq!(records[place].output_tokens_source, TokenSource::Tokenizer);
+        assert_eq!(records[index].output_tokens, u64::from(expected));
+        assert_eq!(records[index].output_tokens_source, TokenSource::Tokenizer);
         assert_eq!(RunLog::read(folder.path()).unwrap().records, records);
     }
 
@@ -235,7 +235,7 @@ mod tests {
         let records: Vec<_> =
             (0..=BATCH as u64).map(|index| RequestRecord { index, ..one.clone() }).collect();
         let said = || AnswerText { content: "the river".into(), ..AnswerText::default() };
-        let answers = (0..records.len()).map(|place| UncountedAnswer::new(place, [said()])).collect();
+        let answers = (0..records.len()).map(|index| UncountedAnswer::new(index, [said()])).collect();
         let folder = tempfile::tempdir().unwrap();
         let log = RunLogWriter::create(folder.path(), &known.header);
         let telemetry = Telemetry::default();

@@ -48,8 +48,8 @@ pub(super) fn retransmits() -> Option<u64> {
 /// Finds the value by its column: a line of names, then a line of values behind the same word.
 fn retransmits_of(snmp: &str) -> Option<u64> {
     let mut tcp = snmp.lines().filter_map(|line| line.strip_prefix("Tcp:"));
-    let place = tcp.next()?.split_whitespace().position(|name| name == "RetransSegs")?;
-    tcp.next()?.split_whitespace().nth(place)?.parse().ok()
+    let index = tcp.next()?.split_whitespace().position(|name| name == "RetransSegs")?;
+    tcp.next()?.split_whitespace().nth(index)?.parse().ok()
 }
 
 /// A thread whose CPU time other threads may read.

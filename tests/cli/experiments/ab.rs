@@ -88,7 +88,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
         .skyline(&[&QUICK[..], &sides].concat())
         .assert()
         .code(1)
-        .stderr(contains("with 7 rounds and 2 metrics, a difference is found with 80 % power"));
+        .stderr(contains("with 7 rounds and 2 metrics, a difference is detected with 80 % power"));
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(1), &Value::from("worse")));
     let ttft = &test["metrics"][0];
@@ -227,7 +227,7 @@ fn failures_are_compared_whatever_was_chosen() {
         .assert()
         .code(1)
         .stdout(contains("MIXED").or(contains("WORSE")).and(contains("error_rate")))
-        .stdout(contains("hide what became"));
+        .stdout(contains("do not count them"));
 }
 
 /// An experiment as the first version stored it.

@@ -53,14 +53,14 @@ impl BodyTemplates {
                 move |model| urgencies.iter().map(move |target| BodyTemplate::new(target, model, form));
             models.iter().copied().flat_map(of_model)
         };
-        let place = |shape: &AnswerShape| {
+        let index = |shape: &AnswerShape| {
             shapes.iter().position(|known| std::ptr::eq(*known, shape)).map_or(0, |at| at + 1)
         };
         Self {
             templates: asked.flat_map(of_form).collect(),
             by_model: urgencies.len(),
             by_form: urgencies.len() * models.len(),
-            forms: target.answers.iter().map(|shape| shape.as_ref().map_or(0, place)).collect(),
+            forms: target.answers.iter().map(|shape| shape.as_ref().map_or(0, index)).collect(),
         }
     }
 
@@ -68,8 +68,8 @@ impl BodyTemplates {
     pub(crate) fn of(&self, request: &PlannedRequest) -> &BodyTemplate {
         let urgency = PRIORITIES.iter().position(|&priority| priority == request.priority).unwrap_or(0);
         let model = usize::from(request.model.unwrap_or(0)) * self.by_model;
-        let place = self.form_of(request) * self.by_form + model + urgency % self.by_model;
-        &self.templates[place.min(self.templates.len() - 1)]
+        let index = self.form_of(request) * self.by_form + model + urgency % self.by_model;
+        &self.templates[index.min(self.templates.len() - 1)]
     }
 
     /// Whether the answer's text is captured: it is, where a format must be checked.

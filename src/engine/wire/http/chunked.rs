@@ -9,14 +9,14 @@ const ASIDE_LIMIT: u32 = 16 << 10;
 /// trailers and is strict about everything else.
 #[derive(Debug, Default)]
 pub(crate) struct Chunked {
-    place: Place,
+    state: DecodeState,
     /// Bytes decoded so far, with the framing.
     passed: u64,
 }
 
 /// What the next byte must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum DecodeState {
     /// A digit of a size; one has come if `digits` is above zero.
     Size { size: u64, digits: u8 },
     /// Part of an extension after this size, or the end of its line.
@@ -39,7 +39,7 @@ enum Place {
     Over,
 }
 
-impl Default for Place {
+impl Default for DecodeState {
     fn default() -> Self {
         Self::Size { size: 0, digits: 0 }
     }
@@ -78,7 +78,7 @@ impl Chunked {
         let given = *bytes;
         let mut used = 0;
         let found = loop {
-            if let Place::Data { left } = self.place {
+            if let DecodeState::Data { left } = self.state {
                 let length = usize::try_from(left).unwrap_or(usize::MAX).min(given.len() - used);
                 if length == 0 {
                     break Ok(Piece::More);
@@ -86,15 +86,15 @@ impl Chunked {
                 let data = &given[used..used + length];
                 used += length;
                 let left = left - length as u64;
-                self.place = if left == 0 { Place::DataReturn } else { Place::Data { left } };
+                self.state = if left == 0 { DecodeState::DataReturn } else { DecodeState::Data { left } };
                 break Ok(Piece::Data(data));
             }
-            if self.place == Place::Over {
+            if self.state == DecodeState::Over {
                 break Ok(Piece::End);
             }
             let Some(&byte) = given.get(used) else { break Ok(Piece::More) };
-            match self.place.after(byte) {
-                Ok(place) => self.place = place,
+            match self.state.after(byte) {
+                Ok(state) => self.state = state,
                 Err(wanted) => break Err(ChunkError { byte, at: self.passed + used as u64, wanted }),
             }
             used += 1;
@@ -105,7 +105,7 @@ impl Chunked {
     }
 }
 
-impl Place {
+impl DecodeState {
     /// The state after this byte of framing, or what was expected instead.
     fn after(self, byte: u8) -> Result<Self, &'static str> {
         Ok(match (self, byte) {

@@ -17,8 +17,8 @@ use crate::workload::{Overrides, WorkloadSpec};
 
 /// Requests in the window of a run of the model, at least.
 const SAMPLES: f64 = 10_000.0;
-/// How many times as long as a request is served the window is, at least: a fleet that does not keep up takes requests into
-/// empty places for one of these times, and only then shows it (a choice).
+/// How many times as long as a request is served the window is, at least: a fleet that does not keep up takes requests
+/// into empty places for one of these times, and only then shows it (a choice).
 const SERVICES: f64 = 20.0;
 /// How many times as long the warm-up is, at least: the places fill in one (a choice).
 const WARMUP_SERVICES: f64 = 3.0;
@@ -127,7 +127,7 @@ pub(super) enum InstanceModel<'a> {
 }
 
 impl InstanceModel<'_> {
-    /// Why several of them behind one router do with fewer than division says.
+    /// Why fewer instances suffice behind one router than by rate.
     pub(super) const fn why_fewer(self) -> &'static str {
         match self {
             Self::Places(_) => "behind one router a burst at one finds a place at another",
@@ -191,8 +191,8 @@ impl Model<'_> {
         per_s: f64,
     ) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
-        // As many requests are in service on average as arrive while one is served (Little): with fewer places than that the
-        // queue grows without end, however long a run has to be to show it.
+        // As many requests are in service on average as arrive while one is served (Little): with fewer places than
+        // that the queue grows without end, however long a run has to be to show it.
         if let InstanceModel::Places(places) = instance
             && requests_per_s * self.service_s() > places as f64 * instances as f64
         {

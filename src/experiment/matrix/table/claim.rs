@@ -16,7 +16,7 @@ pub struct Claim {
     pub kind: ClaimKind,
 }
 
-/// What a claim says.
+/// The meaning of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClaimKind {
     /// A bound on a figure.

@@ -270,7 +270,7 @@ fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clon
     })
 }
 
-/// The variants; where a file has none, one that is as it says of the server.
+/// The variants; without any, a single one with the settings of `[server]`.
 fn read_variants(fields: &mut Fields<'_>, common: Option<&ServerSettings>) -> Option<Vec<Variant>> {
     let mut seen = Vec::new();
     let usual = ServerSettings::default();

@@ -1,4 +1,4 @@
-//! What the file of a matrix says: rows, settings, variants, hypotheses, the contract.
+//! The file of a matrix: rows, settings, variants, hypotheses, the contract.
 
 mod accept;
 mod axes;

@@ -50,7 +50,7 @@ pub struct Settings {
     /// Most requests in flight; waiting for a place counts in latency. Absent: no cap.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_concurrency: Option<u64>,
-    /// Length of each run, warm-up included, seconds; 60 where neither the file nor the workload says.
+    /// Length of each run, warm-up included, seconds; 60 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub horizon_s: Option<f64>,
     /// Of it, seconds at its beginning that are not counted.
@@ -62,7 +62,7 @@ pub struct Settings {
     /// Seed of the first run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
-    /// Runs of the row, each with a seed of its own; 1 where the file says nothing.
+    /// Runs of the row, each with a seed of its own; 1 by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,
 }
@@ -144,7 +144,7 @@ impl Settings {
         })
     }
 
-    /// These, and those of `defaults` where these say nothing. Users take the place of a rate and its spacing, and a rate
+    /// These settings, with those of `defaults` for missing ones. Users replace a rate and its spacing, and a rate
     /// that of users; a workload that is not that of the defaults has lengths, prefixes and arrivals of its own.
     #[must_use]
     pub fn over(self, defaults: &Self) -> Self {
@@ -221,8 +221,8 @@ impl Settings {
         self.variables().into_iter().find(|(of, _)| *of == variable).map(|(_, value)| value)
     }
 
-    /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap, prompts
-    /// that have nothing in common, arrivals at random. A load of users has no spacing of its own.
+    /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap,
+    /// prompts that have nothing in common, arrivals at random. A load of users has no spacing of its own.
     #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<MatrixVariable> {
         let spacings = (self.spacing(), other.spacing());

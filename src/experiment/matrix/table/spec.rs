@@ -6,7 +6,7 @@ use super::settings::{PrefixReuse, Settings, Spacing};
 use crate::generator;
 use crate::workload::{Distribution, Overrides, SharedPrefixes, Trace, WorkloadSpec};
 
-/// Length of a run where neither the file nor the workload says, seconds.
+/// Default length of a run, seconds.
 const USUAL_S: f64 = 60.0;
 
 impl Settings {

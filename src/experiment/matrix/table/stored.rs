@@ -8,11 +8,11 @@ use crate::workload::reading::parse_json;
 
 /// What is read is called so where it has a mistake.
 const ORIGIN: &str = "the table that was kept";
-/// What a file has in rows and variants themselves, and what was kept has inside them.
+/// Fields that a file has in rows and variants themselves, and a stored table in an inner object.
 const INSIDE: [(&str, &str); 2] = [("rows", "settings"), ("variants", "server")];
 
 impl Experiments {
-    /// The table that was serialised as `kept`.
+    /// The table that was stored as `kept`.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ const GPUS: Allowed = Allowed::from(1.0, 100_000.0);
 /// A price.
 const PRICE: Allowed = Allowed::above(0.0, 1e9);
 
-/// What a file says of the server. Commands are kept as they were typed; what their variables hold is not.
+/// The server settings of a file. Commands are stored as typed, without the values of their variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSettings {
@@ -29,7 +29,7 @@ pub struct ServerSettings {
     /// How long to wait until it is ready, seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait_s: Option<f64>,
-    /// Flags that it serves with: kept with every run, and put where a command says `{flags}`.
+    /// Flags that it serves with: stored with every run, and inserted for `{flags}` in commands.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flags: Option<String>,
     /// Command that is the server: begun before the variant's rows, ended after them.
@@ -105,7 +105,7 @@ impl ServerSettings {
         })
     }
 
-    /// These, and those of `common` where these say nothing.
+    /// These settings, with those of `common` for missing ones.
     #[must_use]
     pub fn over(self, common: &Self) -> Self {
         let common = common.clone();
@@ -130,7 +130,7 @@ impl ServerSettings {
         }
     }
 
-    /// Takes what was typed of the deployment where the file says nothing.
+    /// Takes the deployment from the command line where the file has none.
     pub fn fill_deployment(&mut self, typed: &DeploymentFacts) {
         self.hardware = self.hardware.take().or_else(|| typed.hardware.clone());
         self.gpus = self.gpus.or(typed.gpus);
@@ -171,7 +171,7 @@ impl Variant {
     /// Name of the one variant where a file has none.
     pub(super) const ALONE: &'static str = "server";
 
-    /// Reads one; what it does not say is as in `common`.
+    /// Reads one; missing settings are those of `common`.
     pub(super) fn read(place: SpecValue<'_>, common: &ServerSettings) -> Option<Self> {
         place.table("a variant", |fields| {
             let name = fields.required("name", |place| place.name());

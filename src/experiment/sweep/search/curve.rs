@@ -8,7 +8,8 @@ pub(crate) const BAND: f64 = 1.35;
 /// Fewer runs within the band, or fewer loads, give no variance.
 const FEWEST_RUNS: usize = 6;
 const FEWEST_LOADS: usize = 3;
-/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more load.
+/// The steepest line that can be distinguished from a step: the odds of being over the bound grow by e⁴ over 1 % more
+/// load.
 const STEEPEST: f64 = 400.0;
 /// Iterations of the fit; it converges in twenty, or never.
 const TURNS: usize = 60;
@@ -74,13 +75,13 @@ struct Line {
 
 /// Where `demand` crosses its limit, by the readings of runs.
 ///
-/// First by isotonic regression, which only assumes that the curve rises. Then, where enough runs lie near
-/// that, by a line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), with the run
-/// as the unit and the dispersion from runs at the same load; its interval is that of inverse prediction
-/// (Fieller, *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and
-/// 4,000 requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval covered the truth in 92 to 100,
-/// a bootstrap over runs in 60 to 88: a few runs with a long queue have most of the requests over the bound, and resampling
-/// cannot add the runs that did not happen.
+/// First by isotonic regression, which only assumes that the curve rises. Then, where enough runs lie near that, by a
+/// line: quasi-likelihood (`McCullagh` and Nelder, *Generalized Linear Models*, 2nd edition, chapter 9), with the run
+/// as the unit and the dispersion from runs at the same load; its interval is that of inverse prediction (Fieller,
+/// *Some problems in interval estimation*, JRSS B 16, 1954). In 100 experiments of 20 and 30 runs of 1,000 and 4,000
+/// requests of an M/M/1 queue around the rate that just meets `p99 e2e`, that interval covered the truth in 92 to 100,
+/// a bootstrap over runs in 60 to 88: a few runs with a long queue have most of the requests over the bound, and
+/// resampling cannot add the runs that did not happen.
 pub(super) fn course(demand: &SearchDemand, readings: &[DemandReading]) -> LimitCrossing {
     match isotonic(demand, readings) {
         Isotonic::Kept => LimitCrossing::Kept,
@@ -130,8 +131,8 @@ fn crossing(demand: &SearchDemand, readings: &[DemandReading], start: f64) -> Cr
 }
 
 impl Line {
-    /// The loads at which the line may have `target`, by Fieller's theorem; `None` where the slope may be 0, so that they
-    /// have no end.
+    /// The loads at which the line may have `target`, by Fieller's theorem; `None` where the slope may be 0, so that
+    /// they have no end.
     fn interval(&self, target: f64) -> Option<(f64, f64)> {
         let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), self.freedom);
         let (slope, away) = (self.slope, target - self.level);

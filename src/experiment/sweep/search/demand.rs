@@ -5,10 +5,10 @@ use crate::experiment::sweep::trial::Trial;
 
 /// A demand on a load: an objective, or that the server keeps up.
 ///
-/// Figures are averaged over runs, so they must be unbiased however short the runs are. The p99 of a
-/// run is biased: its mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 %
-/// too low, and 83 % of the runs met it. The share of the requests over the bound is not. So for a percentile of a latency that
-/// each request has once, the search follows that share, and its limit is what the percentile leaves.
+/// Figures are averaged over runs, so they must be unbiased however short the runs are. The p99 of a run is biased: its
+/// mean over runs of 1,000 requests at the rate that just meets the objective of an M/M/1 queue was 19 % too low, and
+/// 83 % of the runs met it. The share of the requests over the bound is not. So for a percentile of a latency that each
+/// request has once, the search follows that share, and its limit is what the percentile leaves.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchDemand {
     /// The objective; absent: the server keeps up.

@@ -1,4 +1,5 @@
-//! The refinement phase of the automatic search: rounds of runs around the estimate, until its interval is narrow enough.
+//! The refinement phase of the automatic search: rounds of runs around the estimate, until its interval is narrow
+//! enough.
 
 use super::bracket::Next;
 use super::demand::SearchDemand;
@@ -61,7 +62,7 @@ impl Refinement<'_> {
         Some(if above { highest.load.amount() * AWAY } else { lowest.load.amount() / AWAY })
     }
 
-    /// Whether the interval is as narrow as asked.
+    /// Whether the interval is as narrow as requested.
     fn is_narrow(&self) -> bool {
         let crossing = tightest(self.trials, self.demands).crossing();
         let interval = crossing.and_then(|crossing| crossing.interval.ok());

@@ -17,8 +17,8 @@ pub(crate) struct LoadTally<'a> {
     pub(crate) trials: Vec<&'a Trial>,
     /// Runs whose figures can be trusted.
     pub(crate) trusted: u64,
-    /// Joint figure ÷ limit for each demand, in order: over 1 where
-    /// it is missed; absent unless every trusted run has the figure.
+    /// Joint figure ÷ limit for each demand, in order: over 1 where it is missed; absent unless every trusted run has
+    /// the figure.
     pub(crate) ratios: Vec<Option<f64>>,
     /// Whether the server did not keep up in most runs.
     pub(crate) saturated: bool,
@@ -64,9 +64,9 @@ impl<'a> LoadTally<'a> {
         }
     }
 
-    /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it
-    /// is undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is the number of
-    /// objectives.
+    /// The class of the load, where the highest load lies in `interval`, if that is known: a load inside it is
+    /// undecided whatever its own runs say, as is one outside it whose own runs contradict the curve. `demanded` is the
+    /// number of objectives.
     pub(crate) fn class(&self, demanded: usize, interval: Option<(f64, f64)>) -> LoadClass {
         let amount = self.load.amount();
         let (below, above) = match interval {
@@ -125,7 +125,8 @@ impl Tightest {
 }
 
 /// The demand that crosses its limit first, by its estimate. With several crossings the interval reaches
-/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies there.
+/// from the lowest of the lower ends to the lowest of the upper ones: whichever is the tightest, the highest load lies
+/// there.
 pub(crate) fn tightest(trials: &[Trial], demands: &[SearchDemand]) -> Tightest {
     let (mut crossings, mut missed) = (Vec::new(), Vec::new());
     for (place, demand) in demands.iter().enumerate() {
