@@ -241,11 +241,11 @@ fn the_old_words_do_not_come_back() {
             *counts[kind].1.entry(file.path.parent().unwrap().display().to_string()).or_insert(0) += 1;
         }
     }
-    let [(told, told_in), (fly, fly_in)] = counts;
+    let [(report, told_in), (fly, fly_in)] = counts;
     let lines = |folders: BTreeMap<String, usize>| -> Vec<String> {
         folders.into_iter().map(|(folder, count)| format!("{count:5} {folder}")).collect()
     };
-    hold("told", told, ceiling::TOLD, &lines(told_in));
+    hold("told", report, ceiling::TOLD, &lines(told_in));
     hold("forms of fly", fly, ceiling::FLY, &lines(fly_in));
 }
 

@@ -12,7 +12,7 @@ use clap::Args;
 pub(super) use self::list::{OwnFiles, RunList};
 
 use crate::experiment::{AbTest, Sweep};
-use crate::report::{Content, Export, ExportFile, Extent, Format, Out, Told, UsualPlace};
+use crate::report::{Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace};
 use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, whole_file};
 
 /// The forms that a report is wanted in.
@@ -232,11 +232,16 @@ impl Outputs<'_> {
     }
 
     /// Writes a run that is kept in `folder`.
-    pub(super) fn write_run(&self, told: Told<'_>, folder: &Path, printer: Printer) -> Result<(), Stop> {
+    pub(super) fn write_run(
+        &self,
+        report: RunReport<'_>,
+        folder: &Path,
+        printer: Printer,
+    ) -> Result<(), Stop> {
         let planned = self.planned("a run", |export| export.run)?;
-        let written = write_all(&planned, folder, printer, |write, out| write(told, out));
+        let written = write_all(&planned, folder, printer, |write, out| write(report, out));
         if let Some(collector) = &self.collector {
-            collector.push(told, printer);
+            collector.push(report, printer);
         }
         written
     }

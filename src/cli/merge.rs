@@ -11,7 +11,7 @@ use super::outcome;
 use crate::analysis;
 use crate::experiment::Diagnosis;
 use crate::record::{NamedLog, RunLog, merge};
-use crate::report::{Beside, Told};
+use crate::report::{Extras, RunReport};
 use crate::session::{Exit, Printer, Stop, command_line, folder};
 use crate::units::spoken;
 
@@ -55,9 +55,9 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     log.store(&folder).map_err(Stop::impossible)?;
     let diagnosis = Diagnosis::of_run(log, &summary);
     save::run(log, &summary, &diagnosis, &folder)?;
-    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
-    let told = Told { log, summary: &summary, beside };
-    args.show.show(printer, |format| outcome::render(told, format))?;
+    let extras = Extras { paired_open: None, diagnosis: Some(&diagnosis) };
+    let report = RunReport { log, summary: &summary, extras };
+    args.show.show(printer, |format| outcome::render(report, format))?;
     printer.words(&format!(
         "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
          clocks agree, every latency was taken on one machine's own\nkept in {}",

@@ -9,7 +9,7 @@ use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts};
-use crate::report::{self, Document, Extent, Told, documents};
+use crate::report::{self, Document, Extent, RunReport, documents};
 use crate::session::{Exit, Stop};
 
 pub(super) use crate::report::Format;
@@ -24,10 +24,10 @@ pub(super) enum Invalid {
 }
 
 /// A run in the form asked for; only a page has its charts.
-pub(super) fn render(told: Told<'_>, format: Format) -> Result<String, Stop> {
-    let Told { log, summary, beside } = told;
+pub(super) fn render(report: RunReport<'_>, format: Format) -> Result<String, Stop> {
+    let RunReport { log, summary, extras } = report;
     let log = (format == Format::Html).then_some(log);
-    rendered(format, || documents::run(summary, beside, log), || report::json_beside(summary, beside))
+    rendered(format, || documents::run(summary, extras, log), || report::json_with(summary, extras))
 }
 
 /// A result in the form asked for.

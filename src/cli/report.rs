@@ -16,7 +16,7 @@ use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
-use crate::report::{Beside, StoredFile, Told};
+use crate::report::{Extras, RunReport, StoredFile};
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, pair, repeats, save};
 
@@ -159,10 +159,10 @@ fn show_repeats(
     let mut lists = outputs.take_lists(OwnFiles::Each);
     let format = outputs.check_runs()?;
     let repeats = repeats::again(runs, &args.objectives, |folder, log, summary, diagnosis| {
-        let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-        let told = Told { log, summary, beside };
-        lists.add(told)?;
-        outputs.write_run(told, folder, printer)
+        let extras = Extras { paired_open: None, diagnosis: Some(diagnosis) };
+        let report = RunReport { log, summary, extras };
+        lists.add(report)?;
+        outputs.write_run(report, folder, printer)
     })?;
     if let Some(format) = format {
         printer.data(&outcome::render_repeats(&repeats, format)?)?;
@@ -183,12 +183,12 @@ fn show_run(path: &Path, args: &ReportArgs, outputs: &Outputs<'_>, printer: Prin
     let summary = crate::analysis::summarise(&log, &objectives);
     let open = pair::again(&summary, path)?;
     let diagnosis = Diagnosis::of_run(&log, &summary);
-    let beside = Beside { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
-    let told = Told { log: &log, summary: &summary, beside };
+    let extras = Extras { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
+    let report = RunReport { log: &log, summary: &summary, extras };
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(told, format)?)?;
+        printer.data(&outcome::render(report, format)?)?;
     }
-    outputs.write_run(told, folder::of(path), printer)?;
+    outputs.write_run(report, folder::of(path), printer)?;
     Ok(outcome::exit(&summary, args.validity.policy()))
 }
 
@@ -200,7 +200,7 @@ fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList<'_>, printer: Print
     for trial in trials {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
         let summary = crate::analysis::summarise(&log, &save::objectives_of(&log.header)?);
-        lists.add(Told { log: &log, summary: &summary, beside: Beside::default() })?;
+        lists.add(RunReport { log: &log, summary: &summary, extras: Extras::default() })?;
     }
     lists.write(folder, printer)
 }

@@ -184,17 +184,17 @@ fn keep(traced: RequestTrace, path: &Path) -> Result<(), Stop> {
             path.display()
         )));
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let beside = PathBuf::from(beside);
+    let mut partial = path.as_os_str().to_owned();
+    partial.push(".part");
+    let partial = PathBuf::from(partial);
     let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
-    let mut file = BufWriter::new(File::create(&beside).map_err(cannot)?);
+    let mut file = BufWriter::new(File::create(&partial).map_err(cannot)?);
     write(traced, &mut file)
         .and_then(|()| file.flush())
-        .and_then(|()| std::fs::rename(&beside, path))
+        .and_then(|()| std::fs::rename(&partial, path))
         .map_err(|error| {
             // What was written of it is of no use; that it stays is no second error.
-            let _ = std::fs::remove_file(&beside);
+            let _ = std::fs::remove_file(&partial);
             cannot(error)
         })
 }

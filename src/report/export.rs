@@ -7,7 +7,7 @@ use super::data::{
 };
 use super::render::Extent;
 use super::{
-    Style, Told, benchmark_report, decision_fields, documents, json, json_beside, junit, openmetrics,
+    RunReport, Style, benchmark_report, decision_fields, documents, json, json_with, junit, openmetrics,
     percentile_block, render, vllm_json,
 };
 use crate::experiment::{AbTest, Sweep};
@@ -76,7 +76,7 @@ pub enum Content {
 /// Where a document is written to.
 pub type Out<'a> = &'a mut (dyn Write + Send);
 /// Writes a run.
-pub type WriteRun = fn(Told<'_>, Out<'_>) -> io::Result<()>;
+pub type WriteRun = fn(RunReport<'_>, Out<'_>) -> io::Result<()>;
 /// Writes a sweep.
 pub type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
 /// Writes an A/B experiment.
@@ -103,10 +103,10 @@ impl Export {
             name: "text",
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text(Extent::Summary)),
-            run: &[ExportFile::text("summary.txt", |told, out| {
+            run: &[ExportFile::text("summary.txt", |report, out| {
                 out.write_all(
                     render::text(
-                        &documents::run(told.summary, told.beside, None),
+                        &documents::run(report.summary, report.extras, None),
                         Style::PLAIN,
                         Extent::Full,
                     )
@@ -124,8 +124,8 @@ impl Export {
             name: "json",
             what: "for programs, on standard output",
             place: UsualPlace::Shown(Format::Json),
-            run: &[ExportFile::text("summary.json", |told, out| {
-                out.write_all(json_beside(told.summary, told.beside)?.as_bytes())
+            run: &[ExportFile::text("summary.json", |report, out| {
+                out.write_all(json_with(report.summary, report.extras)?.as_bytes())
             })],
             sweep: &[ExportFile::text("sweep.json", |sweep, out| out.write_all(json(sweep)?.as_bytes()))],
             ab: &[ExportFile::text("ab.json", |test, out| out.write_all(json(test)?.as_bytes()))],
@@ -134,9 +134,9 @@ impl Export {
             name: "html",
             what: "a page with pictures; the folder has it anyway",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("report.html", |told, out| {
+            run: &[ExportFile::text("report.html", |report, out| {
                 out.write_all(
-                    render::html(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                    render::html(&documents::run(report.summary, report.extras, Some(report.log))).as_bytes(),
                 )
             })],
             sweep: &[ExportFile::text("page.html", |sweep, out| {
@@ -180,9 +180,10 @@ impl Export {
             name: "markdown",
             what: "the summary of a CI job: objectives, latency, failures, advice",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("summary.md", |told, out| {
+            run: &[ExportFile::text("summary.md", |report, out| {
                 out.write_all(
-                    render::markdown(&documents::run(told.summary, told.beside, Some(told.log))).as_bytes(),
+                    render::markdown(&documents::run(report.summary, report.extras, Some(report.log)))
+                        .as_bytes(),
                 )
             })],
             sweep: &[ExportFile::text("sweep.md", |sweep, out| {
@@ -196,8 +197,8 @@ impl Export {
             name: "junit",
             what: "JUnit XML: the run's validity and each objective are test cases",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("junit.xml", |told, out| {
-                out.write_all(junit(told).map_err(io::Error::other)?.as_bytes())
+            run: &[ExportFile::text("junit.xml", |report, out| {
+                out.write_all(junit(report).map_err(io::Error::other)?.as_bytes())
             })],
             sweep: &[],
             ab: &[],
@@ -291,20 +292,21 @@ mod tests {
         for export in Export::ALL {
             for document in export.run.iter().filter(|document| document.content != Content::Binary) {
                 let mut bytes = Vec::new();
-                crate::report::sample_runs::told(&log, &[], |told| (document.write)(told, &mut bytes))
+                crate::report::sample_runs::report(&log, &[], |report| (document.write)(report, &mut bytes))
                     .unwrap();
                 let text = String::from_utf8(bytes).unwrap();
                 let found = text.chars().find(|sign| *sign != '\n' && crate::units::steers(*sign));
                 assert_eq!(found, None, "{}", document.file);
             }
         }
-        let text = json_beside_of(&log);
+        let text = json_of(&log);
         let read: serde_json::Value = serde_json::from_str(&text).unwrap();
         assert_eq!(read["run"]["engine"]["model"], name, "what is read is what was written");
     }
 
-    fn json_beside_of(log: &crate::record::RunLog) -> String {
-        crate::report::sample_runs::told(log, &[], |told| json_beside(told.summary, told.beside)).unwrap()
+    fn json_of(log: &crate::record::RunLog) -> String {
+        crate::report::sample_runs::report(log, &[], |report| json_with(report.summary, report.extras))
+            .unwrap()
     }
 
     #[test]

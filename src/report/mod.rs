@@ -1,24 +1,24 @@
 //! Results as documents, and documents as bytes: text for people, JSON for programs.
 
-mod beside;
 mod chart;
 mod data;
 mod document;
 pub mod documents;
 mod export;
+mod extras;
 mod interchange;
 pub mod render;
+mod run_report;
 #[cfg(test)]
 mod sample_runs;
 mod sides;
-mod told;
 
-pub use beside::Beside;
-pub use data::{StoredFile, fitted_json, foreign_json, json, json_beside};
+pub use data::{StoredFile, fitted_json, foreign_json, json, json_with};
 pub use document::Document;
 pub use export::{Content, Export, ExportFile, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
+pub use extras::Extras;
 pub use interchange::{
     benchmark_report, decision_fields, junit, openmetrics, otlp_json, percentile_block, vllm_json,
 };
 pub use render::{Colour, Extent, Style, printable};
-pub use told::Told;
+pub use run_report::RunReport;

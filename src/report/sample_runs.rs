@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Beside, Told};
+use super::{Extras, RunReport};
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::clock::Timestamp;
@@ -16,10 +16,10 @@ use crate::workload::{Priority, Slo};
 pub(super) const HOSTILE: &str = "a|b\\|c `x` ``` *d* _e_ <script>alert(1)</script> ]]> & \"q\" 'q' @all #1 ![i](u)\n# EOF\n\u{1b}[31m\u{202e}\0$f$";
 
 /// What `write` makes of a run with these objectives.
-pub(super) fn told<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(Told<'_>) -> T) -> T {
+pub(super) fn report<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(RunReport<'_>) -> T) -> T {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
-    write(Told { log, summary: &summary, beside: Beside::default() })
+    write(RunReport { log, summary: &summary, extras: Extras::default() })
 }
 
 /// A promise of this TTFT in milliseconds, and of a TPOT of 50.

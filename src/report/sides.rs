@@ -96,8 +96,8 @@ impl SideUnit {
 /// All that is known of both sides; what nobody told is not there.
 pub(super) fn side_figures(summary: &Summary) -> Vec<SideFigure> {
     let server = summary.server.iter().flat_map(|server| {
-        let told = [gauges(server), totals(server), times(server), outside(server), devices(server)];
-        told.into_iter().flatten()
+        let report = [gauges(server), totals(server), times(server), outside(server), devices(server)];
+        report.into_iter().flatten()
     });
     server.chain(summary.client.iter().flat_map(client)).collect()
 }
@@ -271,10 +271,10 @@ pub(super) fn together(
     devices: &[DeviceSummary],
     gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
 ) -> Option<GaugeSummary> {
-    let told: Vec<_> = devices.iter().filter_map(gauge).collect();
-    let GaugeSummary { last, covered_s, .. } = *told.last()?;
-    let mean = told.iter().map(|gauge| gauge.mean).sum::<f64>() / told.len() as f64;
-    let max = told.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
+    let report: Vec<_> = devices.iter().filter_map(gauge).collect();
+    let GaugeSummary { last, covered_s, .. } = *report.last()?;
+    let mean = report.iter().map(|gauge| gauge.mean).sum::<f64>() / report.len() as f64;
+    let max = report.iter().map(|gauge| gauge.max).fold(f64::NEG_INFINITY, f64::max);
     Some(GaugeSummary { mean, max, last, covered_s })
 }
 

@@ -12,7 +12,7 @@ use reqwest::redirect::Policy;
 use serde_json::Value;
 
 use crate::engine::{BaseUrl, TlsOptions, client_config};
-use crate::report::{Told, otlp_json};
+use crate::report::{RunReport, otlp_json};
 use crate::session::exit::Stop;
 use crate::session::printer::Printer;
 
@@ -66,12 +66,12 @@ impl Collector {
 
     /// Pushes a run and says how that went. A push that fails takes nothing with it: the run is kept, and can be pushed
     /// again.
-    pub(crate) fn push(&self, told: Told<'_>, printer: Printer) {
+    pub(crate) fn push(&self, report: RunReport<'_>, printer: Printer) {
         let sent = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|error| error.to_string())
-            .and_then(|runtime| runtime.block_on(self.send(&otlp_json(told))));
+            .and_then(|runtime| runtime.block_on(self.send(&otlp_json(report))));
         let url = &self.url;
         match sent {
             Ok(()) => printer.words(&format!("otlp: pushed to {url}")),

@@ -64,12 +64,14 @@ impl Desk {
     }
 
     /// Holds what was stored or printed against the JSON Schema that the binary has of it.
-    pub(crate) fn assert_schema(&self, of: &str, told: &Value) {
+    pub(crate) fn assert_schema(&self, of: &str, report: &Value) {
         let schema = self.skyline(&["report", "--json-schema", of]).assert().code(0);
         let schema: Value = serde_json::from_slice(&schema.get_output().stdout).unwrap();
         let validator = jsonschema::validator_for(&schema).unwrap();
-        let errors: Vec<_> =
-            validator.iter_errors(told).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        let errors: Vec<_> = validator
+            .iter_errors(report)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
         assert!(errors.is_empty(), "{of}:\n{}", errors.join("\n"));
     }
 

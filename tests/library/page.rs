@@ -10,7 +10,7 @@ use skyline::random::RandomStream;
 use skyline::record::{
     Failure, FailureKind, Outcome, Phase, Reading, RequestRecord, RunHeader, RunLog, TokenChunk,
 };
-use skyline::report::{Beside, documents, render};
+use skyline::report::{Extras, documents, render};
 
 fn stored(schema: u32) -> RunLog {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/data/runs/schema-{schema}"));
@@ -22,7 +22,7 @@ fn runs_of_every_schema_have_a_page() {
     for schema in 1..=RunHeader::SCHEMA {
         let log = stored(schema);
         let summary = summarise(&log, &[]);
-        let page = render::html(&documents::run(&summary, Beside::default(), Some(&log)));
+        let page = render::html(&documents::run(&summary, Extras::default(), Some(&log)));
         assert!(page.contains(&log.header.plan.hash) && page.contains("TTFT of each request"), "{schema}");
         assert!(page.len() < 400_000, "{schema}: {} bytes", page.len());
     }
@@ -123,7 +123,7 @@ fn a_million_requests_have_a_small_page_soon() {
     let begun = Instant::now();
     let page = render::html(&documents::run(
         &summary,
-        Beside { diagnosis: Some(&diagnosis), ..Beside::default() },
+        Extras { diagnosis: Some(&diagnosis), ..Extras::default() },
         Some(&log),
     ));
     let took = begun.elapsed();

@@ -8,7 +8,7 @@ use skyline::clock::Timestamp;
 use skyline::experiment::{LayoutFigures, Limit, SimulatedRun, predict};
 use skyline::generator::Schedule;
 use skyline::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, RunLog, RunLogWriter};
-use skyline::report::{Beside, Extent, Style, documents, render};
+use skyline::report::{Extent, Extras, Style, documents, render};
 use skyline::simulator::{
     BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet, FleetLayout, KvTransfer, RoutingRule,
     SimulatedServer,
@@ -175,13 +175,13 @@ fn a_stored_run_reads_back_and_reports_identically() {
     let read = RunLog::read(folder.path()).unwrap();
     assert_eq!(read, log);
     let said = render::text(
-        &documents::run(&summarise(&log, &[]), Beside::default(), None),
+        &documents::run(&summarise(&log, &[]), Extras::default(), None),
         Style::PLAIN,
         Extent::Full,
     );
     assert_eq!(
         render::text(
-            &documents::run(&summarise(&read, &[]), Beside::default(), None),
+            &documents::run(&summarise(&read, &[]), Extras::default(), None),
             Style::PLAIN,
             Extent::Full
         ),

@@ -184,15 +184,15 @@ impl Described {
 
     /// What a person would say of a server like this; nothing of a plain one.
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
-        let told = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
+        let report = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
         let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
         let gpus =
             ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
         DeploymentFacts {
-            hardware: told("hardware"),
+            hardware: report("hardware"),
             gpus,
-            serving_model: told("serving_model"),
-            precision: told("precision"),
+            serving_model: report("serving_model"),
+            precision: report("precision"),
             ..DeploymentFacts::default()
         }
     }

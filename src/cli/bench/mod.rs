@@ -15,7 +15,7 @@ use super::outcome;
 use super::series;
 use crate::analysis::Objective;
 use crate::record::RunEnding;
-use crate::report::{Beside, Told};
+use crate::report::{Extras, RunReport};
 use crate::session::run::{LoadOption, RunContext, check_plan};
 use crate::session::settings::RunSettings;
 use crate::session::{
@@ -138,14 +138,14 @@ fn once(
     };
     // Whatever became of the open run, the closed one is reported.
     let paired_open = open.as_ref().ok().and_then(Option::as_ref);
-    let beside = Beside { paired_open, diagnosis: Some(&closed.diagnosis) };
-    let told = Told { log: &closed.log, summary: &closed.summary, beside };
+    let extras = Extras { paired_open, diagnosis: Some(&closed.diagnosis) };
+    let report = RunReport { log: &closed.log, summary: &closed.summary, extras };
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(told, format)?)?;
+        printer.data(&outcome::render(report, format)?)?;
     }
     // What was written when the closed run was over knew nothing of the open one.
-    let again = paired_open.map_or(Ok(()), |_| save::run_beside(told, &closed.folder));
-    let written = outputs.write_run(told, &closed.folder, *printer);
+    let again = paired_open.map_or(Ok(()), |_| save::run_with_extras(report, &closed.folder));
+    let written = outputs.write_run(report, &closed.folder, *printer);
     let ending = closed.ending();
     closed.stored.and(open.map(drop)).and(again).and(written)?;
     let folder = closed.folder.display();

@@ -4,7 +4,7 @@ use super::BenchArgs;
 use crate::cli::formats::Outputs;
 use crate::cli::{outcome, series};
 use crate::experiment::{Experiment, RepeatsExperiment, drive};
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::repeats::RepeatsCampaign;
 use crate::session::run::{RunContext, StoredRun};
@@ -27,7 +27,7 @@ pub(super) fn execute_all(
         context,
         runs,
         objectives: &args.objectives,
-        export: |told: Told<'_>, run: &StoredRun| outputs.write_run(told, &run.folder, printer),
+        export: |report: RunReport<'_>, run: &StoredRun| outputs.write_run(report, &run.folder, printer),
         failure: None,
     };
     let announce = (!args.live.quiet).then_some(printer);

@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use super::{Asked, Outputs, Place, cannot, place};
-use crate::report::{Content, ExportFile, Out, Told, WriteRun};
+use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
 use crate::session::{Printer, Stop, whole_file};
 
 /// Lists of runs that are asked for, with the runs so far.
@@ -54,10 +54,10 @@ impl RunList<'_> {
     }
 
     /// Adds a run.
-    pub(in crate::cli) fn add(&mut self, told: Told<'_>) -> Result<(), Stop> {
+    pub(in crate::cli) fn add(&mut self, report: RunReport<'_>) -> Result<(), Stop> {
         for list in &mut self.lists {
             let mut text = Vec::new();
-            (list.document.write)(told, &mut text)
+            (list.document.write)(report, &mut text)
                 .map_err(|error| Stop::impossible(format!("{}: {error}", list.document.file)))?;
             list.runs.push(text);
         }

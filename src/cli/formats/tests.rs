@@ -1,7 +1,7 @@
 //! What `--format` takes and what it refuses.
 
 use super::*;
-use crate::report::Beside;
+use crate::report::Extras;
 
 fn args(typed: &[&str]) -> FormatArgs {
     FormatArgs {
@@ -44,17 +44,17 @@ fn files_are_written_whole_and_where_they_are_wanted() {
     let folder = tempfile::tempdir().unwrap();
     let log = crate::analysis::test_runs::run(1_000, Vec::new());
     let summary = crate::analysis::summarise(&log, &[]);
-    let told = Told { log: &log, summary: &summary, beside: Beside::default() };
+    let report = RunReport { log: &log, summary: &summary, extras: Extras::default() };
     let there = folder.path().join("mine.json");
     std::fs::write(&there, "old").unwrap();
     let asked = args(&[&format!("json={}", there.display()), &format!("text={}", folder.path().display())]);
     let outputs = asked.outputs().unwrap();
     outputs.check_run().unwrap();
     assert_eq!(std::fs::read_to_string(&there).unwrap(), "old", "a check changes nothing");
-    outputs.write_run(told, folder.path(), Printer).unwrap();
+    outputs.write_run(report, folder.path(), Printer).unwrap();
     assert_eq!(
         std::fs::read_to_string(&there).unwrap(),
-        crate::report::json_beside(&summary, Beside::default()).unwrap()
+        crate::report::json_with(&summary, Extras::default()).unwrap()
     );
     let mut names: Vec<_> =
         std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();

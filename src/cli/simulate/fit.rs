@@ -72,8 +72,8 @@ pub(in crate::cli) fn fitted_to(
     let fit = if let Some(fit) = by_physics {
         fit
     } else {
-        let told = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
-        unnamed(&mut config, (!model.names_context()).then(|| told.unwrap_or(LONGEST)));
+        let report = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+        unnamed(&mut config, (!model.names_context()).then(|| report.unwrap_or(LONGEST)));
         for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"] {
             described.facts.remove(name);
         }

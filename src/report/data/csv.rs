@@ -7,11 +7,11 @@ use csv::Writer;
 
 use super::column::{Column, Read};
 use super::request::{RequestRow, in_order};
-use crate::report::{Out, Told, printable};
+use crate::report::{Out, RunReport, printable};
 
 /// `requests.csv`: a line a request, in order of their scheduled moments. What is not known is empty.
-pub(in crate::report) fn requests_csv(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(told.log).into_iter().map(|record| RequestRow::of(told.log, record));
+pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
     write(RequestRow::COLUMNS, rows, out)
 }
 

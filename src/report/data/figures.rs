@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::csv::text;
 use crate::analysis::{Attainment, Figure, Group, LatencyTable, Metric, Percentile, SampleWarning, Summary};
 use crate::report::sides::{Known, SideFigure, side_figures};
-use crate::report::{Out, Told};
+use crate::report::{Out, RunReport};
 
 /// A figure.
 #[derive(Debug, Serialize)]
@@ -47,8 +47,8 @@ pub(super) struct FigureRow<'a> {
 }
 
 /// `summary.csv`.
-pub(in crate::report) fn summary_csv(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
-    let summary = told.summary;
+pub(in crate::report) fn summary_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    let summary = report.summary;
     let mut table = Rows(Writer::from_writer(out));
     let started = summary.run.started_at.to_string();
     let workload = text(summary.run.workload.as_str().into());

@@ -7,12 +7,12 @@ use serde_json::Serializer;
 use serde_json::ser::{Formatter, PrettyFormatter};
 
 use crate::analysis::Summary;
-use crate::report::Beside;
+use crate::report::Extras;
 use crate::units::steers;
 
 /// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
-pub fn json_beside(summary: &Summary, beside: Beside<'_>) -> serde_json::Result<String> {
-    indented(&Whole { summary, beside })
+pub fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
+    indented(&Whole { summary, extras })
 }
 
 /// Indented JSON with a line break at its end.
@@ -135,7 +135,7 @@ pub(in crate::report) struct Whole<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
     #[serde(flatten)]
-    beside: Beside<'a>,
+    extras: Extras<'a>,
 }
 
 #[cfg(test)]
@@ -144,10 +144,10 @@ mod tests {
 
     use crate::analysis::test_runs::{record, run};
     use crate::analysis::{Metric, Quantile, summarise};
-    use crate::report::Beside;
+    use crate::report::Extras;
 
     fn printed(log: &crate::record::RunLog) -> Value {
-        serde_json::from_str(&super::json_beside(&summarise(log, &[]), Beside::default()).unwrap()).unwrap()
+        serde_json::from_str(&super::json_with(&summarise(log, &[]), Extras::default()).unwrap()).unwrap()
     }
 
     #[test]

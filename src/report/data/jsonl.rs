@@ -7,12 +7,12 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use super::column::{Column, Read};
 use super::request::{RequestRow, in_order};
 use crate::report::data::json::write_line;
-use crate::report::{Out, Told};
+use crate::report::{Out, RunReport};
 
 /// `requests.jsonl`: a line a request, in order of their scheduled moments.
-pub(in crate::report) fn requests_jsonl(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
-    for record in in_order(told.log) {
-        let row = RequestRow::of(told.log, record);
+pub(in crate::report) fn requests_jsonl(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    for record in in_order(report.log) {
+        let row = RequestRow::of(report.log, record);
         write_line(out, &Line { columns: RequestRow::COLUMNS, row: &row })?;
     }
     Ok(())

@@ -18,7 +18,7 @@ mod wrapped;
 pub(super) use self::csv::requests_csv;
 pub(super) use self::experiments::{points_csv, rounds_csv};
 pub(super) use self::figures::summary_csv;
-pub use self::json::{indented as json, json_beside};
+pub use self::json::{indented as json, json_with};
 pub(super) use self::jsonl::requests_jsonl;
 pub(super) use self::parquet::{requests_parquet, tokens_parquet};
 pub use self::schema::StoredFile;

@@ -16,22 +16,22 @@ use super::column::{Column, Read};
 use super::request::{RequestRow, in_order};
 use super::token::TokenRow;
 use crate::record::RunLog;
-use crate::report::{Out, Told};
+use crate::report::{Out, RunReport};
 
 /// Rows of a group: what is held at a time.
 const REQUESTS_AT_A_TIME: usize = 1 << 16;
 const TOKENS_AT_A_TIME: usize = 1 << 19;
 
 /// `requests.parquet`: a row a request, in order of their scheduled moments.
-pub(in crate::report) fn requests_parquet(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(told.log).into_iter().map(|record| RequestRow::of(told.log, record));
-    write("requests", RequestRow::COLUMNS, REQUESTS_AT_A_TIME, told.log, rows, out).map_err(io::Error::from)
+pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
+    write("requests", RequestRow::COLUMNS, REQUESTS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
 }
 
 /// `tokens.parquet`: a row a chunk, answer by answer in the same order.
-pub(in crate::report) fn tokens_parquet(told: Told<'_>, out: Out<'_>) -> io::Result<()> {
-    let rows = in_order(told.log).into_iter().flat_map(TokenRow::of);
-    write("tokens", TokenRow::COLUMNS, TOKENS_AT_A_TIME, told.log, rows, out).map_err(io::Error::from)
+pub(in crate::report) fn tokens_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    let rows = in_order(report.log).into_iter().flat_map(TokenRow::of);
+    write("tokens", TokenRow::COLUMNS, TOKENS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
 }
 
 /// Writes a table of which so many rows are held at a time.

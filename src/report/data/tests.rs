@@ -14,7 +14,7 @@ use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Metric, summarise};
 use crate::record::{Failure, FailureKind, Phase, RunLog, Turn};
 use crate::report::sample_runs::observed;
-use crate::report::{Beside, Out, Told};
+use crate::report::{Extras, Out, RunReport};
 use crate::workload::{Priority, Slo};
 
 /// A run with something of everything: warm-up, a turn, chunks of several tokens and of none, a failure with a hostile
@@ -39,14 +39,14 @@ fn mixed() -> RunLog {
     log
 }
 
-fn written(log: &RunLog, write: impl Fn(Told<'_>, Out<'_>) -> std::io::Result<()>) -> Vec<u8> {
+fn written(log: &RunLog, write: impl Fn(RunReport<'_>, Out<'_>) -> std::io::Result<()>) -> Vec<u8> {
     let summary = summarise(log, &["p50 ttft < 200ms".parse().unwrap()]);
     let mut bytes = Vec::new();
-    write(Told { log, summary: &summary, beside: Beside::default() }, &mut bytes).unwrap();
+    write(RunReport { log, summary: &summary, extras: Extras::default() }, &mut bytes).unwrap();
     bytes
 }
 
-fn text(log: &RunLog, write: impl Fn(Told<'_>, Out<'_>) -> std::io::Result<()>) -> String {
+fn text(log: &RunLog, write: impl Fn(RunReport<'_>, Out<'_>) -> std::io::Result<()>) -> String {
     String::from_utf8(written(log, write)).unwrap()
 }
 

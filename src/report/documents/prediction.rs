@@ -2,7 +2,7 @@
 
 use super::engine_fit;
 use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
-use crate::report::Beside;
+use crate::report::Extras;
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
@@ -10,9 +10,9 @@ use crate::units::{count, three_digits};
 /// The prediction as a document.
 #[must_use]
 pub fn document(prediction: &Prediction) -> Document {
-    let beside =
-        Beside { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
-    let mut document = super::run::document(&prediction.summary, beside, None);
+    let extras =
+        Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
+    let mut document = super::run::document(&prediction.summary, extras, None);
     let mut bottleneck = Section::summary("Bottleneck, over the window");
     let sentence = prediction.bottleneck.sentence.clone();
     bottleneck.note(Note::new(NoteKind::Info, sentence).cure(prediction.bottleneck.cure.clone()));

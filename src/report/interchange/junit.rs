@@ -5,7 +5,7 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use crate::analysis::{Fact, Judgement, Status, Summary};
-use crate::report::{Told, printable};
+use crate::report::{RunReport, printable};
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";
@@ -16,8 +16,8 @@ const VALIDITY: &str = "the run is valid";
 /// # Errors
 ///
 /// None that a string can have.
-pub fn junit(told: Told<'_>) -> Result<String, SerializeError> {
-    let summary = told.summary;
+pub fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
+    let summary = report.summary;
     let run = &summary.run;
     let models = run.model_names();
     let mut suite = TestSuite::new(printable(&format!("{} on {models}", run.workload)));
@@ -45,13 +45,13 @@ fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
         ("started_at", run.started_at.to_string()),
         ("skyline_version", run.skyline_version.clone()),
     ];
-    let told = |fact| summary.reproduction.value(fact).map(str::to_owned);
+    let report = |fact| summary.reproduction.value(fact).map(str::to_owned);
     let server = [
-        ("server_version", told(Fact::EngineVersion)),
-        ("hardware", told(Fact::Hardware)),
+        ("server_version", report(Fact::EngineVersion)),
+        ("hardware", report(Fact::Hardware)),
         ("gpus", run.deployment.gpus.map(|gpus| gpus.to_string())),
-        ("precision", told(Fact::Precision)),
-        ("driver", told(Fact::Driver)),
+        ("precision", report(Fact::Precision)),
+        ("driver", report(Fact::Driver)),
     ];
     all.extend(server.into_iter().filter_map(|(name, value)| Some((name, value?))));
     let requests = &summary.requests;

@@ -12,9 +12,9 @@ use crate::report::sample_runs::observed;
 fn both_sides_are_told_figure_by_figure() {
     let log = observed();
     let figures = side_figures(&summarise(&log, &[]));
-    let told: BTreeMap<_, _> =
+    let report: BTreeMap<_, _> =
         figures.iter().map(|figure| ((figure.metric, figure.statistic.name()), figure)).collect();
-    assert_eq!(told.len(), figures.len(), "no name is there twice");
+    assert_eq!(report.len(), figures.len(), "no name is there twice");
     let minute = Timestamp::from_secs_f64(60.0);
     let firsts = log.records.iter().filter_map(|record| Some((record.chunks.first_at()?, record.sent?)));
     let firsts: Vec<_> = firsts.filter(|(first, _)| *first < minute).collect();
@@ -49,11 +49,11 @@ fn both_sides_are_told_figure_by_figure() {
         (("client_read_delay", "p99"), 0.5),
     ];
     for (name, value) in expected {
-        let Known::Exactly(found) = told[&name].value else { panic!("{name:?} is not exact") };
+        let Known::Exactly(found) = report[&name].value else { panic!("{name:?} is not exact") };
         assert!((found - value).abs() < 1e-9 * value.abs().max(1.0), "{name:?}: {found} is not {value}");
     }
     // A server's percentile is known to lie in a bucket.
-    let ttft = told[&("server_ttft", "p99")];
+    let ttft = report[&("server_ttft", "p99")];
     assert_eq!((ttft.value, ttft.n), (Known::Within(250.0, Some(500.0)), Some(590)));
 }
 

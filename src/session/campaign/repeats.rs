@@ -4,7 +4,7 @@ use super::dir::ExperimentDir;
 use super::executor::Campaign;
 use crate::analysis::Objective;
 use crate::experiment::{Experiment, RepeatRun, RepeatsExperiment, RunRequest};
-use crate::report::{Beside, Told};
+use crate::report::{Extras, RunReport};
 use crate::session::exit::Stop;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
@@ -22,7 +22,7 @@ pub(crate) struct RepeatsCampaign<'a, F> {
 
 impl<F> Campaign<RepeatsExperiment> for RepeatsCampaign<'_, F>
 where
-    F: FnMut(Told<'_>, &StoredRun) -> Result<(), Stop>,
+    F: FnMut(RunReport<'_>, &StoredRun) -> Result<(), Stop>,
 {
     fn plan(&mut self, request: &RunRequest<RepeatRun>) -> Result<PlannedRun, Stop> {
         let run = self.runs.get(request.part.number as usize - 1).cloned();
@@ -50,8 +50,8 @@ where
     }
 
     fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
-        let beside = Beside { paired_open: None, diagnosis: Some(&run.diagnosis) };
-        self.failure = (self.export)(Told { log: &run.log, summary: &run.summary, beside }, run).err();
+        let extras = Extras { paired_open: None, diagnosis: Some(&run.diagnosis) };
+        self.failure = (self.export)(RunReport { log: &run.log, summary: &run.summary, extras }, run).err();
         Ok(())
     }
 

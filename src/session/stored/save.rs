@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::analysis::{Objective, Summary};
 use crate::experiment::{Diagnosis, Repeats, Sweep};
 use crate::record::{RunHeader, RunLog};
-use crate::report::{self, Beside, Told, documents, render};
+use crate::report::{self, Extras, RunReport, documents, render};
 use crate::session::campaign::dir::ExperimentDir;
 use crate::session::exit::Stop;
 use crate::session::files::whole_file::whole_file;
@@ -20,15 +20,18 @@ const REPEATS: &str = "repeats.json";
 
 /// Writes the summary and the page of a run beside its log.
 pub(crate) fn run(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
-    let beside = Beside { paired_open: None, diagnosis: Some(diagnosis) };
-    run_beside(Told { log, summary, beside }, folder)
+    let extras = Extras { paired_open: None, diagnosis: Some(diagnosis) };
+    run_with_extras(RunReport { log, summary, extras }, folder)
 }
 
 /// The same with an open run that is paired with it.
-pub(crate) fn run_beside(told: Told<'_>, folder: &Path) -> Result<(), Stop> {
-    let json = report::json_beside(told.summary, told.beside).map_err(Stop::impossible)?;
+pub(crate) fn run_with_extras(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
+    let json = report::json_with(report.summary, report.extras).map_err(Stop::impossible)?;
     text(&folder.join(SUMMARY), &json)?;
-    text(&folder.join(RUN_PAGE), &render::html(&documents::run(told.summary, told.beside, Some(told.log))))
+    text(
+        &folder.join(RUN_PAGE),
+        &render::html(&documents::run(report.summary, report.extras, Some(report.log))),
+    )
 }
 
 /// Writes what repeats say together.

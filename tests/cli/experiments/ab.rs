@@ -194,9 +194,9 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let other = [&typed[..], &["--resume", folder, "--margin", "6%"]].concat();
     desk.skyline(&other).assert().code(2).stderr(contains("margin was 0.05, and is 0.06 now"));
     let other = [&typed[..], &["--resume", folder, "--temperature", "0.5"]].concat();
-    let told = contains("a.parameters.temperature was 0.0, and is 0.5 now")
+    let report = contains("a.parameters.temperature was 0.0, and is 0.5 now")
         .and(contains("b.parameters.temperature was 0.0, and is 0.5 now"));
-    desk.skyline(&other).assert().code(2).stderr(told);
+    desk.skyline(&other).assert().code(2).stderr(report);
     let out = desk.skyline(&[&typed[..], &["--resume", folder]].concat()).assert();
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!(test["rounds"].as_array().unwrap().len(), 7);

@@ -160,7 +160,7 @@ fn sweeps_are_compared_by_their_answers_and_load_by_load() {
 fn what_is_not_there_or_not_known_is_told_by_its_name() {
     let desk = Desk::new();
     let run = simulated(&desk, "base", &[]);
-    for (typed, told) in [
+    for (typed, report) in [
         (&["compare", &run, "nowhere"][..], "nowhere is not there\nhint: name the folder of a run"),
         (
             &["compare", &run, &run, "--max-regression", "p95 ttft of nobody 10%"],
@@ -169,6 +169,6 @@ fn what_is_not_there_or_not_known_is_told_by_its_name() {
     ] {
         let out = desk.skyline(typed).assert().code(2);
         let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-        assert!(words.contains(told), "{typed:?}: {words}");
+        assert!(words.contains(report), "{typed:?}: {words}");
     }
 }

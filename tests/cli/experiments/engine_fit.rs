@@ -17,13 +17,13 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     desk.skyline(&l40s).args(["--rate", "4", "--out", "results"]).assert().success();
     let run = desk.run().to_str().unwrap().to_owned();
     // Hardware and model are those that the run names; nothing is typed.
-    let told = json(&desk, &["simulate", "chat", "60", "--rates", "2,4,8", "--fit", &run]);
-    let fit = &told["engine_fit"];
+    let report = json(&desk, &["simulate", "chat", "60", "--rates", "2,4,8", "--fit", &run]);
+    let fit = &report["engine_fit"];
     assert_eq!(
         (&fit["form"], &fit["grade"]),
         (&Value::from("roofline of llama-3.1-8b in bf16 on 1 × l40s"), &Value::from("good"))
     );
-    let rates = told["rates"].as_array().unwrap();
+    let rates = report["rates"].as_array().unwrap();
     assert!(
         rates.len() == 3 && rates[0]["measured"].is_null() && rates[2]["measured"].is_null(),
         "{rates:?}"
@@ -33,8 +33,8 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     let truth = json(&desk, &[&l40s[..], &["--rate", "8"]].concat());
     for metric in ["ttft", "tpot"] {
         let truth = truth["summary"]["latency"][metric]["p50"]["value_ms"].as_f64().unwrap();
-        let told = rates[2][format!("{metric}_p50")]["value_ms"].as_f64().unwrap();
-        assert!((told / truth - 1.0).abs() < 0.1, "{metric}: {told}, not {truth}");
+        let report = rates[2][format!("{metric}_p50")]["value_ms"].as_f64().unwrap();
+        assert!((report / truth - 1.0).abs() < 0.1, "{metric}: {told}, not {truth}");
     }
     // A folder of runs is as good as a run, and one rate gives the whole report.
     let whole = json(&desk, &["simulate", "chat", "30", "--rate", "3", "--fit", "results"]);
@@ -73,11 +73,11 @@ fn hardware_that_cannot_be_is_left_out() {
     let run = ["simulate", "short_chat", "60", "--rate", "10", "--out", "d"];
     desk.skyline(&run).args(["--hardware", "h100"]).assert().success();
     let wrong = ["simulate", "short_chat", "60", "--fit", "d", "--hardware", "l4", "--rates", "10"];
-    let told = desk.skyline(&wrong).arg("--json").assert().success();
-    let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    let report = desk.skyline(&wrong).arg("--json").assert().success();
+    let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
     assert!(words.contains("--hardware l4") && words.contains("more than its datasheet"), "{words}");
-    let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
-    assert!(told["engine_fit"]["form"].as_str().unwrap().starts_with("a sum of costs"), "{told}");
+    let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
+    assert!(report["engine_fit"]["form"].as_str().unwrap().starts_with("a sum of costs"), "{told}");
 }
 
 #[test]
@@ -119,14 +119,14 @@ fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
         &["--rate", "2", "--repeats", "2"][..],
         &["--sweep", "--rates", "2", "--samples", "50", "--out", "s"],
     ] {
-        let told = desk.skyline(&fitted).args(more).assert();
-        let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+        let report = desk.skyline(&fitted).args(more).assert();
+        let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
         assert!(words.contains("GOOD FIT") && words.contains("8 users"), "{more:?}: {words}");
         // As JSON the fit is part of what is printed, and not told beside it.
-        let told = desk.skyline(&fitted).args(more).arg("--json").assert();
-        let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
-        let told: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
-        let fit = &told["engine_fit"];
+        let report = desk.skyline(&fitted).args(more).arg("--json").assert();
+        let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
+        let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
+        let fit = &report["engine_fit"];
         assert_eq!(
             (&fit["grade"], &fit["runs"][0]["users"]),
             (&"good".into(), &8.into()),
@@ -185,25 +185,25 @@ fn an_engine_is_fitted_to_what_was_measured_over_http() {
         ["bench", "quick.toml", "4", "--rate", "12", "--no-calibration", "--allow-invalid", "--quiet"];
     desk.skyline(&bench).assert().success();
     let fitted = ["simulate", "quick.toml", "10", "--fit", "results", "--rates", "6,12", "--json"];
-    let told = desk.skyline(&fitted).assert();
-    let output = told.get_output();
+    let report = desk.skyline(&fitted).assert();
+    let output = report.get_output();
     if output.status.code() == Some(3) {
         // A machine so busy that its mock is no engine of steady steps.
         assert!(String::from_utf8_lossy(&output.stderr).contains("POOR FIT"));
         return;
     }
-    let told: Value = serde_json::from_slice(&output.stdout).unwrap();
-    let fit = &told["engine_fit"];
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fit = &report["engine_fit"];
     assert_eq!(fit["runs"].as_array().unwrap().len(), 1, "{fit}");
     assert!(fit["equations"].as_u64().unwrap() >= 40 && fit["grade"] != "poor", "{fit}");
     // The mock's steps take tens of milliseconds, and a token of an answer comes with each.
-    let measured = &told["rates"][1]["measured"]["figures"];
+    let measured = &report["rates"][1]["measured"]["figures"];
     let figure = |metric: &str| {
         let all = measured.as_array().unwrap();
         let found = all.iter().find(|figure| figure["metric"] == metric && figure["quantile"] == "p50");
         found.unwrap()["measured_ms"].as_f64().unwrap()
     };
-    let predicted = told["rates"][1]["tpot_p50"]["value_ms"].as_f64().unwrap();
+    let predicted = report["rates"][1]["tpot_p50"]["value_ms"].as_f64().unwrap();
     assert!((predicted / figure("tpot") - 1.0).abs() <= 0.25, "{predicted}, not {}", figure("tpot"));
-    assert!(told["rates"][0]["measured"].is_null(), "6/s was not flown");
+    assert!(report["rates"][0]["measured"].is_null(), "6/s was not flown");
 }

@@ -184,7 +184,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         .unwrap()
         .replace("kind = \"constant\"\nrate_per_s = 20", "kind = \"users\"\nusers = 3");
     desk.file("closed.toml", &closed);
-    for (typed, told) in [
+    for (typed, report) in [
         (&["--rates", "0"][..], "`0` is not a rate above 0"),
         (&["--rates", "1:8"], "write it as FROM:TO:xFACTOR"),
         (&["--rates", "-1"], "`-1` is not a rate above 0"),
@@ -202,7 +202,7 @@ fn mistakes_are_told_before_anything_is_sent() {
     ] {
         let out = desk.skyline(&[&["sweep", "quick.toml"], typed].concat()).assert().code(2);
         let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-        assert!(words.contains(told), "{typed:?}: {words}");
+        assert!(words.contains(report), "{typed:?}: {words}");
     }
     desk.skyline(&["sweep", "closed.toml", "--rates", "1,2"])
         .assert()

@@ -148,10 +148,10 @@ fn lengths_that_differ_by_a_tenth_are_the_same_and_what_differs_more_is_refused(
     let desk = Desk::new();
     let vllm = sample("vllm.json");
     let text = std::fs::read_to_string(&vllm).unwrap();
-    let told = "\"total_input_tokens\": 589";
-    assert!(text.contains(told));
+    let report = "\"total_input_tokens\": 589";
+    assert!(text.contains(report));
     for (tokens, code) in [(640, 0), (536, 0), (652, 2), (520, 2)] {
-        desk.file("other.json", &text.replace(told, &format!("\"total_input_tokens\": {tokens}")));
+        desk.file("other.json", &text.replace(report, &format!("\"total_input_tokens\": {tokens}")));
         desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().code(code);
     }
     desk.skyline(&["compare", &vllm, "other.json", "--allow-invalid"]).assert().stderr(

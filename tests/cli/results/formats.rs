@@ -16,10 +16,10 @@ fn simulated(desk: &Desk) -> String {
 fn several_formats_at_once_are_files_in_the_run_folder() {
     let desk = Desk::new();
     let run = simulated(&desk);
-    let told =
+    let report =
         desk.skyline(&["report", &run, "--format", "json,csv", "--format", "jsonl,parquet"]).assert().code(0);
-    let summary: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
-    let words = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
+    let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
     let files = ["summary.csv", "requests.csv", "requests.jsonl", "requests.parquet", "tokens.parquet"];
     for file in files {
         let path = format!("{run}/{file}");
@@ -62,12 +62,14 @@ fn stored_experiments_keep_their_schema() {
     };
     for (name, folder) in [("sweep", "sweep-schema-1"), ("ab", "ab-schema-1")] {
         let validator = jsonschema::validator_for(&printed(&["report", "--json-schema", name])).unwrap();
-        let mut told = printed(&["report", &format!("{data}/{folder}"), "--json"]);
-        let errors: Vec<_> =
-            validator.iter_errors(&told).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        let mut report = printed(&["report", &format!("{data}/{folder}"), "--json"]);
+        let errors: Vec<_> = validator
+            .iter_errors(&report)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
         assert!(errors.is_empty(), "{name}: {}", errors.join("\n"));
-        told["surprise"] = 1.into();
-        assert!(!validator.is_valid(&told), "{name}: the schema can tell");
+        report["surprise"] = 1.into();
+        assert!(!validator.is_valid(&report), "{name}: the schema can tell");
     }
 }
 
@@ -119,8 +121,8 @@ fn a_bench_leaves_its_files_and_each_repeat_its_own() {
     let desk = Desk::new();
     let bench =
         ["bench", "quick.toml", "--allow-invalid", "--requests", "5", "--quiet", "--format", "csv,json"];
-    let told = desk.skyline(&bench).assert().code(0).stderr(contains("requests.csv"));
-    let summary: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    let report = desk.skyline(&bench).assert().code(0).stderr(contains("requests.csv"));
+    let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     assert_eq!(summary["schema"], 1);
     let rows = std::fs::read_to_string(desk.run().join("requests.csv")).unwrap();
     let measured = |row: &&str| row.split(',').any(|cell| cell == "measured");
@@ -153,8 +155,8 @@ fn experiments_have_tables_and_pages_of_their_own() {
     let path = desk.file("page/here", "");
     let folder = path.parent().unwrap();
     let to = |format: &str| format!("{format}={}", folder.display());
-    let mut told = desk.skyline(&["report", data, "--format", &to("html"), "--format", &to("csv")]);
-    told.assert().stderr(contains("html: ").and(contains("csv: ")));
+    let mut report = desk.skyline(&["report", data, "--format", &to("html"), "--format", &to("csv")]);
+    report.assert().stderr(contains("html: ").and(contains("csv: ")));
     let points = std::fs::read_to_string(folder.join("points.csv")).unwrap();
     assert!(points.starts_with("load_kind,load,class,metric,value,"), "{points}");
     assert!(points.lines().count() > 10 && points.contains(",ttft_p99_ms,"), "{points}");
@@ -178,9 +180,9 @@ fn the_runs_of_a_sweep_make_one_list() {
         ["simulate", "quick.toml", "--sweep", "--rates", "20,10", "--samples", "20", "--repeats", "2"];
     desk.skyline(&sweep).args(["--allow-invalid", "--out", "results", "--quiet"]).assert().success();
     let folder = desk.run();
-    let told =
+    let report =
         desk.skyline(&["report", folder.to_str().unwrap(), "--allow-invalid", "--format", "vllm"]).assert();
-    told.code(0).stderr(contains("vllm.json"));
+    report.code(0).stderr(contains("vllm.json"));
     let read =
         |name: &str| -> Value { serde_json::from_slice(&std::fs::read(folder.join(name)).unwrap()).unwrap() };
     let list = read("vllm.json");
@@ -210,9 +212,9 @@ fn every_prediction_of_the_library_keeps_the_schema() {
         }
         let workload = path.file_stem().unwrap().to_str().unwrap();
         let simulate = ["simulate", workload, "60", "--hardware", "h100", "--allow-invalid", "--json"];
-        let told = desk.skyline(&simulate).output().unwrap();
-        let all: Value = serde_json::from_slice(&told.stdout).unwrap_or_else(|error| {
-            unreachable!("{workload}: {error}: {}", String::from_utf8_lossy(&told.stderr))
+        let report = desk.skyline(&simulate).output().unwrap();
+        let all: Value = serde_json::from_slice(&report.stdout).unwrap_or_else(|error| {
+            unreachable!("{workload}: {error}: {}", String::from_utf8_lossy(&report.stderr))
         });
         let errors: Vec<_> = validator
             .iter_errors(&all["summary"])

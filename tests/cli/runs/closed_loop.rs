@@ -76,8 +76,8 @@ fn bench_flies_the_open_run_after_the_closed_one() {
     let desk = Desk::new();
     let closed =
         ["bench", "quick.toml", "--users", "3", "--think-time", "100ms", "--allow-invalid", "--quiet"];
-    let told = json(&mut desk.skyline(&[&closed[..], &["--paired-open", "--json"]].concat()));
-    let pair = &told["paired_open"];
+    let report = json(&mut desk.skyline(&[&closed[..], &["--paired-open", "--json"]].concat()));
+    let pair = &report["paired_open"];
     assert!(pair["rate_per_s"].as_f64().unwrap() > 1.0, "{pair}");
     for metric in ["ttft", "e2e"] {
         assert!(pair[metric]["p50"]["open"]["value_ms"].as_f64().unwrap() > 0.0, "{pair}");
@@ -149,7 +149,7 @@ fn conversations_are_told_turn_by_turn() {
       2          194           24.0       0      50.0  50.0*      120
       3          188           40.0       0      50.0  50.0*      120
     ");
-    let told = json(&mut desk.skyline(&[&talk[..], &["--json"]].concat()));
-    assert_eq!(told["paired_open"], Value::Null);
-    assert_eq!(told["summary"]["run"]["load"], "partly_open");
+    let report = json(&mut desk.skyline(&[&talk[..], &["--json"]].concat()));
+    assert_eq!(report["paired_open"], Value::Null);
+    assert_eq!(report["summary"]["run"]["load"], "partly_open");
 }

@@ -66,8 +66,8 @@ fn a_simulated_server_finds_what_the_plan_shares() {
     let desk = Desk::new();
     desk.file("marked.toml", &marked());
     let arguments = ["simulate", "marked.toml", "--json", "--allow-invalid"];
-    let told = desk.skyline(&arguments).assert().code(0).stderr(contains("begins with an empty cache"));
-    let summary: Value = serde_json::from_slice(&told.get_output().stdout).unwrap();
+    let report = desk.skyline(&arguments).assert().code(0).stderr(contains("begins with an empty cache"));
+    let summary: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
     let cache = &summary["summary"]["prefix_cache"];
     assert_eq!(cache["measured"]["source"], json!("usage"), "{cache}");
     assert!(near(&cache["measured"]["rate"], &cache["expected_least"]), "{cache}");

@@ -49,8 +49,9 @@ fn a_neighbour_without_a_promise_hides_no_victim() {
     assert_eq!((&slo["slo_attainment"], &slo["goodput_per_s"]), (&0.0.into(), &0.0.into()));
     let (scheduled, promised) = (slo["scheduled"].as_u64().unwrap(), slo["promised"].as_u64().unwrap());
     assert!(0 < promised && promised < scheduled, "{slo}");
-    let told = desk().skyline(&["simulate", "shared.toml"]).assert().success();
-    let words: Vec<_> = std::str::from_utf8(&told.get_output().stdout).unwrap().split_whitespace().collect();
+    let report = desk().skyline(&["simulate", "shared.toml"]).assert().success();
+    let words: Vec<_> =
+        std::str::from_utf8(&report.get_output().stdout).unwrap().split_whitespace().collect();
     let said = format!(
         "attainment 0 % of {promised} requests with an SLO met it (0); goodput 0 requests/s; {} of {scheduled} have \
          none",

@@ -235,9 +235,9 @@ fn check_asks_the_golden_prompts_of_a_workload() {
     // What an answer repeats of a secret is not shown.
     let (_server, url, _) = mock(&desk, &["capital of France?=hunter2-secret"], &[]);
     let arguments = ["check", "--workload", "gated.toml", "--url", &url];
-    let told = desk.skyline(&arguments).env("OPENAI_API_KEY", "hunter2-secret").assert().code(1);
-    let told = String::from_utf8_lossy(&told.get_output().stdout).into_owned();
-    assert!(told.contains("\"***\"") && !told.contains("hunter2"), "{told}");
+    let report = desk.skyline(&arguments).env("OPENAI_API_KEY", "hunter2-secret").assert().code(1);
+    let report = String::from_utf8_lossy(&report.get_output().stdout).into_owned();
+    assert!(report.contains("\"***\"") && !report.contains("hunter2"), "{told}");
     desk.skyline(&["check", "--workload", "quick.toml"])
         .assert()
         .code(2)

@@ -21,7 +21,7 @@ output_tokens = { kind = "constant", value = 4 }
 conversation = { turns = 3, think_time_s = 0.05, first_input_tokens = 40 }
 "#;
 
-fn told(texts: &Value, place: usize) -> (&str, &str) {
+fn report(texts: &Value, place: usize) -> (&str, &str) {
     let message = &texts[place];
     (message["role"].as_str().unwrap(), message["content"].as_str().unwrap())
 }
@@ -52,10 +52,10 @@ fn a_turn_says_the_servers_own_answers_again() {
         .collect();
     assert!(third.len() >= 5, "{} conversations came to their third turn", third.len());
     for said in third {
-        let roles: Vec<&str> = (0..5).map(|place| told(said, place).0).collect();
+        let roles: Vec<&str> = (0..5).map(|place| report(said, place).0).collect();
         assert_eq!(roles, ["user", "assistant", "user", "assistant", "user"]);
         // Four words a turn, as the server said them.
-        assert_eq!((told(said, 1).1, told(said, 3).1), (" w w w w", " w w w w"));
+        assert_eq!((report(said, 1).1, report(said, 3).1), (" w w w w", " w w w w"));
         // The second turn said the same up to there.
         let before = bodies.iter().find(|body| {
             let list = body["messages"].as_array().unwrap();

@@ -149,8 +149,8 @@ fn an_exporter_beside_tells_devices_and_energy() {
     let header = &desk.lines("header")[0];
     assert_eq!(header["telemetry"][1]["hardware"], "2 × NVIDIA L4");
     assert_eq!(header["telemetry"][1]["driver"], "580.1");
-    let told = &summary["reproduction"]["told"][0];
-    assert_eq!((&told["name"], &told["source"]), (&Value::from("hardware"), &Value::from("exporter")));
+    let report = &summary["reproduction"]["told"][0];
+    assert_eq!((&report["name"], &report["source"]), (&Value::from("hardware"), &Value::from("exporter")));
     // The password is in no file and on no screen.
     let output = asserted.get_output();
     let kept = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();

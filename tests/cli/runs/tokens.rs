@@ -59,11 +59,11 @@ fn truth(url: &str) -> HashMap<String, u64> {
         page
     });
     let records = page.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let told = records.filter_map(|record| {
+    let report = records.filter_map(|record| {
         let id = record["id"].as_str()?;
         Some((id[id.len() - 12..].to_owned(), record["answer_tokens"].as_u64()?))
     });
-    told.collect()
+    report.collect()
 }
 
 /// Holds every measured request of the log on disk against the mock's own, and tells how many there are.
@@ -71,8 +71,8 @@ fn told_truly(desk: &Desk, truth: &HashMap<String, u64>, source: &str) -> usize 
     let log = RunLog::read(&desk.run()).unwrap();
     let measured: Vec<_> = log.records.iter().filter(|record| record.phase == Phase::Measured).collect();
     for record in &measured {
-        let told = truth[&format!("{:012x}", record.index)];
-        assert_eq!(record.output_tokens, told, "request {}", record.index);
+        let report = truth[&format!("{:012x}", record.index)];
+        assert_eq!(record.output_tokens, report, "request {}", record.index);
         assert_eq!(json!(record.output_tokens_source), json!(source));
     }
     measured.len()

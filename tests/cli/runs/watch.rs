@@ -161,7 +161,7 @@ fn with_files(desk: &Desk, files: u32, server: std::net::SocketAddr) -> assert_c
 fn a_limit_that_a_stalled_server_would_reach_is_told_before_the_run() {
     let server = serve(|seen| control(seen).unwrap_or_else(|| stream(8)));
     // 20 requests a second, for 2 s and a drain of 20 s, are 440 at the most.
-    let told = "warning: should the server stall, 440 connections at a time need 504 open files, and this process may \
+    let report = "warning: should the server stall, 440 connections at a time need 504 open files, and this process may \
                 have 400; raise the limit with `ulimit -n 504`";
     let short = with_files(&Desk::new(), 400, server).arg("--allow-invalid").assert().code(0);
     short.stderr(contains(told));

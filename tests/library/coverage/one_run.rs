@@ -2,7 +2,7 @@
 
 use skyline::analysis::{Metric, Quantile, summarise};
 use skyline::record::RunLog;
-use skyline::report::{Beside, Extent, Style, documents, render};
+use skyline::report::{Extent, Extras, Style, documents, render};
 use skyline::simulator::{Delay, EngineModel, Fleet};
 use skyline::workload::WorkloadSpec;
 
@@ -51,7 +51,7 @@ fn one_run_at_90_percent_load_is_surer_than_it_may_be_and_the_report_says_so() {
             covered.add(percentile.figure.exact().unwrap(), (low.unwrap(), high.unwrap()));
         }
         let report =
-            render::text(&documents::run(&summary, Beside::default(), None), Style::PLAIN, Extent::Full)
+            render::text(&documents::run(&summary, Extras::default(), None), Style::PLAIN, Extent::Full)
                 .split_whitespace()
                 .collect::<Vec<_>>()
                 .join(" ");

@@ -47,7 +47,7 @@ fn plain(ttft: f64, itl: f64) -> Fleet {
 }
 
 /// Flies it, told that it is Llama-3.1-8B on `named`.
-fn told(spec: &WorkloadSpec, fleet: &Fleet, named: Option<&str>) -> (RunLog, Prediction) {
+fn report(spec: &WorkloadSpec, fleet: &Fleet, named: Option<&str>) -> (RunLog, Prediction) {
     let mut header = header(spec);
     header.deployment = DeploymentFacts {
         hardware: named.map(str::to_owned),
@@ -58,7 +58,7 @@ fn told(spec: &WorkloadSpec, fleet: &Fleet, named: Option<&str>) -> (RunLog, Pre
 }
 
 fn flown(spec: &WorkloadSpec, fleet: &Fleet) -> Prediction {
-    told(spec, fleet, None).1
+    report(spec, fleet, None).1
 }
 
 /// The symptom of that regime, which must be there.
@@ -85,7 +85,7 @@ const ANSWER: &str = r#"{ kind = "constant", value = 150 }"#;
 #[test]
 fn long_prompts_at_a_low_rate_are_prefill() {
     let spec = poisson(1.0, 120.0, &[("doc", 1.0, ANY_PROMPT, REPLY)]);
-    let (_, run) = told(&spec, &llama_on("h100"), Some("h100"));
+    let (_, run) = report(&spec, &llama_on("h100"), Some("h100"));
     let figure = figures(&run, Regime::PrefillCost);
     assert!((27.0..36.0).contains(&figure("slope_ms_per_1000_tokens")), "{:#?}", run.diagnosis);
     assert!(figure("r_squared") > 0.8 && figure("rank_correlation") > 0.9);
@@ -113,7 +113,7 @@ fn a_server_too_busy_to_see_a_lone_prompt_says_so() {
 #[test]
 fn decode_is_held_against_the_memory_that_was_named() {
     let spec = poisson(0.15, 300.0, &[("chat", 1.0, QUESTION, ANSWER)]);
-    let (_, near) = told(&spec, &llama_on("a10g"), Some("a10g"));
+    let (_, near) = report(&spec, &llama_on("a10g"), Some("a10g"));
     let figure = figures(&near, Regime::MemoryBoundDecode);
     assert!((0.95..1.05).contains(&figure("measured_over_predicted")), "{:#?}", near.diagnosis);
     let share = figure("memory_read_bytes_per_s") / 600e9;
@@ -121,16 +121,16 @@ fn decode_is_held_against_the_memory_that_was_named() {
     assert!(near.bottleneck.evidence.memory_share.unwrap() > 0.9, "the simulator says so too");
 
     let slow = fleet(config("a10g", Efficiency { step_overhead: 0.060, ..Efficiency::default() }));
-    let (_, slow) = told(&spec, &slow, Some("a10g"));
+    let (_, slow) = report(&spec, &slow, Some("a10g"));
     assert!(figures(&slow, Regime::NotMemory)("measured_over_predicted") > 2.5);
     is_silent_on(&slow, Regime::MemoryBoundDecode);
 
-    let (_, fast) = told(&spec, &llama_on("h100"), Some("a10g"));
+    let (_, fast) = report(&spec, &llama_on("h100"), Some("a10g"));
     assert!(figures(&fast, Regime::DoubtfulFacts)("measured_ms") < 10.0);
 
-    let (_, unnamed) = told(&spec, &llama_on("a10g"), None);
+    let (_, unnamed) = report(&spec, &llama_on("a10g"), None);
     assert!(unnamed.diagnosis.could_not_tell.iter().any(|rule| rule.lacked.contains("--hardware")));
-    let (_, unknown) = told(&spec, &llama_on("a10g"), Some("tpu-v5e"));
+    let (_, unknown) = report(&spec, &llama_on("a10g"), Some("tpu-v5e"));
     assert!(unknown.diagnosis.could_not_tell.iter().any(|rule| rule.lacked.contains("tpu-v5e")));
 }
 
@@ -213,18 +213,18 @@ fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
     };
     let mut spec = shared(7);
     spec.warmup_s = 60.0;
-    lacks(&untold(&told(&spec, &llama_on("h100"), None).0), "the server does not tell");
+    lacks(&untold(&report(&spec, &llama_on("h100"), None).0), "the server does not tell");
 
     let mut off = config("h100", Efficiency::default());
     off.limits.prefix_caching = false;
-    let (mut log, _) = told(&shared(7), &fleet(off), None);
+    let (mut log, _) = report(&shared(7), &fleet(off), None);
     assert!(untold(&log).names(Regime::CacheMiss));
     log.header.workload.classes[0].shared_prefix.as_mut().unwrap().warm = 1.0;
     log.header.cache = Some(CachePreparation { emptied: false, warmed_prefixes: 12 });
     lacks(&untold(&log), "0 cold and");
 
     // Of a server whose first token takes as long whatever the prompt, nothing can be told.
-    lacks(&untold(&told(&shared(7), &plain(0.1, 0.01), None).0), "not seen to grow");
+    lacks(&untold(&report(&shared(7), &plain(0.1, 0.01), None).0), "not seen to grow");
 }
 
 /// Half as many bytes of context are read from a cache of 8 bits: held against one of 16, this run would have read more
@@ -238,7 +238,7 @@ fn decode_is_held_against_the_format_of_the_kv_cache() {
         ..Deployment::new("h100".parse().unwrap(), "llama-3.1-8b".parse().unwrap())
     };
     let server = fleet(BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap());
-    let (mut flown, unsaid) = told(&spec, &server, Some("h100"));
+    let (mut flown, unsaid) = report(&spec, &server, Some("h100"));
     assert!(figures(&unsaid, Regime::DoubtfulFacts)("measured_ms") < 12.0, "{:#?}", unsaid.diagnosis);
     flown.header.engine.modelled.insert("kv_cache_dtype".to_owned(), "fp8".into());
     let said = Diagnosis::of_run(&flown, &unsaid.summary);
@@ -250,15 +250,15 @@ fn decode_is_held_against_the_format_of_the_kv_cache() {
 fn a_cache_that_finds_nothing_is_missed() {
     let mut off = config("h100", Efficiency::default());
     off.limits.prefix_caching = false;
-    let (cold_log, cold) = told(&shared(7), &fleet(off.clone()), None);
+    let (cold_log, cold) = report(&shared(7), &fleet(off.clone()), None);
     let figure = figures(&cold, Regime::CacheMiss);
     assert!(figure("measured_hit_rate") < 0.01 && figure("expected_hit_rate") > 0.7);
-    let (_, warm) = told(&shared(7), &llama_on("h100"), None);
+    let (_, warm) = report(&shared(7), &llama_on("h100"), None);
     is_silent_on(&warm, Regime::CacheMiss);
 
     // Where the server does not tell, the clock does.
     assert!(untold(&cold_log).names(Regime::CacheMiss), "{:#?}", untold(&cold_log));
-    let (warm_log, _) = told(&shared(7), &llama_on("h100"), None);
+    let (warm_log, _) = report(&shared(7), &llama_on("h100"), None);
     assert!(!untold(&warm_log).names(Regime::CacheMiss), "{:#?}", untold(&warm_log));
 
     // Two runs of which the second was to be warm.
@@ -321,7 +321,7 @@ fn stalls_are_laid_to_prompts_or_to_memory() {
 #[test]
 fn refusals_are_named() {
     let spec = poisson(2.0, 60.0, &[("chat", 1.0, QUESTION, REPLY)]);
-    let (mut log, _) = told(&spec, &llama_on("h100"), None);
+    let (mut log, _) = report(&spec, &llama_on("h100"), None);
     let refused = Outcome::Failed(Failure::new(FailureKind::HttpStatus(429), "slow down".to_owned()));
     log.records.iter_mut().step_by(10).for_each(|record| record.outcome = refused.clone());
     let summary = skyline::analysis::summarise(&log, &[]);
@@ -345,7 +345,7 @@ const ALARMS: [Regime; 9] = [
 fn healthy_runs_of_every_workload_raise_no_alarm() {
     for spec in skyline::workload::library::all().unwrap() {
         let name = &spec.name;
-        let (_, run) = told(&spec, &llama_on("h200"), Some("h200"));
+        let (_, run) = report(&spec, &llama_on("h200"), Some("h200"));
         for regime in ALARMS {
             assert!(!run.diagnosis.names(regime), "{name}: {:#?}", run.diagnosis);
         }

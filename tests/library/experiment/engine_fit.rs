@@ -61,10 +61,10 @@ fn p50(summary: &Summary, metric: Metric) -> f64 {
 /// The largest relative error of p50 TTFT and TPOT that `fit` makes at a rate that was not flown, with other requests.
 fn error_at(rate: f64, fit: &EngineFit, truth: &Fleet) -> f64 {
     let spec = chat(rate, 99);
-    let told = summarise(&fly(&spec, &fit.applied_to(truth)), &[]);
+    let report = summarise(&fly(&spec, &fit.applied_to(truth)), &[]);
     let true_one = summarise(&fly(&spec, truth), &[]);
     [Metric::Ttft, Metric::Tpot]
-        .map(|metric| (p50(&told, metric) / p50(&true_one, metric) - 1.0).abs())
+        .map(|metric| (p50(&report, metric) / p50(&true_one, metric) - 1.0).abs())
         .into_iter()
         .fold(0.0, f64::max)
 }

@@ -32,7 +32,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
     });
     let cells: Vec<_> = cells.collect();
     let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, Trust::All);
-    let told: Vec<_> =
+    let report: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(
         matrix
@@ -41,6 +41,6 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
             .all(|cell| cell.standing.is_none_or(|standing| standing == ClaimStanding::Confirmed)),
         "{told:#?}"
     );
-    assert_eq!(told.len(), 7);
+    assert_eq!(report.len(), 7);
     assert!(matrix.is_as_hoped(), "{:#?}", matrix.decision);
 }

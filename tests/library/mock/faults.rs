@@ -178,7 +178,7 @@ fn tokens_that_are_held_back_are_not_yet_written() {
     let mut seen = Vec::new();
     let _ = socket.read_to_end(&mut seen);
     drop(socket);
-    let told = String::from_utf8_lossy(&seen).matches("\"content\":\" the quick answer to\"").count();
+    let report = String::from_utf8_lossy(&seen).matches("\"content\":\" the quick answer to\"").count();
     let record = &records(&server, 1)[0];
-    assert_eq!(record["answer_tokens"], 4 * told, "{record}");
+    assert_eq!(record["answer_tokens"], 4 * report, "{record}");
 }

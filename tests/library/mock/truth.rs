@@ -27,8 +27,8 @@ fn metrics_truth_and_client_add_up() {
     let tokens: usize = seen.iter().map(|seen| seen.text().split_whitespace().count()).sum();
     assert_eq!(tokens, 30);
     let records = records(&server, 5);
-    let told: u64 = records.iter().map(|record| record["answer_tokens"].as_u64().unwrap()).sum();
-    assert_eq!(told, 30);
+    let report: u64 = records.iter().map(|record| record["answer_tokens"].as_u64().unwrap()).sum();
+    assert_eq!(report, 30);
     for (name, value) in [
         ("generation_tokens_total", 30.0),
         ("prompt_tokens_total", 20.0),

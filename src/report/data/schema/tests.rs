@@ -17,7 +17,7 @@ use crate::experiment::matrix::Matrix;
 use crate::experiment::{AbTest, Diagnosis, Repeats, Sweep};
 use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::data::json::Whole;
-use crate::report::{Beside, json_beside};
+use crate::report::{Extras, json_with};
 
 /// What is not described is not there.
 fn close(schema: &mut Schema) {
@@ -110,17 +110,17 @@ fn validator() -> Validator {
     jsonschema::validator_for(&serde_json::from_str(StoredFile::Summary.schema()).unwrap()).unwrap()
 }
 
-fn told(log: &RunLog, objectives: &[&str]) -> Value {
+fn report(log: &RunLog, objectives: &[&str]) -> Value {
     let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    let beside = Beside { paired_open: None, diagnosis: Some(&diagnosis) };
-    serde_json::from_str(&json_beside(&summary, beside).unwrap()).unwrap()
+    let extras = Extras { paired_open: None, diagnosis: Some(&diagnosis) };
+    serde_json::from_str(&json_with(&summary, extras).unwrap()).unwrap()
 }
 
-fn check(validator: &Validator, name: &str, told: &Value) {
+fn check(validator: &Validator, name: &str, report: &Value) {
     let errors: Vec<_> =
-        validator.iter_errors(told).map(|error| format!("{}: {error}", error.instance_path())).collect();
+        validator.iter_errors(report).map(|error| format!("{}: {error}", error.instance_path())).collect();
     assert!(errors.is_empty(), "{name}:\n{}", errors.join("\n"));
 }
 
@@ -131,33 +131,33 @@ fn summaries_of_stored_runs_keep_the_schema() {
     for run in std::fs::read_dir(runs).unwrap() {
         let path = run.unwrap().path();
         let log = RunLog::read(&path).unwrap();
-        check(&validator, &path.display().to_string(), &told(&log, &["p95 ttft < 500ms", "goodput > 1/s"]));
+        check(&validator, &path.display().to_string(), &report(&log, &["p95 ttft < 500ms", "goodput > 1/s"]));
     }
 }
 
 #[test]
 fn summaries_of_nothing_of_failures_and_of_what_was_cut_off_keep_it() {
     let validator = validator();
-    check(&validator, "nothing", &told(&run(0, Vec::new()), &["p50 ttft < 1s"]));
+    check(&validator, "nothing", &report(&run(0, Vec::new()), &["p50 ttft < 1s"]));
     let failure = || Failure::new(FailureKind::HttpStatus(503), "busy \u{1b}[2J");
     let failed = (0..200).map(|i| record(i).sent_at(i, i, i).failed(900, failure()).build()).collect();
-    check(&validator, "failures", &told(&run(1_000, failed), &["error_rate < 1%", "p99.9 itl < 10ms"]));
+    check(&validator, "failures", &report(&run(1_000, failed), &["error_rate < 1%", "p99.9 itl < 10ms"]));
     let cut_off = (0..200).map(|i| record(i).sent_at(i, i, i).asked(9).censored(5_000).build()).collect();
-    check(&validator, "cut off", &told(&run(1_000, cut_off), &["p50 e2e < 1s"]));
+    check(&validator, "cut off", &report(&run(1_000, cut_off), &["p50 e2e < 1s"]));
     let paced = |i: u64| record(i).sent_at(10 * i, 10 * i, 10 * i + 1).paced(10 * i + 100, 10, 11);
     let mut short = run(10_000, (0..1_000).map(|i| paced(i).usage(100, 11).build()).collect());
     short.footer = None;
-    check(&validator, "without a footer", &told(&short, &[]));
+    check(&validator, "without a footer", &report(&short, &[]));
 }
 
 #[test]
 fn a_field_without_a_schema_is_found() {
-    let mut told = told(&run(0, Vec::new()), &[]);
+    let mut report = report(&run(0, Vec::new()), &[]);
     let validator = validator();
-    assert!(validator.is_valid(&told));
-    told["rates"]["new_figure_per_s"] = json!(1.0);
-    assert!(!validator.is_valid(&told));
-    told["rates"].as_object_mut().unwrap().remove("new_figure_per_s");
-    told["schema"] = json!(2);
-    assert!(!validator.is_valid(&told), "another schema is another format");
+    assert!(validator.is_valid(&report));
+    report["rates"]["new_figure_per_s"] = json!(1.0);
+    assert!(!validator.is_valid(&report));
+    report["rates"].as_object_mut().unwrap().remove("new_figure_per_s");
+    report["schema"] = json!(2);
+    assert!(!validator.is_valid(&report), "another schema is another format");
 }

@@ -2,7 +2,7 @@
 
 use crate::analysis::Summary;
 use crate::record::RunLog;
-use crate::report::Beside;
+use crate::report::Extras;
 use crate::report::document::Document;
 
 use super::{
@@ -12,23 +12,23 @@ use crate::report::documents::{diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
 #[must_use]
-pub fn document(summary: &Summary, beside: Beside<'_>, log: Option<&RunLog>) -> Document {
+pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let mut document = Document::new(title).verdict(head::verdict(summary)).about(head::about(summary));
     document.add(head::sections(summary));
     document.add(latency::sections(summary));
     document.add(troubles::failures(summary));
     document.add(troubles::findings(summary));
-    if let Some(open) = beside.paired_open {
+    if let Some(open) = extras.paired_open {
         document.add([paired_open::section(open)]);
     }
     if let Some(log) = log {
         document.add(charts::sections(log, summary));
     }
-    document.add(beside.diagnosis.map(diagnosis::section));
+    document.add(extras.diagnosis.map(diagnosis::section));
     document.add([slo::section(summary)]);
     document.add(groups::sections(summary));
-    document.add(sessions::sections(summary, beside.paired_open.is_some()));
+    document.add(sessions::sections(summary, extras.paired_open.is_some()));
     document.add(flow::sections(summary));
     document.add(answers::sections(summary));
     document.add([server::section(summary), setup::what_was_run(summary)]);

@@ -247,7 +247,7 @@ mod tests {
     fn reported() -> ServerSide {
         let bucket = |ms, from_ms, to_ms| Some(BucketQuantile { ms, from_ms, to_ms });
         let time = |mean_ms, p99| TimeSummary { count: 2_000.0, mean_ms, p50: p99, p99, p99_mark: None };
-        let beside = |client_ms: f64, server_ms: f64| TimeBeside {
+        let extras = |client_ms: f64, server_ms: f64| TimeBeside {
             client_ms,
             client_n: 2_000,
             server_ms,
@@ -290,8 +290,8 @@ mod tests {
             ]
             .into(),
             accounts: Some(BothAccounts {
-                ttft: Some(beside(209.1, 204.0)),
-                e2e: Some(beside(3_600.0, 3_620.0)),
+                ttft: Some(extras(209.1, 204.0)),
+                e2e: Some(extras(3_600.0, 3_620.0)),
                 requests: Some(CountBeside { client: 2_000, server: 2_000.0 }),
                 output_tokens: Some(CountBeside { client: 51_827, server: 51_830.0 }),
             }),

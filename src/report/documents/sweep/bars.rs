@@ -8,7 +8,7 @@ use crate::report::document::{Bar, BarChart, Chart, cell};
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
 /// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.
-pub(super) fn beside(sweep: &Sweep, chart: Chart) -> Chart {
+pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
     let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
     let objectives = tightest.into_iter().chain(sweep.plan.objectives.iter().map(String::as_str));
     let readable = objectives.filter_map(|text| text.parse::<Objective>().ok());

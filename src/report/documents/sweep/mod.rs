@@ -66,7 +66,7 @@ fn curves(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Over the load");
     let mut charts = latencies::all(sweep).into_iter().chain(throughput::throughput(sweep));
     if let Some(first) = charts.next() {
-        section.chart(bars::beside(sweep, first));
+        section.chart(bars::extras(sweep, first));
     }
     charts.for_each(|chart| section.chart(chart));
     section

@@ -9,7 +9,7 @@ use std::io;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::report::data::json::write_indented;
 use crate::units::hexadecimal;
 
@@ -18,23 +18,23 @@ use crate::units::hexadecimal;
 /// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`). Latencies count
 /// from sending, as in the reports of the other load generators. The whole summary, with latencies from the scheduled
 /// moment, the verdict and intervals, is under `results.observability.skyline`, where the schema lets everything be.
-pub fn benchmark_report(told: Told<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn benchmark_report(report: RunReport<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let report = json!({
         "version": "0.2",
-        "run": run(told),
-        "scenario": { "stack": [scenario::server(told)], "load": scenario::load(told) },
-        "results": results::results(told)?,
+        "run": run(report),
+        "scenario": { "stack": [scenario::server(report)], "load": scenario::load(report) },
+        "results": results::results(report)?,
     });
     Ok(write_indented(out, &report)?)
 }
 
-fn run(told: Told<'_>) -> Value {
-    let run = &told.summary.run;
-    let length = told.log.footer.as_ref().map(|footer| footer.ended.as_nanos());
+fn run(report: RunReport<'_>) -> Value {
+    let run = &report.summary.run;
+    let length = report.log.footer.as_ref().map(|footer| footer.ended.as_nanos());
     let end = length.and_then(|length| {
         jiff::Timestamp::from_nanosecond(run.started_at.as_nanosecond() + i128::from(length)).ok()
     });
-    let verdict = if told.summary.verdict.valid { "VALID" } else { "INVALID" };
+    let verdict = if report.summary.verdict.valid { "VALID" } else { "INVALID" };
     json!({
         "uid": identity(&[&run.started_at.to_string(), &run.plan_hash, &run.engine.url]),
         "time": {

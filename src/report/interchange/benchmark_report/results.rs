@@ -6,14 +6,14 @@ use super::scenario::SERVER;
 use super::statistics::{of_counts, of_latency, of_whole};
 use crate::analysis::{LatencyRow, Metric, Summary};
 use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
-use crate::report::Told;
+use crate::report::RunReport;
 
-pub(super) fn results(told: Told<'_>) -> serde_json::Result<Value> {
-    let summary = told.summary;
+pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
+    let summary = report.summary;
     Ok(json!({
         "request_performance": {
             "aggregate": {
-                "requests": requests(told),
+                "requests": requests(report),
                 "latency": latency(summary),
                 "throughput": throughput(summary),
             },
@@ -28,12 +28,12 @@ pub(super) fn results(told: Told<'_>) -> serde_json::Result<Value> {
     }))
 }
 
-fn requests(told: Told<'_>) -> Value {
-    let counts = &told.summary.requests;
+fn requests(report: RunReport<'_>) -> Value {
+    let counts = &report.summary.requests;
     let completed = || {
         let whole =
             |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
-        told.log.records.iter().filter(whole)
+        report.log.records.iter().filter(whole)
     };
     json!({
         "total": counts.executed(),
@@ -76,18 +76,18 @@ fn throughput(summary: &Summary) -> Value {
 fn resources(summary: &Summary) -> Option<Value> {
     let hits = summary.prefix_cache.as_ref().and_then(|cache| cache.measured).map(|hits| hits.rate);
     let gauge = |gauge, units: &str, scale: f64| {
-        let told = summary.server.as_ref()?.gauge(gauge)?;
-        Some(json!({ "units": units, "mean": told.mean * scale, "max": told.max * scale }))
+        let report = summary.server.as_ref()?.gauge(gauge)?;
+        Some(json!({ "units": units, "mean": report.mean * scale, "max": report.max * scale }))
     };
     let preemptions = summary.server.as_ref().and_then(|server| server.rise(Counter::Preemptions));
-    let told = [
+    let report = [
         ("kv_cache_usage", gauge(Gauge::KvUsage, "percent", 100.0)),
         ("cache_hit_rate", of_whole(hits.map(|rate| rate * 100.0), "percent")),
         ("running_requests", gauge(Gauge::Running, "count", 1.0)),
         ("waiting_requests", gauge(Gauge::Waiting, "count", 1.0)),
         ("preemptions", of_whole(preemptions, "count")),
     ];
-    let told: Map<String, Value> =
-        told.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-    (!told.is_empty()).then_some(Value::Object(told))
+    let report: Map<String, Value> =
+        report.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
+    (!report.is_empty()).then_some(Value::Object(report))
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::identity;
 use crate::analysis::{Fact, LoadForm};
 use crate::record::{Phase, RunHeader};
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::report::documents::arrivals;
 use crate::workload::{Distribution, PromptSource, WorkloadSpec};
 
@@ -13,9 +13,9 @@ use crate::workload::{Distribution, PromptSource, WorkloadSpec};
 pub(super) const SERVER: &str = "server";
 
 /// What answered, as an `inference_engine` where all that the schema demands of one is known, else as `generic`.
-pub(super) fn server(told: Told<'_>) -> Value {
-    let header = &told.log.header;
-    let known = |fact| told.summary.reproduction.value(fact);
+pub(super) fn server(report: RunReport<'_>) -> Value {
+    let header = &report.log.header;
+    let known = |fact| report.summary.reproduction.value(fact);
     let (engine, said) = (&header.engine, &header.deployment);
     let version = known(Fact::EngineVersion).unwrap_or("unknown");
     let mut standardized = json!({ "kind": "generic", "tool": engine.engine, "tool_version": version });
@@ -59,11 +59,11 @@ fn accelerator(header: &RunHeader) -> Option<Value> {
         .then(|| json!({ "model": hardware, "count": gpus, "parallelism": { "tp": tensor_parallel } }))
 }
 
-pub(super) fn load(told: Told<'_>) -> Value {
-    let (header, run) = (&told.log.header, &told.summary.run);
+pub(super) fn load(report: RunReport<'_>) -> Value {
+    let (header, run) = (&report.log.header, &report.summary.run);
     let workload = &header.workload;
-    let rate = arrivals::request_rate(told.summary).filter(|&rate| rate > 0.0);
-    let measured = || told.log.records.iter().filter(|record| record.phase == Phase::Measured);
+    let rate = arrivals::request_rate(report.summary).filter(|&rate| rate > 0.0);
+    let measured = || report.log.records.iter().filter(|record| record.phase == Phase::Measured);
     let input = asked(simple_input(workload), measured().map(|record| record.input_tokens_asked));
     // "If enforced", says the schema: an answer that has to be of a form ends where it is whole.
     let enforced = workload.classes.iter().all(|class| class.answer.is_none());
@@ -80,7 +80,7 @@ pub(super) fn load(told: Told<'_>) -> Value {
             "source": source(workload),
             "input_seq_len": input,
             "output_seq_len": output,
-            "multi_turn": (run.load != LoadForm::Open && told.summary.sessions.is_some())
+            "multi_turn": (run.load != LoadForm::Open && report.summary.sessions.is_some())
                 .then(|| json!({ "enabled": true })),
             "rate_qps": rate,
             "concurrency": run.limits.max_concurrency.into_iter().chain(run.arrival.users()).min(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::analysis::test_runs::run;
 use crate::record::RunLog;
-use crate::report::sample_runs::{hostile, minute, three, told};
+use crate::report::sample_runs::{hostile, minute, report, three};
 use crate::workload::{AnswerShape, ArrivalPattern, Distribution, ThinkTime};
 
 /// llm-d's own JSON Schema; see the note beside it.
@@ -16,7 +16,7 @@ const SCHEMA: &str = include_str!(concat!(
 
 fn written(log: &RunLog) -> Value {
     let mut out = Vec::new();
-    told(log, &["p95 ttft < 500ms"], |told| benchmark_report(told, &mut out)).unwrap();
+    report(log, &["p95 ttft < 500ms"], |report| benchmark_report(report, &mut out)).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 

@@ -27,15 +27,15 @@ pub(super) fn families(summary: &Summary) -> Vec<Family> {
 pub(super) fn facts(summary: &Summary) -> Vec<(String, String)> {
     let run = &summary.run;
     let (engine, said) = (&run.engine, &run.deployment);
-    let told = |fact| summary.reproduction.value(fact).map(str::to_owned);
+    let report = |fact| summary.reproduction.value(fact).map(str::to_owned);
     let facts = [
         ("engine", Some(engine.engine.clone())),
         ("url", Some(engine.url.clone())),
-        ("server_version", told(Fact::EngineVersion)),
-        ("hardware", told(Fact::Hardware)),
+        ("server_version", report(Fact::EngineVersion)),
+        ("hardware", report(Fact::Hardware)),
         ("gpus", said.gpus.map(|gpus| gpus.to_string())),
-        ("precision", told(Fact::Precision)),
-        ("driver", told(Fact::Driver)),
+        ("precision", report(Fact::Precision)),
+        ("driver", report(Fact::Driver)),
         ("seed", Some(run.seed.to_string())),
         ("plan_hash", Some(run.plan_hash.clone())),
         ("skyline_version", Some(run.skyline_version.clone())),

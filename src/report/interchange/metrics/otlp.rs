@@ -4,16 +4,16 @@ use serde_json::{Value, json};
 
 use super::Family;
 use super::families::{facts, families, own_labels};
-use crate::report::Told;
+use crate::report::RunReport;
 
 /// The body of a request to a collector's `/v1/metrics`: an `ExportMetricsServiceRequest` in the JSON encoding of OTLP
 /// 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
 /// ended.
 #[must_use]
-pub fn otlp_json(told: Told<'_>) -> Value {
-    let summary = told.summary;
+pub fn otlp_json(report: RunReport<'_>) -> Value {
+    let summary = report.summary;
     let start = summary.run.started_at.as_nanosecond();
-    let ended = told.log.footer.as_ref().map_or(summary.window.end_s, |footer| footer.ended.as_secs_f64());
+    let ended = report.log.footer.as_ref().map_or(summary.window.end_s, |footer| footer.ended.as_secs_f64());
     // Numbers of 64 bits are strings in this encoding.
     let (start, end) = (start.to_string(), (start + (ended * 1e9) as i128).to_string());
     let mut resource = vec![("service.name", "skyline".to_owned())];

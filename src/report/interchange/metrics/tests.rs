@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::analysis::test_runs::run;
-use crate::report::sample_runs::{hostile, minute, observed, three, told};
+use crate::report::sample_runs::{hostile, minute, observed, report, three};
 
 #[test]
 fn a_run_for_prometheus() {
-    let text = told(&minute(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    let text = report(&minute(), &["p95 ttft < 500ms"], |report| openmetrics(report.summary)).unwrap();
     insta::assert_snapshot!(text);
 }
 
 #[test]
 fn a_run_for_a_collector() {
-    let body = told(&three(), &[], otlp_json);
+    let body = report(&three(), &[], otlp_json);
     insta::assert_snapshot!(serde_json::to_string_pretty(&body).unwrap());
 }
 
@@ -26,7 +26,7 @@ fn what_a_person_said_of_a_run_tells_it_from_others() {
     for (name, value) in [("build-id", "7"), ("build.id", "8"), ("tp", "2\u{9b}")] {
         log.header.deployment.labels.insert(name.to_owned(), value.to_owned());
     }
-    let text = told(&log, &[], |told| openmetrics(told.summary)).unwrap();
+    let text = report(&log, &[], |report| openmetrics(report.summary)).unwrap();
     let info = text.lines().find(|line| line.starts_with("skyline_run_info{")).unwrap();
     for label in
         [r#"hardware="h100""#, r#"gpus="4""#, r#"url=""#, r#"label_build_id="7""#, r#"label_tp="2\\u{9b}""#]
@@ -34,29 +34,30 @@ fn what_a_person_said_of_a_run_tells_it_from_others() {
         assert!(info.contains(label), "{label} is not in {info}");
     }
     assert_eq!(info.matches("label_build_id").count(), 1);
-    let body = told(&log, &[], otlp_json).to_string();
+    let body = report(&log, &[], otlp_json).to_string();
     assert!(body.contains(r#""skyline.hardware""#) && body.contains(r#""skyline.label_tp""#), "{body}");
 }
 
 #[test]
 fn what_is_not_known_has_no_sample() {
-    let text = told(&three(), &[], |told| openmetrics(told.summary)).unwrap();
+    let text = report(&three(), &[], |report| openmetrics(report.summary)).unwrap();
     // One request of two that have a TTFT was cut off before it.
     assert!(text.contains("skyline_ttft_samples{") && !text.contains("skyline_ttft_mean_seconds"), "{text}");
-    let text = told(&run(0, vec![]), &[], |told| openmetrics(told.summary)).unwrap();
+    let text = report(&run(0, vec![]), &[], |report| openmetrics(report.summary)).unwrap();
     assert!(!text.contains("skyline_ttft") && text.ends_with("# EOF\n"), "{text}");
 }
 
 #[test]
 fn foreign_text_stays_in_its_label() {
-    let text = told(&hostile(), &["p95 ttft of other < 500ms"], |told| openmetrics(told.summary)).unwrap();
+    let text =
+        report(&hostile(), &["p95 ttft of other < 500ms"], |report| openmetrics(report.summary)).unwrap();
     assert_eq!(text.matches("\n# EOF\n").count(), 1);
     for line in text.lines() {
         assert!(line.starts_with("# ") || line.starts_with("skyline_"), "{line}");
     }
     assert!(text.contains(r#"workload="workload a|b\\|c"#), "{text}");
     // JSON keeps it as it is.
-    let body = told(&hostile(), &[], otlp_json);
+    let body = report(&hostile(), &[], otlp_json);
     let name = |attribute: &Value| attribute["value"]["stringValue"].as_str().unwrap().to_owned();
     let attributes = body["resourceMetrics"][0]["resource"]["attributes"].as_array().unwrap();
     assert_eq!(attributes[0], json!({ "key": "service.name", "value": { "stringValue": "skyline" } }));
@@ -75,8 +76,8 @@ fn names_are_the_same_by_both_ways() {
         "{request}/s" | "{token}/s" => "_per_second",
         _ => "",
     };
-    let text = told(&observed(), &["p95 ttft < 500ms"], |told| openmetrics(told.summary)).unwrap();
-    let body = told(&observed(), &["p95 ttft < 500ms"], otlp_json);
+    let text = report(&observed(), &["p95 ttft < 500ms"], |report| openmetrics(report.summary)).unwrap();
+    let body = report(&observed(), &["p95 ttft < 500ms"], otlp_json);
     let metrics = body["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
     assert!(metrics.len() > 90);
     for metric in metrics {
@@ -88,7 +89,7 @@ fn names_are_the_same_by_both_ways() {
 
 #[test]
 fn both_sides_for_prometheus() {
-    let text = told(&observed(), &[], |told| openmetrics(told.summary)).unwrap();
+    let text = report(&observed(), &[], |report| openmetrics(report.summary)).unwrap();
     let labels = r#"workload="short_chat",model="meta-llama/Llama-3.1-8B-Instruct""#;
     let expected = [
         format!("skyline_server_running_requests_mean{{{labels}}} 12.5\n"),

@@ -6,7 +6,7 @@ use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
 use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
 use crate::units::count;
@@ -14,8 +14,8 @@ use crate::units::count;
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.
 /// What nobody recorded is named as missing, with the option that records it.
 #[must_use]
-pub fn decision_fields(told: Told<'_>) -> String {
-    let (summary, run) = (told.summary, &told.summary.run);
+pub fn decision_fields(report: RunReport<'_>) -> String {
+    let (summary, run) = (report.summary, &report.summary.run);
     let known = |fact| summary.reproduction.value(fact);
     let revision = run.deployment.labels.get("revision").map(String::as_str);
     let model = run.model_names();
@@ -23,12 +23,12 @@ pub fn decision_fields(told: Told<'_>) -> String {
     let (risk, reasons) = risk(summary);
     let fields = [
         ("Model / revision", format!("{model} / {}", or_missing(revision, "revision", "--label revision=…"))),
-        ("Tokenizer / template", tokenizer(told)),
+        ("Tokenizer / template", tokenizer(report)),
         ("Runtime / version", runtime(summary)),
         ("Hardware / driver", format!("{} / {driver}", hardware(summary))),
         ("Precision / quantization", or_missing(known(Fact::Precision), "precision", "--precision")),
         ("Serving flags", or_missing(known(Fact::ServingFlags), "serving flags", "--label flags=…")),
-        ("Traffic mix", traffic(told)),
+        ("Traffic mix", traffic(report)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),
         ("Rollback risk", format!("{}: {}", risk.word(), reasons.join("; "))),
@@ -49,15 +49,15 @@ fn or_missing(value: Option<&str>, what: &str, option: &str) -> String {
     value.map_or_else(|| missing(what, option), str::to_owned)
 }
 
-fn tokenizer(told: Told<'_>) -> String {
-    let source = match &told.summary.run.prompt_method {
+fn tokenizer(report: RunReport<'_>) -> String {
+    let source = match &report.summary.run.prompt_method {
         PromptMethod::Tokenizer { source } => source.clone(),
         PromptMethod::Server => "the server's".to_owned(),
         PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
             missing("tokenizer", "--tokenizer")
         }
     };
-    let template = match told.log.header.prompts.template_tokens {
+    let template = match report.log.header.prompts.template_tokens {
         Some(tokens) => format!("the server's, {} tokens a prompt", count(tokens)),
         None => "the server's".to_owned(),
     };
@@ -80,15 +80,15 @@ fn hardware(summary: &Summary) -> String {
 }
 
 /// Shares and lengths of the classes, and how they arrived. Lengths are means over the answers that came whole.
-fn traffic(told: Told<'_>) -> String {
-    let (summary, run) = (told.summary, &told.summary.run);
+fn traffic(report: RunReport<'_>) -> String {
+    let (summary, run) = (report.summary, &report.summary.run);
     let all: u64 = summary.by_class.iter().map(|class| class.requests).sum();
     let class = |class: &Group| {
         let is_of_it =
             |record: &RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
         let share = percent(class.requests as f64 / all as f64);
         let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
-        for record in &told.log.records {
+        for record in &report.log.records {
             if is_of_it(record) && record.phase == Phase::Measured && record.outcome == Outcome::Completed {
                 n += 1;
                 prompt += record.prompt_tokens();

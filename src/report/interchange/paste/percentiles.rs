@@ -6,7 +6,7 @@ use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::report::documents::arrivals;
-use crate::report::{Told, printable};
+use crate::report::{RunReport, printable};
 use crate::units::{count, three_digits};
 
 /// The percentiles of the block, under the names that it has for them.
@@ -20,11 +20,11 @@ const DEFINITIONS: &str =
 /// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
 /// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
 #[must_use]
-pub fn percentile_block(told: Told<'_>) -> String {
-    let summary = told.summary;
+pub fn percentile_block(report: RunReport<'_>) -> String {
+    let summary = report.summary;
     let mut out = String::new();
     for (name, text) in [
-        ("Workload", workload(told)),
+        ("Workload", workload(report)),
         ("Concurrency", concurrency(summary)),
         ("Duration", duration(summary)),
         ("Samples", samples(summary)),
@@ -47,12 +47,12 @@ pub fn percentile_block(told: Told<'_>) -> String {
     out
 }
 
-fn workload(told: Told<'_>) -> String {
-    let run = &told.summary.run;
+fn workload(report: RunReport<'_>) -> String {
+    let run = &report.summary.run;
     let models = run.model_names();
     let whole =
         |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
-    let answers: Vec<_> = told.log.records.iter().filter(whole).collect();
+    let answers: Vec<_> = report.log.records.iter().filter(whole).collect();
     let mean = |tokens: fn(&RequestRecord) -> u64| {
         let sum: u64 = answers.iter().map(|record| tokens(record)).sum();
         count((sum as f64 / answers.len() as f64).round() as u64)

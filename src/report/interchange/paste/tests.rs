@@ -4,17 +4,17 @@ use super::risk::{Risk, risk};
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::RunLog;
-use crate::report::sample_runs::{hostile, minute, slo, three, told};
+use crate::report::sample_runs::{hostile, minute, report, slo, three};
 use crate::workload::{ArrivalPattern, Priority, ThinkTime};
 
 fn rated(log: &RunLog, objectives: &[&str]) -> (Risk, String) {
-    let (rated, reasons) = told(log, objectives, |told| risk(told.summary));
+    let (rated, reasons) = report(log, objectives, |report| risk(report.summary));
     (rated, reasons.join("; "))
 }
 
 #[test]
 fn the_percentile_block() {
-    insta::assert_snapshot!(told(&minute(), &[], percentile_block));
+    insta::assert_snapshot!(report(&minute(), &[], percentile_block));
 }
 
 #[test]
@@ -22,7 +22,7 @@ fn the_percentile_block_of_a_closed_loop_that_failed() {
     let mut log = three();
     log.header.workload.arrival = ArrivalPattern::of_users(32, ThinkTime::Constant { value: 0.0 });
     log.header.limits.max_concurrency = Some(8);
-    insta::assert_snapshot!(told(&log, &[], percentile_block));
+    insta::assert_snapshot!(report(&log, &[], percentile_block));
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn the_fields_of_a_decision() {
     log.header.deployment.hardware = Some("h100".to_owned());
     log.header.deployment.gpus = Some(2);
     let objectives = ["p95 ttft < 500ms", "slo_attainment > 50%"];
-    insta::assert_snapshot!(told(&log, &objectives, decision_fields));
+    insta::assert_snapshot!(report(&log, &objectives, decision_fields));
 }
 
 /// What the server tells itself is recorded.
@@ -39,10 +39,10 @@ fn the_fields_of_a_decision() {
 fn the_fields_of_a_decision_miss_what_the_run_misses() {
     let mut log = minute();
     log.header.engine.server_version = None;
-    assert!(told(&log, &[], decision_fields).contains("precision not recorded"));
+    assert!(report(&log, &[], decision_fields).contains("precision not recorded"));
     log.header.engine.serving_flags.insert("server_args.dtype".to_owned(), "bfloat16".into());
     log.header.deployment.labels.insert("version".to_owned(), "0.32".to_owned());
-    let table = told(&log, &[], decision_fields);
+    let table = report(&log, &[], decision_fields);
     assert!(table.contains("| bfloat16 |") && table.contains("/ 0.32 |"), "{table}");
     // By the records: prompts of 112 tokens, answers of 40.
     assert!(table.contains("100 % chat (112 → 40 tokens)"), "{table}");
@@ -50,11 +50,11 @@ fn the_fields_of_a_decision_miss_what_the_run_misses() {
 
 #[test]
 fn foreign_text_stays_text() {
-    let table = told(&hostile(), &[], decision_fields);
+    let table = report(&hostile(), &[], decision_fields);
     assert_eq!(table.lines().count(), 12, "{table}");
     assert!(table.lines().all(|line| line.matches('|').count() == 3), "{table}");
     assert!(!table.contains("<script") && !table.contains('\u{1b}'), "{table}");
-    let block = told(&hostile(), &[], percentile_block);
+    let block = report(&hostile(), &[], percentile_block);
     assert!(!block.contains("\n# EOF") && !block.contains('\u{1b}'), "{block}");
 }
 

@@ -5,15 +5,15 @@ use serde_json::{Map, Value, json};
 use super::output::Output;
 use crate::analysis::{Figure, Sample};
 use crate::clock::Timestamp;
-use crate::report::Told;
+use crate::report::RunReport;
 
 /// The percentiles that are written, as `--metric-percentiles` names them.
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
 /// The keys that vLLM writes of a run's figures, without the lists.
-pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Value> {
+pub(super) fn figures(report: RunReport<'_>, outputs: &[Output<'_>]) -> Map<String, Value> {
     let good: Vec<Output<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
-    let start = told.log.header.plan.window_start;
+    let start = report.log.header.plan.window_start;
     let end = outputs.iter().map(|output| output.record.ended).max().unwrap_or(start);
     let duration = end.since(start).as_secs_f64();
     let (completed, failed) = (good.len() as u64, (outputs.len() - good.len()) as u64);
@@ -30,7 +30,7 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
     set("request_throughput", json!(rate(completed)));
-    set("request_goodput", json!(kept(told, &good).and_then(rate)));
+    set("request_goodput", json!(kept(report, &good).and_then(rate)));
     set("output_throughput", json!(rate(total_output)));
     set("total_token_throughput", json!(rate(total_input + total_output)));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
@@ -43,9 +43,9 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
     put("tpot", good.iter().filter_map(|output| output.tpot_s()).map(ms).collect());
     put("itl", good.iter().flat_map(|output| output.itls_s()).map(ms).collect());
     put("e2el", good.iter().map(|output| ms(output.latency_s())).collect());
-    if told.summary.run.limits.max_concurrency.is_some() {
+    if report.summary.run.limits.max_concurrency.is_some() {
         put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());
-        if told.summary.run.arrival.users().is_none() {
+        if report.summary.run.arrival.users().is_none() {
             let whole = |output: &Output<'_>| ms(output.latency_s() + output.queue_s());
             put("e2el_including_client_queue", good.iter().map(whole).collect());
         }
@@ -54,14 +54,14 @@ pub(super) fn figures(told: Told<'_>, outputs: &[Output<'_>]) -> Map<String, Val
 }
 
 /// How many requests kept their promises, of those that were promised something; `None` where nobody was.
-fn kept(told: Told<'_>, good: &[Output<'_>]) -> Option<u64> {
-    let workload = &told.log.header.workload;
+fn kept(report: RunReport<'_>, good: &[Output<'_>]) -> Option<u64> {
+    let workload = &report.log.header.workload;
     let kept = |output: &&Output<'_>| {
         let record = output.record;
         let slo = workload.slo_of(record.class, record.priority, record.tenant);
         !slo.is_empty() && output.is_good(&slo)
     };
-    told.summary.slo.declared.then(|| good.iter().filter(kept).count() as u64)
+    report.summary.slo.declared.then(|| good.iter().filter(kept).count() as u64)
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.

@@ -14,7 +14,7 @@ use self::figures::figures;
 use self::output::Output;
 use self::setting::setting;
 use crate::record::Phase;
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::report::data::json::write_line;
 
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
@@ -24,8 +24,8 @@ use crate::report::data::json::write_line;
 /// statistics milliseconds; latencies count from sending, over the requests that succeeded; rates are totals over the time
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
-pub fn vllm_json(told: Told<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut outputs: Vec<Output<'_>> = told
+pub fn vllm_json(report: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let mut outputs: Vec<Output<'_>> = report
         .log
         .records
         .iter()
@@ -33,8 +33,8 @@ pub fn vllm_json(told: Told<'_>, out: &mut dyn Write) -> io::Result<()> {
         .map(|record| Output { record })
         .collect();
     outputs.sort_unstable_by_key(|output| output.record.index);
-    let mut head = setting(told, outputs.len());
-    head.extend(figures(told, &outputs));
+    let mut head = setting(report, outputs.len());
+    head.extend(figures(report, &outputs));
     for detail in DETAILS {
         head.remove(detail);
     }

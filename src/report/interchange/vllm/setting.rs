@@ -4,15 +4,15 @@ use serde_json::{Map, Value, json};
 
 use crate::analysis::{Fact, Summary};
 use crate::record::{EngineFacts, PromptMethod};
-use crate::report::Told;
+use crate::report::RunReport;
 use crate::report::documents::arrivals;
 use crate::workload::ArrivalPattern;
 
 /// The keys that vLLM writes before the figures. What vLLM's `--metadata` would add comes first, so that no label of a
 /// person replaces a key of vLLM's.
-pub(super) fn setting(told: Told<'_>, requests: usize) -> Map<String, Value> {
-    let run = &told.summary.run;
-    let mut map = metadata(told);
+pub(super) fn setting(report: RunReport<'_>, requests: usize) -> Map<String, Value> {
+    let run = &report.summary.run;
+    let mut map = metadata(report);
     let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
     set("date", json!(run.started_at.strftime("%Y%m%d-%H%M%S").to_string()));
     set("endpoint_type", json!(backend(&run.engine)));
@@ -21,15 +21,15 @@ pub(super) fn setting(told: Told<'_>, requests: usize) -> Map<String, Value> {
     set("model_id", json!(run.engine.model));
     set("tokenizer_id", json!(tokenizer(&run.prompt_method).unwrap_or(&run.engine.model)));
     set("num_prompts", json!(requests));
-    set("request_rate", request_rate(told.summary));
+    set("request_rate", request_rate(report.summary));
     set("burstiness", burstiness(&run.arrival));
-    set("max_concurrency", json!(max_concurrency(told.summary)));
+    set("max_concurrency", json!(max_concurrency(report.summary)));
     map
 }
 
 /// What vLLM has no key for, as its `--metadata KEY=VALUE` keeps such: labels, and what tells the run from others.
-fn metadata(told: Told<'_>) -> Map<String, Value> {
-    let (summary, run) = (told.summary, &told.summary.run);
+fn metadata(report: RunReport<'_>) -> Map<String, Value> {
+    let (summary, run) = (report.summary, &report.summary.run);
     let said = &run.deployment;
     let mut map: Map<String, Value> =
         said.labels.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
@@ -39,7 +39,7 @@ fn metadata(told: Told<'_>) -> Map<String, Value> {
         ("gpus", said.gpus.map(Value::from)),
         ("precision", known(Fact::Precision)),
         ("driver", known(Fact::Driver)),
-        ("tensor_parallel_size", crate::analysis::tensor_parallel(&told.log.header).map(Value::from)),
+        ("tensor_parallel_size", crate::analysis::tensor_parallel(&report.log.header).map(Value::from)),
         ("server_version", known(Fact::EngineVersion)),
         ("skyline_version", Some(json!(run.skyline_version))),
         ("skyline_workload", Some(json!(run.workload))),

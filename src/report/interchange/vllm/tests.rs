@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::record::{Failure, FailureKind, RunLog};
-use crate::report::sample_runs::{hostile, three, told};
+use crate::report::sample_runs::{hostile, report, three};
 use crate::workload::{ArrivalPattern, Conversation, Distribution, Slo, Spike, ThinkTime};
 
 fn written(log: &RunLog) -> Value {
     let mut out = Vec::new();
-    told(log, &[], |told| vllm_json(told, &mut out)).unwrap();
+    report(log, &[], |report| vllm_json(report, &mut out)).unwrap();
     serde_json::from_slice(&out).unwrap()
 }
 

@@ -1,22 +1,22 @@
 //! Runs as Markdown, as they are and with hostile text in them.
 
 use super::run_markdown;
-use crate::report::sample_runs::{HOSTILE, hostile, minute, three, told};
+use crate::report::sample_runs::{HOSTILE, hostile, minute, report, three};
 
 #[test]
 fn a_run_with_objectives() {
     let objectives = ["p95 ttft < 500ms", "p50 ttft < 200ms", "slo_attainment > 95%", "p50 queue_wait < 1s"];
-    insta::assert_snapshot!(told(&minute(), &objectives, run_markdown));
+    insta::assert_snapshot!(report(&minute(), &objectives, run_markdown));
 }
 
 #[test]
 fn an_invalid_run() {
-    insta::assert_snapshot!(told(&three(), &["max ttft < 4s"], run_markdown));
+    insta::assert_snapshot!(report(&three(), &["max ttft < 4s"], run_markdown));
 }
 
 #[test]
 fn foreign_text_stays_text() {
-    let page = told(&hostile(), &["p95 ttft of other < 500ms"], run_markdown);
+    let page = report(&hostile(), &["p95 ttft of other < 500ms"], run_markdown);
     // Outside of code nothing of it begins a line, and what HTML there is is the page's own.
     let (before, after) = page.split_once("\n````sh\n").unwrap();
     let page = format!("{before}{}", after.split_once("\n````\n").unwrap().1);

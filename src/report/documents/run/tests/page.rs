@@ -8,7 +8,7 @@ use crate::analysis::test_runs::{class, ms, record, run};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
-use crate::report::Beside;
+use crate::report::Extras;
 use crate::report::render::html_tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
@@ -41,7 +41,7 @@ fn page(log: &RunLog) -> String {
     let objectives = ["p95 ttft < 1s".parse().unwrap(), "error_rate < 1%".parse().unwrap()];
     let summary = summarise(log, &objectives);
     let diagnosis = Diagnosis::of_run(log, &summary);
-    run_page(log, &summary, Beside { paired_open: None, diagnosis: Some(&diagnosis) })
+    run_page(log, &summary, Extras { paired_open: None, diagnosis: Some(&diagnosis) })
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_closed_loop_is_shown_beside_its_open_pair() {
     let open = summarise(&flown("no"), &[]);
     let summary = summarise(&closed, &[]);
     let pair = PairedOpen::of(&summary, &open).unwrap();
-    let page = run_page(&closed, &summary, Beside { paired_open: Some(&pair), diagnosis: None });
+    let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
     assert_page(&page);
     assert!(page.contains("Closed and open") && page.contains("TTFT p99: closed "));
     assert!(page.contains("closed loop: users decide"));
@@ -208,7 +208,7 @@ fn met_slos_need_no_cure() {
             reservation,
             ..Diagnosis::default()
         };
-        run_page(&log, &summary, Beside { paired_open: None, diagnosis: Some(&diagnosis) })
+        run_page(&log, &summary, Extras { paired_open: None, diagnosis: Some(&diagnosis) })
     };
     let kept = drawn(Some(1.0), None);
     assert!(kept.contains("SLOs met; for information") && kept.contains("a cache"));

@@ -3,12 +3,12 @@
 use super::run_text;
 use crate::analysis::summarise;
 use crate::report::sample_runs::{minute, observed};
-use crate::report::{Beside, Extent, Style};
+use crate::report::{Extent, Extras, Style};
 
 fn summary(log: &crate::record::RunLog, objectives: &[&str]) -> String {
     let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
     let style = Style { width: 80, ..Style::PLAIN };
-    run_text(&summarise(log, &objectives), Beside::default(), style, Extent::Summary)
+    run_text(&summarise(log, &objectives), Extras::default(), style, Extent::Summary)
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_healthy_run_fits_a_screen() {
 #[test]
 fn the_full_report_leaves_nothing_of_the_summary_out() {
     let found = summarise(&minute(), &[]);
-    let full = run_text(&found, Beside::default(), Style::PLAIN, Extent::Full);
+    let full = run_text(&found, Extras::default(), Style::PLAIN, Extent::Full);
     for word in summary(&minute(), &[]).split_whitespace() {
         assert!(full.contains(word), "{word} is not in {full}");
     }

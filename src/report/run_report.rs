@@ -1,18 +1,18 @@
 //! What every writer of a run is told.
 
-use super::Beside;
+use super::Extras;
 use crate::analysis::Summary;
 use crate::record::RunLog;
 
 /// A run, as those who write it down get it.
 #[derive(Clone, Copy, Debug)]
-pub struct Told<'a> {
+pub struct RunReport<'a> {
     /// What happened.
     pub log: &'a RunLog,
     /// What analysis found in it.
     pub summary: &'a Summary,
     /// What else there is to say.
-    pub beside: Beside<'a>,
+    pub extras: Extras<'a>,
 }
 
 #[cfg(test)]
@@ -21,34 +21,34 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::exporter;
-    use crate::report::sample_runs::{minute, told};
+    use crate::report::sample_runs::{minute, report};
     use crate::report::{
-        Extent, Style, benchmark_report, decision_fields, documents, json_beside, junit, openmetrics, render,
+        Extent, Style, benchmark_report, decision_fields, documents, json_with, junit, openmetrics, render,
         vllm_json,
     };
 
     /// The run in every form that says what served: the text, the page, the summary, and those for others.
     fn forms(log: &RunLog) -> (String, String, Value, [String; 5]) {
-        told(log, &[], |told| {
-            let (mut vllm, mut report) = (Vec::new(), Vec::new());
-            vllm_json(told, &mut vllm).unwrap();
-            benchmark_report(told, &mut report).unwrap();
-            let report: Value = serde_json::from_slice(&report).unwrap();
+        report(log, &[], |report| {
+            let (mut vllm, mut shared) = (Vec::new(), Vec::new());
+            vllm_json(report, &mut vllm).unwrap();
+            benchmark_report(report, &mut shared).unwrap();
+            let shared: Value = serde_json::from_slice(&shared).unwrap();
             let others = [
-                junit(told).unwrap(),
-                decision_fields(told),
-                openmetrics(told.summary).unwrap(),
+                junit(report).unwrap(),
+                decision_fields(report),
+                openmetrics(report.summary).unwrap(),
                 String::from_utf8(vllm).unwrap(),
-                report["scenario"]["stack"][0]["standardized"].to_string(),
+                shared["scenario"]["stack"][0]["standardized"].to_string(),
             ];
-            let summary = json_beside(told.summary, Beside::default()).unwrap();
+            let summary = json_with(report.summary, Extras::default()).unwrap();
             (
                 render::text(
-                    &documents::run(told.summary, Beside::default(), None),
+                    &documents::run(report.summary, Extras::default(), None),
                     Style::PLAIN,
                     Extent::Full,
                 ),
-                render::html(&documents::run(told.summary, Beside::default(), Some(log))),
+                render::html(&documents::run(report.summary, Extras::default(), Some(log))),
                 serde_json::from_str(&summary).unwrap(),
                 others,
             )

@@ -7,7 +7,7 @@ use crate::experiment::{Diagnosis, PairedOpen};
 /// What else there is to say about a run than its own summary.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Beside<'a> {
+pub struct Extras<'a> {
     /// Of a closed loop: the open run that goes with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paired_open: Option<&'a PairedOpen>,
