@@ -39,7 +39,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
             .cells
             .iter()
             .all(|cell| cell.standing.is_none_or(|standing| standing == ClaimStanding::Confirmed)),
-        "{told:#?}"
+        "{report:#?}"
     );
     assert_eq!(report.len(), 7);
     assert!(matrix.is_as_hoped(), "{:#?}", matrix.decision);
