@@ -144,7 +144,7 @@ fn beside_hogs<T>(count: usize, action: impl FnOnce() -> T) -> T {
 fn main() {
     println!("stamp of a token − its write, {STREAMS} streams, a token each {GAP:?}\n");
     println!("{}", Distribution::HEAD);
-    for (hogs, extras) in [(0, ""), (2, ", two hogs beside it")] {
+    for (hogs, beside) in [(0, ""), (2, ", two hogs beside it")] {
         beside_hogs(hogs, || {
             println!("{}", row(&format!("bare epoll loop{beside}"), by_bare_loop));
             println!("{}", row(&format!("skyline{beside}"), by_skyline));

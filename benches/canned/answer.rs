@@ -27,12 +27,12 @@ const WORDS: [&str; 16] = [
 #[derive(Debug)]
 pub(super) struct Answer {
     order: Order,
-    report: u32,
+    told: u32,
 }
 
 impl Answer {
     pub(super) fn new(order: Order) -> Self {
-        Self { order, report: 0 }
+        Self { order, told: 0 }
     }
 
     pub(super) fn name(&self) -> &str {
@@ -40,13 +40,13 @@ impl Answer {
     }
 
     pub(super) fn is_whole(&self) -> bool {
-        self.report == self.order.tokens
+        self.told == self.order.tokens
     }
 
     /// Appends the next token to `out`; with the first what goes before it, with the last what comes after.
     pub(super) fn render(&mut self, out: &mut Vec<u8>) {
         let Order { shape, counts, tokens, .. } = self.order;
-        if self.report == 0 && shape == Shape::Chat {
+        if self.told == 0 && shape == Shape::Chat {
             let usage = self.usage(Counts::Always);
             event(out, |out| {
                 head(out, shape);
@@ -57,8 +57,8 @@ impl Answer {
                 out.extend_from_slice(br#","prompt_token_ids":null,"prompt_text":null}"#);
             });
         }
-        let word = WORDS[self.report as usize % WORDS.len()];
-        self.report += 1;
+        let word = WORDS[self.told as usize % WORDS.len()];
+        self.told += 1;
         let finish = if self.is_whole() { r#""length","stop_reason":null"# } else { "null" };
         let usage = self.usage(Counts::Always);
         event(out, |out| {
@@ -74,7 +74,7 @@ impl Answer {
             out.extend_from_slice(usage.as_bytes());
             out.push(b'}');
         });
-        if self.report < tokens {
+        if self.told < tokens {
             return;
         }
         if counts != Counts::None {
@@ -95,7 +95,7 @@ impl Answer {
         if self.order.counts != wanted {
             return String::new();
         }
-        let (report, total) = (self.report, PROMPT_TOKENS + self.report);
+        let (told, total) = (self.told, PROMPT_TOKENS + self.told);
         format!(
             r#","usage":{{"prompt_tokens":{PROMPT_TOKENS},"total_tokens":{total},"completion_tokens":{told}}}"#
         )

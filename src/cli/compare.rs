@@ -59,7 +59,7 @@ pub(super) struct CompareArgs {
 const AFTER_HELP: &str = "\
 What --vary takes. Runs that differ in one of these are refused:
   simulated model hardware gpus precision workload rate window plan share endpoint streaming parameters prompts cache limits
-These are report, and need no --vary:
+These are reported, and need no --vary:
   seed engine server labels client skyline
 
 Exit codes:

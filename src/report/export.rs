@@ -208,7 +208,7 @@ impl Export {
             what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending; of a sweep, and \
                    of repeats where a place is named, a list of all runs",
             place: UsualPlace::Folder,
-            run: &[ExportFile::listed("vllm.json", |told, out| vllm_json(told, out))],
+            run: &[ExportFile::listed("vllm.json", |report, out| vllm_json(report, out))],
             sweep: &[],
             ab: &[],
         },
@@ -216,7 +216,7 @@ impl Export {
             name: "br",
             what: "llm-d Benchmark Report 0.2; latencies count from sending",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("benchmark-report.json", |told, out| benchmark_report(told, out))],
+            run: &[ExportFile::text("benchmark-report.json", |report, out| benchmark_report(report, out))],
             sweep: &[],
             ab: &[],
         },
@@ -224,8 +224,8 @@ impl Export {
             name: "openmetrics",
             what: "gauges as OpenMetrics text, for Prometheus",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("metrics.prom", |told, out| {
-                out.write_all(openmetrics(told.summary).map_err(io::Error::other)?.as_bytes())
+            run: &[ExportFile::text("metrics.prom", |report, out| {
+                out.write_all(openmetrics(report.summary).map_err(io::Error::other)?.as_bytes())
             })],
             sweep: &[],
             ab: &[],
@@ -234,8 +234,8 @@ impl Export {
             name: "percentiles",
             what: "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("percentiles.txt", |told, out| {
-                out.write_all(percentile_block(told).as_bytes())
+            run: &[ExportFile::text("percentiles.txt", |report, out| {
+                out.write_all(percentile_block(report).as_bytes())
             })],
             sweep: &[],
             ab: &[],
@@ -244,8 +244,8 @@ impl Export {
             name: "decision",
             what: "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
             place: UsualPlace::Folder,
-            run: &[ExportFile::text("decision.md", |told, out| {
-                out.write_all(decision_fields(told).as_bytes())
+            run: &[ExportFile::text("decision.md", |report, out| {
+                out.write_all(decision_fields(report).as_bytes())
             })],
             sweep: &[],
             ab: &[],

@@ -44,7 +44,7 @@ pub(super) fn execute_open(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
-    let part = format!("the open run extras the closed one, at {rate}/s");
+    let part = format!("the open run beside the closed one, at {rate}/s");
     let run = PlannedRun::like(schedule, workload)?.shown_as(part);
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = context.execute(run, 2, |_| pair::folder_in(&closed.folder))?;

@@ -60,7 +60,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     delays.fact(
         "stamps",
         "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
-         that differ by less cannot be report apart",
+         that differ by less cannot be distinguished",
     );
     delays.fact(
         "requests",
@@ -89,7 +89,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     trust.table(table);
     let took = seconds(summary.took_ms / 1e3);
     trust.remark(format!(
-        "Measured in {took} extras whatever else this machine does. A plan that needs more is refused before it runs; \
+        "Measured in {took} beside whatever else this machine does. A plan that needs more is refused before it runs; \
          several clients can share it (skyline bench --shard)."
     ));
     document.add([delays, limits, trust]);

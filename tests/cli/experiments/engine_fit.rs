@@ -34,7 +34,7 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
     for metric in ["ttft", "tpot"] {
         let truth = truth["summary"]["latency"][metric]["p50"]["value_ms"].as_f64().unwrap();
         let report = rates[2][format!("{metric}_p50")]["value_ms"].as_f64().unwrap();
-        assert!((report / truth - 1.0).abs() < 0.1, "{metric}: {told}, not {truth}");
+        assert!((report / truth - 1.0).abs() < 0.1, "{metric}: {report}, not {truth}");
     }
     // A folder of runs is as good as a run, and one rate gives the whole report.
     let whole = json(&desk, &["simulate", "chat", "30", "--rate", "3", "--fit", "results"]);
@@ -77,7 +77,7 @@ fn hardware_that_cannot_be_is_left_out() {
     let words = String::from_utf8(report.get_output().stderr.clone()).unwrap();
     assert!(words.contains("--hardware l4") && words.contains("more than its datasheet"), "{words}");
     let report: Value = serde_json::from_slice(&report.get_output().stdout).unwrap();
-    assert!(report["engine_fit"]["form"].as_str().unwrap().starts_with("a sum of costs"), "{told}");
+    assert!(report["engine_fit"]["form"].as_str().unwrap().starts_with("a sum of costs"), "{report}");
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn every_form_of_a_prediction_says_how_well_it_is_fitted() {
         assert_eq!(
             (&fit["grade"], &fit["runs"][0]["users"]),
             (&"good".into(), &8.into()),
-            "{more:?}: {told}"
+            "{more:?}: {report}"
         );
         assert!(!words.contains("GOOD FIT"), "{words}");
     }

@@ -237,7 +237,7 @@ fn check_asks_the_golden_prompts_of_a_workload() {
     let arguments = ["check", "--workload", "gated.toml", "--url", &url];
     let report = desk.skyline(&arguments).env("OPENAI_API_KEY", "hunter2-secret").assert().code(1);
     let report = String::from_utf8_lossy(&report.get_output().stdout).into_owned();
-    assert!(report.contains("\"***\"") && !report.contains("hunter2"), "{told}");
+    assert!(report.contains("\"***\"") && !report.contains("hunter2"), "{report}");
     desk.skyline(&["check", "--workload", "quick.toml"])
         .assert()
         .code(2)

@@ -164,7 +164,7 @@ fn a_limit_that_a_stalled_server_would_reach_is_told_before_the_run() {
     let report = "warning: should the server stall, 440 connections at a time need 504 open files, and this process may \
                 have 400; raise the limit with `ulimit -n 504`";
     let short = with_files(&Desk::new(), 400, server).arg("--allow-invalid").assert().code(0);
-    short.stderr(contains(told));
+    short.stderr(contains(report));
     let enough = with_files(&Desk::new(), 600, server).arg("--allow-invalid").assert().code(0);
     enough.stderr(contains("warning").not());
 }
