@@ -33,7 +33,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
     let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
-    let document = documents::check(&connection.engine.facts(), &connection.smoke, &checks);
+    let document = documents::check(connection.engine.facts(), &connection.smoke, &checks);
     printer.data(&show::text(&document))?;
     Ok(exit)
 }

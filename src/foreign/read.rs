@@ -83,7 +83,7 @@ pub enum ForeignError {
 }
 
 fn looks() -> String {
-    ForeignTool::iter().map(|tool| format!("\n  {tool}: {}", tool.looks_like())).collect()
+    ForeignTool::iter().fold(String::new(), |all, tool| all + &format!("\n  {tool}: {}", tool.looks_like()))
 }
 
 /// AIPerf's default name for its summary, and the ending of that name under another prefix.

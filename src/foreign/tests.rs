@@ -56,8 +56,8 @@ fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
     FigureKey::percentile(quantile, metric)
 }
 
-fn figure(run: &ForeignRun, key: FigureKey) -> Option<f64> {
-    run.figure(&key).and_then(Figure::exact)
+fn figure(run: &ForeignRun, key: &FigureKey) -> Option<f64> {
+    run.figure(key).and_then(Figure::exact)
 }
 
 fn near(found: Option<f64>, reported: &Value) {
@@ -88,12 +88,12 @@ fn vllm_computed_from_its_requests_is_what_vllm_printed() {
         (Metric::E2eFromSend, "e2el"),
     ] {
         assert!(is_computed(&run, metric));
-        near(figure(&run, mean(metric)), &file[format!("mean_{name}_ms")]);
+        near(figure(&run, &mean(metric)), &file[format!("mean_{name}_ms")]);
         for (quantile, key) in QUANTILES {
-            near(figure(&run, percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
+            near(figure(&run, &percentile(quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
-    assert_eq!(figure(&run, FigureKey::of(Metric::ErrorRate)), Some(5.0 / 24.0));
+    assert_eq!(figure(&run, &FigureKey::of(Metric::ErrorRate)), Some(5.0 / 24.0));
     near(run.whole_run.output_tokens_per_s, &file["output_throughput"]);
     near(run.whole_run.completed_requests_per_s, &file["request_throughput"]);
     let conditions = &run.conditions;
@@ -118,9 +118,9 @@ fn its_python_client_writes_the_same() {
         (Metric::ChunkGap, "itl"),
         (Metric::E2eFromSend, "e2el"),
     ] {
-        near(figure(&run, mean(metric)), &file[format!("mean_{name}_ms")]);
-        near(figure(&run, percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
-        near(figure(&run, percentile(Quantile::P99, metric)), &file[format!("p99_{name}_ms")]);
+        near(figure(&run, &mean(metric)), &file[format!("mean_{name}_ms")]);
+        near(figure(&run, &percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
+        near(figure(&run, &percentile(Quantile::P99, metric)), &file[format!("p99_{name}_ms")]);
     }
 }
 
@@ -132,7 +132,7 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     }
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
-    assert_eq!(figure(&run, percentile(Quantile::P99, Metric::ChunkGap)), file["p99_itl_ms"].as_f64());
+    assert_eq!(figure(&run, &percentile(Quantile::P99, Metric::ChunkGap)), file["p99_itl_ms"].as_f64());
     assert_eq!(run.figure(&percentile(Quantile::P999, Metric::ChunkGap)), None);
     assert_eq!(run.interval(&percentile(Quantile::P50, Metric::TtftFromSend)), (None, None));
     assert!(run.mark(&percentile(Quantile::P99, Metric::TtftFromSend)).is_some(), "19 samples");
@@ -145,7 +145,7 @@ fn without_its_requests_vllm_is_believed_and_marked() {
     let old = changed_run(&old);
     assert_eq!(old.requests.failed, Some(5));
     let (mean, reported) =
-        (figure(&old, mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
+        (figure(&old, &mean(Metric::E2eFromSend)).unwrap(), &raw("vllm.json")["mean_e2el_ms"]);
     assert!((mean - reported.as_f64().unwrap()).abs() < 0.5, "{mean} {reported}");
 }
 
@@ -154,15 +154,15 @@ fn sglang_is_computed_to_the_last_text() {
     let (run, file) = (run("sglang.jsonl"), raw("sglang.jsonl"));
     assert_eq!((run.tool, run.requests.completed, run.requests.failed), (ForeignTool::Sglang, 19, Some(5)));
     for (metric, name) in [(Metric::TtftFromSend, "ttft"), (Metric::ChunkGap, "itl")] {
-        near(figure(&run, mean(metric)), &file[format!("mean_{name}_ms")]);
-        near(figure(&run, percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
+        near(figure(&run, &mean(metric)), &file[format!("mean_{name}_ms")]);
+        near(figure(&run, &percentile(Quantile::P50, metric)), &file[format!("median_{name}_ms")]);
         for (quantile, key) in &QUANTILES[1..] {
-            near(figure(&run, percentile(*quantile, metric)), &file[format!("{key}_{name}_ms")]);
+            near(figure(&run, &percentile(*quantile, metric)), &file[format!("{key}_{name}_ms")]);
         }
     }
     // SGLang's own latencies end with [DONE], a little later.
     for (metric, name) in [(Metric::E2eFromSend, "e2e_latency"), (Metric::Tpot, "tpot")] {
-        let ours = figure(&run, mean(metric)).unwrap();
+        let ours = figure(&run, &mean(metric)).unwrap();
         let theirs = file[format!("mean_{name}_ms")].as_f64().unwrap();
         assert!(ours <= theirs && theirs - ours < 0.02 * theirs, "{ours} {theirs}");
     }
@@ -212,14 +212,14 @@ fn every_benchmark_of_guidellm_is_a_run() {
             [(Metric::TtftFromSend, "time_to_first_token_ms"), (Metric::Tpot, "inter_token_latency_ms")]
         {
             assert!(is_computed(run, metric));
-            near(figure(run, mean(metric)), &reported(name)["mean"]);
+            near(figure(run, &mean(metric)), &reported(name)["mean"]);
             let ends =
-                [Statistic::Min, Statistic::Max].map(|end| figure(run, FigureKey::latency(end, metric)));
+                [Statistic::Min, Statistic::Max].map(|end| figure(run, &FigureKey::latency(end, metric)));
             near(ends[0], &reported(name)["min"]);
             near(ends[1], &reported(name)["max"]);
         }
         let (e2e, whole) = (
-            figure(run, mean(Metric::E2eFromSend)).unwrap(),
+            figure(run, &mean(Metric::E2eFromSend)).unwrap(),
             reported("request_latency")["mean"].as_f64().unwrap() * 1e3,
         );
         assert!(e2e <= whole && whole - e2e < 0.05 * whole, "{e2e} {whole}");
@@ -241,7 +241,7 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
     let run = changed_run(&file);
     assert!(!is_computed(&run, Metric::TtftFromSend));
     assert_eq!(
-        figure(&run, percentile(Quantile::P95, Metric::TtftFromSend)),
+        figure(&run, &percentile(Quantile::P95, Metric::TtftFromSend)),
         reported["percentiles"]["p95"].as_f64()
     );
     assert_eq!(run.figure(&mean(Metric::Tpot)), None);
@@ -252,7 +252,7 @@ fn a_part_of_guidellms_requests_is_not_taken_for_all() {
         (mean(Metric::E2eFromSend), &whole["mean"]),
         (percentile(Quantile::P99, Metric::E2eFromSend), &whole["percentiles"]["p99"]),
     ] {
-        near(figure(&run, subject), &json!(seconds.as_f64().unwrap() * 1e3));
+        near(figure(&run, &subject), &json!(seconds.as_f64().unwrap() * 1e3));
     }
 }
 
@@ -272,7 +272,7 @@ fn requests_before_guidellms_measured_stretch_do_not_count() {
         .collect();
     let run = changed_run(&file);
     let expected = counted.iter().sum::<f64>() / counted.len() as f64;
-    near(figure(&run, mean(Metric::TtftFromSend)), &json!(expected));
+    near(figure(&run, &mean(Metric::TtftFromSend)), &json!(expected));
 }
 
 #[test]
@@ -290,14 +290,14 @@ fn aiperf_is_read_with_its_requests_beside_it() {
             (Metric::E2eFromSend, "request_latency"),
         ] {
             assert!(is_computed(&run, metric));
-            near(figure(&run, mean(metric)), &file[name]["avg"]);
+            near(figure(&run, &mean(metric)), &file[name]["avg"]);
             for (quantile, key) in QUANTILES {
-                near(figure(&run, percentile(quantile, metric)), &file[name][key]);
+                near(figure(&run, &percentile(quantile, metric)), &file[name][key]);
             }
         }
         // The server reported eight tokens for each answer; AIPerf's tokenizer counted thirteen.
         let decode = file["decode_duration"]["avg"].as_f64().unwrap();
-        near(figure(&run, mean(Metric::Tpot)), &json!(decode / 7.0));
+        near(figure(&run, &mean(Metric::Tpot)), &json!(decode / 7.0));
         assert_eq!(run.tokens.output, Some(8 * 15));
         assert_eq!(run.conditions.rate_per_s, Some(15.0));
     }
@@ -308,13 +308,13 @@ fn aiperfs_summary_alone_keeps_what_means_the_same() {
     let mut file = raw("aiperf/profile_export_aiperf.json");
     let run = changed_run(&file);
     assert_eq!(
-        figure(&run, percentile(Quantile::P95, Metric::ChunkGap)),
+        figure(&run, &percentile(Quantile::P95, Metric::ChunkGap)),
         file["inter_chunk_latency"]["p95"].as_f64()
     );
     assert_eq!(run.figure(&mean(Metric::Tpot)), None);
     assert!(is_refused(&run, "inter_token_latency"));
     file["total_usage_completion_tokens"] = file["total_osl"].clone();
-    assert_eq!(figure(&changed_run(&file), mean(Metric::Tpot)), file["inter_token_latency"]["avg"].as_f64());
+    assert_eq!(figure(&changed_run(&file), &mean(Metric::Tpot)), file["inter_token_latency"]["avg"].as_f64());
     file["input_config"]["endpoint"]["per_chunk_usage"] = json!(true);
     assert!(changed_run(&file).figure(&mean(Metric::TpotAdjusted)).is_some());
 }

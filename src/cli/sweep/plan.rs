@@ -138,12 +138,11 @@ impl PlannedSweep {
                 None => return Ok(None),
             }
         }
-        let dir = match resumed {
-            Some(dir) => dir,
-            None => {
-                let name = format!("{}-sweep", spec.name);
-                ExperimentDir::create(&args.out, &name, &context.engine().engine, &manifest)?
-            }
+        let dir = if let Some(dir) = resumed {
+            dir
+        } else {
+            let name = format!("{}-sweep", spec.name);
+            ExperimentDir::create(&args.out, &name, &context.engine().engine, &manifest)?
         };
         Ok(Some((manifest, dir)))
     }

@@ -46,7 +46,7 @@ impl RepeatsDiagnosis {
                     Some(known) if known.in_runs.last() == Some(number) => {}
                     Some(known) => known.in_runs.push(*number),
                     None => {
-                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] })
+                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] });
                     }
                 }
             }

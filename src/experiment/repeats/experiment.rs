@@ -78,10 +78,12 @@ impl Experiment for RepeatsExperiment {
             RunOutcome::Completed(run) => self.add(run),
             RunOutcome::Interrupted(run) => {
                 self.interrupted = true;
-                run.into_iter().for_each(|run| self.add(run));
+                if let Some(run) = run {
+                    self.add(run);
+                }
             }
             RunOutcome::Failed { .. } | RunOutcome::Refused(_) | RunOutcome::Absent => {
-                self.interrupted = true
+                self.interrupted = true;
             }
         }
     }

@@ -39,7 +39,7 @@ fn an_answer_of_sglang_without_text_has_no_latency() {
     }
     let ttfts: Vec<f64> = others.iter().map(|&i| file["ttfts"][i].as_f64().unwrap() * 1e3).collect();
     let run = changed_run(&file);
-    near(figure(&run, mean(Metric::TtftFromSend)), &json!(ttfts.iter().sum::<f64>() / ttfts.len() as f64));
+    near(figure(&run, &mean(Metric::TtftFromSend)), &json!(ttfts.iter().sum::<f64>() / ttfts.len() as f64));
     for metric in [Metric::TtftFromSend, Metric::Tpot, Metric::E2eFromSend] {
         let latency = run.latency.iter().find(|latency| latency.metric == metric).unwrap();
         assert_eq!(latency.figures.n(), Some(16), "{metric}");

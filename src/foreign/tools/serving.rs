@@ -84,7 +84,7 @@ pub(crate) fn reported(
                 });
             }
             Some(reported) => {
-                all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(reported) })
+                all.push(ForeignLatency { metric, theirs, figures: ForeignFigures::Reported(reported) });
             }
             None => {}
         }

@@ -85,7 +85,7 @@ impl Plot {
                 Vertical::Rows(rows) => { (self.row_marks(panel, rows, &frame)) }
                 Vertical::Scale(_) => {
                     @for series in &panel.series { (series.draw(&frame)) }
-                    @let places: Vec<_> = panel.series.iter().flat_map(|series| series.places()).collect();
+                    @let places: Vec<_> = panel.series.iter().flat_map(super::plot::Series::places).collect();
                     (rules::draw(&panel.rules, &places, &frame))
                 }
             }

@@ -151,6 +151,7 @@ impl Section {
 
 /// A piece of a section.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant, reason = "a document holds a few hundred blocks at most")]
 pub(crate) enum Block {
     /// Key figures: cards on a page, one line in a terminal.
     Figures(Vec<KeyFigure>),

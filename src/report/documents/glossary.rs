@@ -69,7 +69,9 @@ pub(super) fn sections(aliases: &[Alias]) -> [Section; 2] {
     for (name, meaning) in LATENCIES.iter().chain(&WORDS) {
         section.fact(*name, *meaning);
     }
-    ELSEWHERE.iter().for_each(|line| section.remark(*line));
+    for line in &ELSEWHERE {
+        section.remark(*line);
+    }
     let mut elsewhere = Section::reference("Names elsewhere");
     let columns = ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"];
     let mut table = Table::new("Names elsewhere", columns);

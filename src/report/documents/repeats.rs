@@ -32,9 +32,10 @@ pub fn document(repeats: &Repeats) -> Document {
     let title = format!("{} on {}, {}", repeats.workload, engine.model, counted(repeats.planned_runs, "run"));
     let runs = counted(repeats.planned_runs, "run");
     let sentence = format!("{} of {runs} counted", count(repeats.counted_runs));
-    let verdict = match repeats.verdict.valid {
-        true => VerdictLine::new(Tone::Good, "VALID", sentence),
-        false => VerdictLine::new(Tone::Bad, "INVALID", sentence),
+    let verdict = if repeats.verdict.valid {
+        VerdictLine::new(Tone::Good, "VALID", sentence)
+    } else {
+        VerdictLine::new(Tone::Bad, "INVALID", sentence)
     };
     let mut document = Document::new(title).verdict(verdict).about(about(repeats));
     let mut reasons = Section::continued(Level::Summary);
@@ -278,7 +279,9 @@ fn precision(repeats: &Repeats) -> Section {
         })
         .collect();
     let mut section = Section::detail("Precision");
-    lines.into_iter().for_each(|line| section.text(line));
+    for line in lines {
+        section.text(line);
+    }
     section
 }
 

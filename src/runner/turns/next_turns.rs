@@ -45,7 +45,7 @@ impl NextTurns {
         let request = released.ready.request;
         match request.turn {
             Some(turn) if turn.is_opener() => {
-                self.announce(TurnEvent::Began(request, released.ready.said.take()))
+                self.announce(TurnEvent::Began(request, released.ready.said.take()));
             }
             Some(_) => self.counts.released(request.phase),
             None => {}

@@ -173,9 +173,9 @@ impl RunContext {
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
         let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
-        let checked = golden.as_ref().map(|golden| golden.before(self.printer)).unwrap_or_default();
+        let before_load = golden.as_ref().map(|golden| golden.before(self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
-        let counted = match shard {
+        let before = match shard {
             Some(_) => None,
             None => server.runtime.block_on(engine.counters()),
         };
@@ -194,8 +194,8 @@ impl RunContext {
             prompts: prompt_facts,
             cache,
             golden,
-            checked,
-            counted,
+            checked: before_load,
+            counted: before,
             pages,
         })
     }
@@ -228,7 +228,9 @@ impl RunContext {
         let judge = AnswerJudge::new(&header.workload, prepared.engine.secrets());
         let log = RunLogWriter::create(&folder, &header).map_err(Stop::impossible)?;
         let writer = RecordWriter::start(log, prepared.keep, judge);
-        std::mem::take(&mut prepared.checked).into_iter().for_each(|check| writer.keep_check(check));
+        for check in std::mem::take(&mut prepared.checked) {
+            writer.keep_check(check);
+        }
         Ok(StartedRun { clock, header, folder, writer })
     }
 
@@ -287,7 +289,9 @@ impl RunContext {
             let sent = run.execute(feed, |finished| writer.keep(finished));
             let mut footer = match golden {
                 None => sent.await,
-                Some(golden) => golden.beside(sent, clock, times, interrupt, writer.check_keeper()).await,
+                Some(golden) => {
+                    Box::pin(golden.beside(sent, clock, times, interrupt, writer.check_keeper())).await
+                }
             };
             if let Some(before) = counted {
                 footer.server = server.counters().await.and_then(|after| after.since(&before));
@@ -298,7 +302,9 @@ impl RunContext {
             footer
         });
         drop(live);
-        scraping.finish().iter().for_each(|problem| printer.words(problem));
+        for problem in &scraping.finish() {
+            printer.words(problem);
+        }
         (started, footer)
     }
 

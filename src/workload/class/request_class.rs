@@ -203,6 +203,7 @@ impl RequestClass {
 }
 
 /// Reads an optional field that a class may have only without a trace, which says `what` already.
+#[allow(clippy::option_option, reason = "wrong and absent are two things")]
 fn without_trace<T>(
     fields: &mut Fields<'_>,
     name: &'static str,

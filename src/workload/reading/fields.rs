@@ -73,6 +73,7 @@ impl<'n> Fields<'n> {
     }
 
     /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
+    #[allow(clippy::option_option, reason = "wrong and absent are two things")]
     pub(crate) fn option<T>(
         &mut self,
         name: &'static str,

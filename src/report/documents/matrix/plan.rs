@@ -42,7 +42,9 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
         let mut section = Section::summary(format!("Variant {}", variant.name));
         servers::add(&mut section, variant);
         let mut table = Table::new(format!("Rows under variant {}", variant.name), COLUMNS);
-        rows.iter().for_each(|row| table.row(cells(experiments, row)));
+        for row in rows {
+            table.row(cells(experiments, row));
+        }
         section.table(table);
         document.add([section]);
     }

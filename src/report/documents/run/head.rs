@@ -1,5 +1,7 @@
 //! The top of a run: the verdict, what was run in one line, key figures, objectives.
 
+use std::fmt::Write as _;
+
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::report::document::{KeyFigure, Level, Note, Section, Tone, VerdictLine, known, percentile, range};
@@ -13,7 +15,7 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let mut sentence = format!("{form}{} of {of} completed", count(counts.completed));
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
     if all > 0 {
-        sentence += &format!("; {met} of {} met", counted(all as u64, "objective"));
+        let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
     }
     match summary.verdict.valid {
         true if met == all => VerdictLine::new(Tone::Good, "VALID", sentence),

@@ -51,10 +51,7 @@ fn table(summary: &Summary, rows: &[(&'static str, &LatencyRow)]) -> Table {
         let percentiles = row.percentiles.iter().map(TableCell::percentile);
         let cells = before.into_iter().chain(deviation).chain(percentiles);
         let cells = cells.chain([TableCell::figure(row.max)]);
-        match HEADLINE.contains(name) {
-            true => table.row(cells),
-            false => table.detail_row(cells),
-        }
+        if HEADLINE.contains(name) { table.row(cells) } else { table.detail_row(cells) }
     }
     let rows: Vec<&LatencyRow> = rows.iter().map(|(_, row)| *row).collect();
     explain(&mut table, summary, &rows);

@@ -77,7 +77,9 @@ fn shape(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Shape of the curve");
     section.facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()));
     section.facts("Pareto frontier", frontiers::of(sweep).map(frontiers::in_words));
-    frontiers::all(sweep).into_iter().for_each(|chart| section.chart(chart));
+    for chart in frontiers::all(sweep) {
+        section.chart(chart);
+    }
     section
 }
 

@@ -41,7 +41,9 @@ pub(super) fn section(sweep: &Sweep) -> Section {
         );
     }
     section.notes(sweep.paired.iter().map(|paired| Note::info(paired.pair.sentence.clone())));
-    closed_and_open(sweep).into_iter().for_each(|chart| section.chart(chart));
+    for chart in closed_and_open(sweep) {
+        section.chart(chart);
+    }
     section
 }
 

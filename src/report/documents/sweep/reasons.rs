@@ -38,7 +38,9 @@ pub(super) fn add(section: &mut Section, sweep: &Sweep) {
     }));
     let mut table =
         Table::new("All reasons, run by run", [TableColumn::new("all reasons, run by run").left()]);
-    reasons.iter().for_each(|reason| table.detail_row([reason.as_str()]));
+    for reason in reasons {
+        table.detail_row([reason.as_str()]);
+    }
     section.table(table);
 }
 

@@ -63,12 +63,16 @@ fn draw(out: &mut String, block: &Block) {
         Block::Figures(all) => figures(out, all),
         Block::Facts(all) => {
             out.push('\n');
-            all.iter().for_each(|fact| facts(out, fact));
+            for fact in all {
+                facts(out, fact);
+            }
         }
         Block::Table(all) => table(out, all),
         Block::Notes(all) => {
             out.push('\n');
-            all.iter().for_each(|one| note(out, one));
+            for one in all {
+                note(out, one);
+            }
         }
         Block::Text(line) | Block::Remark(line) => _ = writeln!(out, "\n{}", text(line)),
         Block::Command(line) => _ = write!(out, "\n{}", fenced("sh", line)),
