@@ -60,7 +60,7 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.show(printer, |format| outcome::render(report, format))?;
     printer.words(&format!(
         "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
-         clocks agree, every latency was taken on one machine's own\nkept in {}",
+         clocks agree, every latency was taken on one machine's own\nsaved to {}",
         spoken(merged.apart),
         folder.display()
     ));

@@ -30,6 +30,6 @@ pub(super) fn render(repeats: &Repeats, fit: Option<&EngineFit>, format: Format)
 pub(super) fn say_where(parent: &Path, printer: Printer) {
     let parent = parent.display();
     printer.words(&format!(
-        "kept in {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/run-1)"
+        "saved to {parent} (show it again: skyline report {parent}; one run: skyline report {parent}/run-1)"
     ));
 }

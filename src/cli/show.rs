@@ -20,6 +20,7 @@ const WIDEST: usize = 120;
 #[derive(Clone, Debug, Default, Args)]
 pub(super) struct ShowArgs {
     /// Print the result as text, json, html or markdown, with commas between several; FORMAT=PATH writes a file
+    /// [default: text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
     formats: Vec<Asked>,
 

@@ -165,7 +165,7 @@ fn once(
     });
     args.show.show(printer, |format| outcome::render_prediction(&prediction, format))?;
     if let Some(folder) = kept? {
-        printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
+        printer.words(&format!("saved to {} (show it again: skyline report {0})", folder.display()));
     }
     Ok(outcome::exit(&prediction.summary, args.validity.policy()))
 }

@@ -28,7 +28,7 @@ fn a_machine_tells_its_floor() {
     desk.skyline(&["calibrate", "--seconds", "4"])
         .assert()
         .code(0)
-        .stdout(contains("stamps late by").and(contains("requests/s of 100 tokens")))
+        .stdout(contains("stamps late by").and(contains("\n  100 tokens ")))
         .stderr(contains("1 of 3").and(contains("3 of 3")));
     assert!(desk.runs().is_empty());
 }
@@ -60,7 +60,7 @@ fn a_plan_beyond_the_machine_is_refused_before_anything_is_sent() {
         "error: this machine cannot be trusted with this plan: 1,000,000 requests/s at its peak",
         "answers of 8.00 events",
         "hint: lower the rate: --rate ",
-        "  skyline bench quick.toml 0.01 --rate 1000000 --drain 0s --shard 1/",
+        "  skyline bench --full quick.toml 0.01 --rate 1000000 --drain 0s --shard 1/",
         " --start-at 20",
         "  skyline merge ",
     ] {

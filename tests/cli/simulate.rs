@@ -18,7 +18,7 @@ fn a_prediction_shows_the_envelope_the_report_and_the_bottleneck_and_keeps_nothi
     let text = String::from_utf8(out.get_output().stdout.clone()).unwrap();
     let mut rest = text.as_str();
     for part in
-        ["Bandwidth math", "KV cache   31,758 tokens", "VALID", "hardware a10g", "TTFT", "Bottleneck", "→"]
+        ["VALID", "TTFT", "hardware a10g", "Bottleneck", "→", "Bandwidth math", "KV cache  31,758 tokens"]
     {
         rest =
             &rest[rest.find(part).unwrap_or_else(|| unreachable!("no {part} where it belongs in\n{text}"))..];
@@ -128,7 +128,7 @@ fn what_cannot_matter_is_said() {
 fn a_kept_run_is_shown_again_identically() {
     let desk = Desk::new();
     let arguments = ["simulate", "quick.toml", "--out", "results", "--objective", "p95 ttft < 1s", "--json"];
-    let out = desk.skyline(&arguments).assert().code(0).stderr(contains("kept in"));
+    let out = desk.skyline(&arguments).assert().code(0).stderr(contains("saved to"));
     let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let run = desk.run();
     assert!(run.file_name().unwrap().to_str().unwrap().starts_with("quick-simulator-"));
@@ -148,7 +148,7 @@ fn a_missed_objective_exits_with_1_and_failures_with_3() {
     desk.skyline(&missed).assert().code(1).stdout(contains("Objectives"));
     // Ten tokens of context: every request is refused.
     desk.skyline(&["simulate", "quick.toml", "--max-model-len", "10"]).assert().code(3).stdout(
-        contains("INVALID").and(contains("http 400")).and(contains("\n  every request was refused:")),
+        contains("INVALID").and(contains("http 400")).and(contains("\n  • every request was refused:")),
     );
 }
 

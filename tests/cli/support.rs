@@ -22,6 +22,7 @@ pub(crate) struct Desk {
 }
 
 /// The verbs that show a result.
+const WITHOUT_RESULT: [&str; 2] = ["--json-schema", "--example"];
 const SHOWS: [&str; 10] =
     ["bench", "report", "sweep", "ab", "matrix", "compare", "capacity", "simulate", "calibrate", "merge"];
 
@@ -44,7 +45,8 @@ impl Desk {
         let mut command = Command::cargo_bin("skyline").unwrap();
         command.current_dir(self.folder.path()).args(arguments.first());
         // Tests read all of a result.
-        if arguments.first().is_some_and(|verb| SHOWS.contains(verb)) && !arguments.contains(&"--json-schema")
+        if arguments.first().is_some_and(|verb| SHOWS.contains(verb))
+            && !WITHOUT_RESULT.iter().any(|flag| arguments.contains(flag))
         {
             command.arg("--full");
         }

@@ -279,7 +279,7 @@ fn a_page_of_metrics_that_nobody_can_have_told_is_refused() {
     assert!(read(&lines).is_ok());
     lines[1]["reading"]["gauges"]["running"] = json!(1e300);
     let error = read(&lines).unwrap_err();
-    assert!(error.contains("line 2: a reading has a value of 1e300, more"), "{error}");
+    assert!(error.contains("line 2: a reading has a value of 1e300, too large"), "{error}");
     lines[1]["reading"]["gauges"]["running"] = json!(0.0);
     lines[1]["reading"]["devices"] = json!({"0": {"gauges": {"power_w": -1e19}}});
     assert!(read(&lines).unwrap_err().contains("too large for a measurement"));

@@ -1,5 +1,6 @@
 //! The files of the crate as a graph: which file names what stands in which other one.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path as FilePath, PathBuf};
@@ -105,8 +106,7 @@ impl Graph {
                 }
             }
         }
-        loop {
-            let Some((first, others)) = rest.split_first() else { break };
+        while let Some((first, others)) = rest.split_first() {
             module.push(first.clone());
             if !self.modules.contains_key(&module) {
                 module.pop();
@@ -189,9 +189,9 @@ fn file(src: &FilePath, path: &FilePath) -> File {
         module.pop();
     }
     let tokens = source::tokens(&text);
-    let test = tokens.first().is_some_and(|token| token.test) && tokens.iter().all(|token| token.test);
+    let all_test = tokens.first().is_some_and(|token| token.test) && tokens.iter().all(|token| token.test);
     let (paths, declared) = (source::paths(&tokens), source::declared(&tokens));
-    File { path, module, text, tokens, paths, test, declared }
+    File { path, module, text, tokens, paths, test: all_test, declared }
 }
 
 /// The sets of files that reach each other, of two files or more: Tarjan's algorithm, without recursion.
@@ -230,7 +230,9 @@ pub(crate) fn circles(edges: &[BTreeSet<usize>]) -> Vec<Vec<usize>> {
                     if low[node] == index[node] {
                         let from = stack.iter().rposition(|&other| other == node).unwrap();
                         let together = stack.split_off(from);
-                        together.iter().for_each(|&other| on_stack[other] = false);
+                        for &other in &together {
+                            on_stack[other] = false;
+                        }
                         if together.len() > 1 {
                             found.push(together);
                         }
@@ -257,8 +259,8 @@ pub(crate) fn shortest(edges: &[BTreeSet<usize>], together: &[usize]) -> Vec<usi
                 circle.reverse();
                 return circle;
             }
-            if !came_from.contains_key(&other) {
-                came_from.insert(other, node);
+            if let Entry::Vacant(unseen) = came_from.entry(other) {
+                unseen.insert(node);
                 queue.push_back(other);
             }
         }

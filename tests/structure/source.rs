@@ -85,7 +85,7 @@ fn lex(text: &str) -> Vec<Token> {
                 Some(&text[begin..at])
             }
         };
-        let last = line + bytes[begin..at].iter().filter(|byte| **byte == b'\n').count();
+        let last = line + text[begin..at].matches('\n').count();
         if let Some(text) = token {
             tokens.push(Token { text: text.to_owned(), lines: (line, last), test: false });
         }

@@ -44,7 +44,7 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut experiment = AbExperiment::new(design, invalid(args.validity.policy()));
     let driven = drive(&mut experiment, &mut CampaignExecutor::new(targets, &dir, &interrupts, announce));
     if driven.is_err() {
-        printer.words(&format!("what was measured is kept; go on with: {}", command_line_to_resume(&dir)));
+        printer.words(&format!("what was measured is kept; resume with: {}", command_line_to_resume(&dir)));
     }
     driven?;
     finish(args, experiment.result(), &dir, printer)
@@ -85,15 +85,15 @@ fn finish(
         Ok(test) => {
             args.show.show(printer, |format| outcome::render_ab(&test, format))?;
             printer.words(&format!(
-                "kept in {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
+                "saved to {folder} (show it again: skyline report {folder}; one run: skyline report {folder}/round-1/a)"
             ));
             if test.verdict == AbOverall::Unfinished {
-                printer.words(&format!("go on with: {again}"));
+                printer.words(&format!("resume with: {again}"));
             }
             Ok(exit(test.verdict, args.require))
         }
         Err(NotRounds::Nothing) => {
-            printer.words(&format!("no round is complete; kept in {folder}; go on with: {again}"));
+            printer.words(&format!("no round is complete; saved to {folder}; resume with: {again}"));
             Ok(Exit::Interrupted)
         }
         Err(error) => Err(Stop::impossible(error)),

@@ -150,7 +150,7 @@ fn once(
     closed.stored.and(open.map(drop)).and(again).and(written)?;
     let folder = closed.folder.display();
     printer.words(&format!(
-        "kept in {folder} (show it again: skyline report {folder})\nto look at: {}",
+        "saved to {folder} (show it again: skyline report {folder})\nreport: {}",
         closed.folder.join(save::RUN_PAGE).display()
     ));
     let interrupted = args.paired_open && interrupts.stop_is_wished();

@@ -34,7 +34,7 @@ pub(super) fn finish(
 ) -> Result<Exit, Stop> {
     args.show.show(printer, |format| shown(matrix, format))?;
     let folder = shelf.folder().display().to_string();
-    printer.words(&format!("kept in {folder} (the decision: {folder}/{})", FILES[2]));
+    printer.words(&format!("saved to {folder} (the decision: {folder}/{})", FILES[2]));
     let again =
         |left_out: &[&str]| command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)]);
     match &matrix.stopped {

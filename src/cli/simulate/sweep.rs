@@ -148,7 +148,7 @@ pub(super) fn run(
         _ => outcome::render_sweep(&sweep, format),
     })?;
     if let Some(folder) = parent {
-        printer.words(&format!("kept in {} (show it again: skyline report {0})", folder.display()));
+        printer.words(&format!("saved to {} (show it again: skyline report {0})", folder.display()));
     }
     Ok(exit(&sweep, args.validity.policy()))
 }

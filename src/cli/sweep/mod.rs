@@ -40,7 +40,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
     let driven = drive(&mut experiment, &mut executor);
     if driven.is_err() && !experiment.search().trials().is_empty() {
-        printer.words(&format!("what was measured is kept; go on with: {}", command_line_to_resume(&dir)));
+        printer.words(&format!("what was measured is kept; resume with: {}", command_line_to_resume(&dir)));
     }
     driven?;
     executor.say_what_was_read(progress);
@@ -75,9 +75,9 @@ fn experiment(
 fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
     args.show.show(printer, |format| outcome::render_sweep(sweep, format))?;
     let folder = dir.folder().display();
-    printer.words(&format!("kept in {folder} (show it again: skyline report {folder})"));
+    printer.words(&format!("saved to {folder} (show it again: skyline report {folder})"));
     if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
-        printer.words(&format!("go on with: {}", command_line_to_resume(dir)));
+        printer.words(&format!("resume with: {}", command_line_to_resume(dir)));
     }
     Ok(match sweep.stopped {
         StopReason::Interrupted => Exit::Interrupted,

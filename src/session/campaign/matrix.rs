@@ -236,7 +236,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
             Some(why) => Err(Stop::impossible(format!(
                 "in run {} the server was gone, or answered nothing: {why}\n\
-                 hint: look at its log, and go on with --resume, which flies the run again",
+                 hint: look at its log, and go on with --resume, which runs it again",
                 request.part.repeat
             ))
             .of_server()),

@@ -32,7 +32,7 @@ fn repeats_are_whole_runs_in_one_folder_and_are_shown_again() {
         .skyline(&[&simulate[..], &DRAWN].concat())
         .assert()
         .code(0)
-        .stderr(contains("5 or more are advised").and(contains("kept in")));
+        .stderr(contains("5 or more are advised").and(contains("saved to")));
     let all: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     let parent = desk.run();
     assert_eq!(names(&parent), ["repeats.json", "run-1", "run-2", "run-3"].map(str::to_owned).into());
@@ -173,7 +173,7 @@ fn an_interrupt_ends_the_run_that_is_on_and_spares_the_rest() {
     let folder = desk.file("x", "");
     let child = command
         .current_dir(folder.parent().unwrap())
-        .args(["bench", "quick.toml", "60", "--repeats", "5"])
+        .args(["bench", "quick.toml", "60", "--repeats", "5", "--full"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

@@ -286,7 +286,7 @@ fn a_server_that_goes_away_bounds_nothing_and_the_sweep_goes_on_later() {
     let typed = [&sweep[..], &SHORT, &["--objective", "p50 ttft < 10s"]].concat();
     let out = desk.skyline(&typed).assert().code(3);
     let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-    assert!(words.contains("go on with:"), "{words}");
+    assert!(words.contains("resume with:"), "{words}");
     std::fs::remove_file(results.join(".keep")).unwrap();
     let folder = desk.run();
     let kept = read(&folder.join("sweep.json"));

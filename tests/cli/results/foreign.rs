@@ -24,7 +24,7 @@ fn a_result_of_each_tool_is_shown_without_a_verdict() {
         (
             "aiperf",
             "AIPerf 0.13.0: plain, chat, poisson, 15.0 requests/s",
-            "tpot divides by the tokens that the server told",
+            "tpot divides by the tokens that the server reported",
         ),
     ] {
         let shown =

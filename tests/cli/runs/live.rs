@@ -45,7 +45,7 @@ fn the_dashboard_is_gone_when_the_report_comes() {
     let sent = on_a_terminal("", |_| {});
     let [_, drawn, after] = parts(&sent);
     assert!(drawn.contains("window so far") && drawn.contains("TTFT"), "{drawn:?}");
-    assert!(after.contains("Latency, ms") && after.contains("kept in results/"), "{after}");
+    assert!(after.contains("Latency, ms") && after.contains("saved to results/"), "{after}");
     assert!(!after.contains("\u{1b}[?25l") && after.contains("the terminal is as it was"), "{after}");
 }
 

@@ -168,7 +168,7 @@ fn what_cannot_be_asked_is_refused_with_its_cure() {
     desk.skyline(&arguments)
         .assert()
         .code(3)
-        .stderr(contains("no way to empty the prefix cache of `openai`"));
+        .stderr(contains("the prefix cache of `openai` cannot be emptied"));
     let arguments =
         ["bench", "quick.toml", "--no-calibration", "--reset-cache", "--engine", "sglang", "--url", &url];
     desk.skyline(&arguments).assert().code(3).stderr(contains("/flush_cache answers 404"));

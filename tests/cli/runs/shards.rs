@@ -148,7 +148,7 @@ fn two_shards_are_one_run() {
     // Half of it is not.
     desk.skyline(&["merge", first]).assert().code(2).stderr(contains("shard 2/2 is missing"));
     desk.skyline(&["merge", first, first]).assert().code(2).stderr(contains("are both shard 1/2"));
-    desk.skyline(&["merge", whole.to_str().unwrap()]).assert().code(2).stderr(contains("is no shard"));
+    desk.skyline(&["merge", whole.to_str().unwrap()]).assert().code(2).stderr(contains("is not a shard"));
 }
 
 #[test]

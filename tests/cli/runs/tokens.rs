@@ -143,7 +143,7 @@ fn a_chat_template_is_learned_and_prompts_are_exact_beside_it() {
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let exactness = "added by the server (11 a prompt)";
     assert!(words.contains(exactness), "{shown}");
-    let exactness = "38 of 39 prompts exact, the others off by 1 at most";
+    let exactness = "38 of 39 prompts exact, the others off by at most 1";
     assert!(words.contains(exactness), "{shown}");
     assert_eq!(desk.lines("header")[0]["prompts"]["template_tokens"], json!(11));
     let tokens = &desk.summary()["tokens"];

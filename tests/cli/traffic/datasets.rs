@@ -72,9 +72,7 @@ fn a_dataset_takes_the_place_of_the_workload_s_prompts() {
     assert_eq!((&taken["rows"], &taken["requests"], &taken["salted"]), (&json!(3), &json!(6), &json!(false)));
     let report = desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert();
     report
-        .stdout(contains(
-            "tiny: 3 rows of prompts.jsonl (315 bytes, SHA-256 3f9822ad34c8), in the file's order",
-        ))
+        .stdout(contains("tiny: 3 rows of prompts.jsonl (315 bytes, SHA-256 3f9822ad34c8), in the file's"))
         .stdout(contains("sent up to 2 times each"))
         .stdout(contains("as given; the tokens of texts are estimated"));
     let log = std::fs::read_to_string(desk.run().join("run.jsonl")).unwrap();
