@@ -13,7 +13,7 @@ pub(super) const SECONDS_OR_NONE: Allowed = Allowed::from(0.0, LONGEST_S);
 /// No real traffic leaves a state sooner.
 const STATE_S: Allowed = Allowed::from(0.01, LONGEST_S);
 
-/// One state of [`ArrivalPattern::Markov`].
+/// One state of [`ArrivalPattern::Markov`](crate::workload::ArrivalPattern::Markov).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateState {
@@ -23,7 +23,7 @@ pub struct RateState {
     pub mean_s: f64,
 }
 
-/// One spike of [`ArrivalPattern::Spikes`].
+/// One spike of [`ArrivalPattern::Spikes`](crate::workload::ArrivalPattern::Spikes).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Spike {
@@ -39,7 +39,7 @@ pub struct Spike {
     pub fall_s: f64,
 }
 
-/// One stage of [`ArrivalPattern::Stages`]: the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
+/// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateStage {
