@@ -1,5 +1,6 @@
 //! Documents as bytes: one renderer for each medium, none of which knows what a result is.
 
+mod bars;
 mod html;
 mod markdown;
 mod printable;

@@ -24,7 +24,7 @@ pub(super) fn table(caption: &str, rows: &[ComparedRow], runs: Runs) -> Table {
         ("change", ALWAYS),
     ];
     if runs == Runs::Several {
-        columns.extend([("95 %", 6), ("p, Holm", 2), ("detectable", 4)]);
+        columns.extend([("95 %", 6), ("p, Holm", 5), ("detectable", 4)]);
     }
     columns.push(("verdict", ALWAYS));
     let mut table = Table::new(caption, columns);
@@ -139,7 +139,7 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
         ChangeStanding::Better => "better",
         ChangeStanding::Worse => "worse",
-        ChangeStanding::NotShown => "no significant change",
+        ChangeStanding::NotShown => "not significant",
         ChangeStanding::Overlap => "overlap",
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,

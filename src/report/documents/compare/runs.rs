@@ -139,7 +139,7 @@ fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     }
     let is_short = compared.sides.iter().any(|side| side.counted_runs < 5);
     let short = "few runs make wide intervals: 5 or more a side are advised (--repeats 5)";
-    let detectable = "detectable change: so many runs detect it with 80 % power; no significant change does not prove that \
+    let detectable = "detectable: a change that so many runs detect with 80 % power; not significant does not prove that \
                       there is none";
     is_short.then_some(short).into_iter().chain([detectable]).collect()
 }

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, text};
 use crate::report::document::{
-    Align, Attachment, Block, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section, Table,
-    TableColumn, Tone,
+    Align, Attachment, Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section,
+    Table, TableColumn, Tone,
 };
+use crate::report::render::bars;
 
 /// The document as Markdown. What a server said stays text.
 #[must_use]
@@ -52,7 +53,8 @@ pub fn markdown(document: &Document) -> String {
 fn is_shown(section: &Section) -> bool {
     let shown = |block: &Block| match block {
         Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
-        Block::Chart(_) | Block::Attachment(_) => false,
+        Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
+        Block::Attachment(_) => false,
         _ => true,
     };
     section.level < Level::Reference && section.blocks.iter().any(shown)
@@ -76,6 +78,10 @@ fn draw(out: &mut String, block: &Block) {
         }
         Block::Text(line) | Block::Remark(line) => _ = writeln!(out, "\n{}", text(line)),
         Block::Command(line) => _ = write!(out, "\n{}", fenced("sh", line)),
+        Block::Chart(Chart { bars: Some(chart), .. }) if !chart.bars.is_empty() => {
+            let rows = bars::rows(chart).join("\n");
+            let _ = write!(out, "\n{}\n\n{}", text(&chart.heading), fenced("text", &rows));
+        }
         Block::Chart(_) | Block::Attachment(Attachment { .. }) => {}
     }
 }

@@ -1,11 +1,12 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for.
 
+use super::columns;
 use super::lines::{Lines, Weight};
 use super::style::Style;
-use super::{bars, columns};
 use crate::report::document::{
     Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, Section, Table,
 };
+use crate::report::render::bars;
 
 /// How much of a document is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +65,12 @@ fn draw(lines: &mut Lines, section: &Section, extent: Extent) {
             Block::Facts(all) => facts(lines, all),
             Block::Table(all) => table(lines, all, extent),
             Block::Notes(all) => all.iter().for_each(|one| note(lines, one)),
-            Block::Chart(Chart { bars: Some(chart), .. }) => bars::draw(lines, chart),
+            Block::Chart(Chart { bars: Some(chart), .. }) => {
+                lines.wrapped(Weight::Normal, "  ", &chart.heading);
+                for row in bars::rows(chart) {
+                    lines.line(Weight::Normal, &format!("  {row}"));
+                }
+            }
             Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
             Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
             Block::Command(text) => lines.line(Weight::Normal, &format!("  {text}")),

@@ -1,6 +1,5 @@
 //! Documents as text for a terminal or a file: wrapped, coloured where wanted, safe to print.
 
-mod bars;
 mod blocks;
 mod columns;
 mod lines;

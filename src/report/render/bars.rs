@@ -1,7 +1,6 @@
 //! A chart of characters: a bar for each row, and a bound across them.
 
-use super::lines::{Lines, Weight};
-use crate::report::document::BarChart;
+use crate::report::document::{Bar, BarChart};
 
 /// The widest bar, characters.
 const WIDEST: usize = 50;
@@ -10,16 +9,17 @@ const BEYOND: f64 = 3.0;
 /// Eighths of a character.
 const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-pub(super) fn draw(lines: &mut Lines, chart: &BarChart) {
+/// A line for each bar, below the chart's heading.
+pub(super) fn rows(chart: &BarChart) -> Vec<String> {
     let longest = chart.bars.iter().map(|bar| bar.length).fold(0.0, f64::max);
     let end = chart.bound.map_or(longest, |bound| longest.min(BEYOND * bound).max(bound));
     let bound = chart.bound.map(|bound| ((bound / end * WIDEST as f64).round() as usize).min(WIDEST));
-    lines.wrapped(Weight::Normal, "  ", &chart.heading);
     let widest = chart.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
-    for row in &chart.bars {
+    let line = |row: &Bar| {
         let bar = with_bound(&bar(row.length / end), bound);
-        lines.line(Weight::Normal, &format!("  {:>widest$}  {bar} {}", row.name, row.label));
-    }
+        format!("{:>widest$}  {bar} {}", row.name, row.label)
+    };
+    chart.bars.iter().map(line).collect()
 }
 
 /// A bar of this share of the widest; one that is longer ends in an arrow.
