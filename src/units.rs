@@ -28,13 +28,11 @@ pub fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// Milliseconds as a float, the unit of every latency in reports.
-#[must_use]
 pub fn millis(duration: Duration) -> f64 {
     duration.as_nanos() as f64 / 1e6
 }
 
 /// A number with about three significant digits and thousands separated: `0.0312`, `8.45`, `127`, `12,345`.
-#[must_use]
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
     let decimals = if magnitude >= 100.0 || magnitude == 0.0 {
@@ -50,20 +48,17 @@ pub fn three_digits(value: f64) -> String {
 }
 
 /// A whole number with its thousands separated: `1,234,567`.
-#[must_use]
 pub fn count(value: u64) -> String {
     thousands(&value.to_string())
 }
 
 /// Bytes as hexadecimal digits, two for each.
-#[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |four_bits: u8| char::from_digit(u32::from(four_bits), 16).unwrap_or('0');
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// A duration in words: `850 ms`, `12.5 s`, `2 min 5 s`, `1 h 10 min`.
-#[must_use]
 pub fn spoken(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     let whole = seconds.round() as u64;
@@ -94,7 +89,6 @@ fn thousands(digits: &str) -> String {
 
 /// Whether a character could control a terminal or change the writing direction, is invisible, or is not allowed in
 /// XML.
-#[must_use]
 pub fn steers(sign: char) -> bool {
     sign.is_control()
         || matches!(

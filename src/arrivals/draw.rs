@@ -54,7 +54,6 @@ enum Process {
 impl Arrivals {
     /// The arrivals of a whole workload under its seed: stream `arrivals`, or `arrivals/NAME` where each class has
     /// its own process.
-    #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         let seed = workload.seed;
         match &workload.arrival {
@@ -67,14 +66,12 @@ impl Arrivals {
     }
 
     /// The stream of a class with its own process.
-    #[must_use]
     pub fn stream_of(class: &RequestClass, seed: u64) -> RandomStream {
         RandomStream::named(seed, &format!("arrivals/{}", class.name))
     }
 
     /// The arrivals of `pattern` drawn from `stream`. A pattern that needs several random sequences takes branches
     /// from 1 on: the states of a Markov-modulated process the first, each client or class its own.
-    #[must_use]
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
             ArrivalPattern::Poisson { rate_per_s } => {
@@ -143,7 +140,6 @@ impl Arrivals {
     }
 
     /// One client's arrivals, already active before: independent gaps of this distribution with mean 1/rate.
-    #[must_use]
     pub fn under_way(rate_per_s: f64, form: GapForm, stream: RandomStream) -> Self {
         Self { process: Process::Renewal(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream)) }
     }

@@ -22,7 +22,6 @@ pub struct StatePath {
 
 impl StatePath {
     /// The path under `stream`. The initial state is drawn by the long-run share of time in each state.
-    #[must_use]
     pub fn new(states: &[RateState], mut stream: RandomStream) -> Self {
         let current = WeightedChoice::new(states.iter().map(|state| state.mean_s)).draw(&mut stream);
         Self { states: states.to_vec(), current, stream }

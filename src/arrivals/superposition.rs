@@ -14,7 +14,6 @@ pub struct Superposition<I: Iterator> {
 
 impl<I: Iterator<Item: Ord>> Superposition<I> {
     /// Merges these ordered sequences.
-    #[must_use]
     pub fn new(mut sequences: Vec<I>) -> Self {
         let heads = sequences.iter_mut().enumerate();
         let heads = heads.filter_map(|(place, sequence)| Some(Reverse((sequence.next()?, place)))).collect();

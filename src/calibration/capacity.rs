@@ -15,7 +15,6 @@ pub struct ClientDemand {
 
 impl ClientDemand {
     /// The demand of a workload whose answers are streamed token by token.
-    #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         let weight = |class: &RequestClass| class.weight * class.mean_turns();
         let weights: f64 = workload.classes.iter().map(weight).sum();
@@ -27,7 +26,6 @@ impl ClientDemand {
     }
 
     /// The demand where answers come in one piece.
-    #[must_use]
     pub fn of_whole_answers(workload: &WorkloadSpec) -> Self {
         Self { events_per_request: 1.0, ..Self::of(workload) }
     }
@@ -53,13 +51,11 @@ const TRUSTED: f64 = 0.5;
 impl ClientCapacity<'_> {
     /// The share of the thread's time that a plan demands: requests/s × (cost of a request + its further
     /// events × cost of a separate event). Above 1 it is impossible.
-    #[must_use]
     pub fn share(self, demand: ClientDemand) -> f64 {
         demand.requests_per_s * self.request_ns(demand.events_per_request) / 1e9
     }
 
     /// Requests per second, with answers of so many events, that the client can execute reliably.
-    #[must_use]
     pub fn trusted_requests_per_s(self, events_per_request: f64) -> f64 {
         TRUSTED * 1e9 / self.request_ns(events_per_request)
     }
@@ -94,7 +90,6 @@ pub struct Overload {
 impl Overload {
     /// The mean rate up to which the same traffic is reliable, for a plan with this mean rate; two digits,
     /// rounded down.
-    #[must_use]
     pub fn trusted_rate_per_s(&self, mean_rate_per_s: f64) -> f64 {
         let rate = mean_rate_per_s / self.factor;
         let digit = 10f64.powf(rate.log10().floor() - 1.0);
@@ -102,7 +97,6 @@ impl Overload {
     }
 
     /// How many clients like this one can share the plan reliably.
-    #[must_use]
     pub fn clients(&self) -> u64 {
         self.factor.ceil() as u64
     }

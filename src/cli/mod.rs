@@ -95,7 +95,6 @@ fn command_line_to_resume(dir: &ExperimentDir) -> String {
 }
 
 /// Runs the program on the process's own arguments.
-#[must_use]
 pub fn main() -> ExitCode {
     tracing_subscriber::fmt()
         .with_env_filter(

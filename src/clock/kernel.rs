@@ -52,7 +52,6 @@ pub struct Receipt {
 
 impl Receipt {
     /// The kernel's time where it is known, else the read's.
-    #[must_use]
     pub fn at(self) -> Timestamp {
         let delay = self.delay.map_or(0, |delay| delay.as_nanos() as u64);
         Timestamp::from_nanos(self.read.as_nanos().saturating_sub(delay))
@@ -65,7 +64,6 @@ impl RunClock {
     /// Bytes cannot have come before `earliest`, when the request began to leave. However long they lay in
     /// the kernel after that, the stamp is used: a client that was stopped for seconds still knows when an
     /// answer came.
-    #[must_use]
     pub fn receipt(&self, kernel: &mut KernelClock, stamp: Option<Duration>, earliest: Timestamp) -> Receipt {
         let now = Instant::now();
         let read = self.timestamp(now);

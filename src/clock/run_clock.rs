@@ -18,20 +18,17 @@ pub struct RunClock {
 
 impl RunClock {
     /// A clock whose zero is `lead` in the future, so that everything can be prepared before it.
-    #[must_use]
     pub fn starting_in(lead: Duration) -> Self {
         Self { origin: Instant::now() + lead, started_at: jiff::Timestamp::now() + lead }
     }
 
     /// A clock whose zero is this wall-clock time; `None` when it has passed.
-    #[must_use]
     pub fn starting_at(moment: jiff::Timestamp) -> Option<Self> {
         let lead = Duration::try_from(moment.duration_since(jiff::Timestamp::now())).ok()?;
         Some(Self { origin: Instant::now() + lead, started_at: moment })
     }
 
     /// The current time; zero until the run begins.
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         self.timestamp(Instant::now())
     }
@@ -42,19 +39,16 @@ impl RunClock {
     }
 
     /// How long from now until `moment`; zero when it has passed.
-    #[must_use]
     pub fn until(&self, moment: Timestamp) -> Duration {
         self.instant(moment).saturating_duration_since(Instant::now())
     }
 
     /// The moment for tokio's timers.
-    #[must_use]
     pub fn instant(&self, moment: Timestamp) -> Instant {
         self.origin + Duration::from_nanos(moment.as_nanos())
     }
 
     /// The wall-clock time of the run's zero, for names and headers only: no latency is computed from it.
-    #[must_use]
     pub fn started_at(&self) -> jiff::Timestamp {
         self.started_at
     }

@@ -46,7 +46,6 @@ pub enum WaitStep {
 impl SharpWait {
     /// The waits of this thread. Asks the system to end its sleeps on time: by default Linux lets them be 50
     /// µs late to save power. Where that fails, sleeps stay as they are.
-    #[must_use]
     pub fn new(clock: RunClock) -> Self {
         #[cfg(target_os = "linux")]
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));

@@ -16,7 +16,6 @@ impl Timestamp {
     pub const ZERO: Self = Self(0);
 
     /// The moment `nanos` nanoseconds after the run began.
-    #[must_use]
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
@@ -24,25 +23,21 @@ impl Timestamp {
     /// The moment `seconds` after the run began, rounded down to the nanosecond.
     ///
     /// Negative and not-a-number become zero.
-    #[must_use]
     pub fn from_secs_f64(seconds: f64) -> Self {
         Self((seconds * 1e9) as u64)
     }
 
     /// Nanoseconds since the run began.
-    #[must_use]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Seconds since the run began.
-    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// Time from `earlier` to `self`; zero when `earlier` is later.
-    #[must_use]
     pub const fn since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }

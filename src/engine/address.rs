@@ -22,38 +22,32 @@ pub struct BaseUrl {
 
 impl BaseUrl {
     /// The host, without the brackets of an IPv6 address.
-    #[must_use]
     pub fn host(&self) -> &str {
         self.url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']')
     }
 
     /// The port; without one, the scheme's default.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.url.port_or_known_default().unwrap_or(80)
     }
 
     /// The scheme.
-    #[must_use]
     pub fn scheme(&self) -> Scheme {
         if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
     }
 
     /// The value of the `Host` header.
-    #[must_use]
     pub fn authority(&self) -> String {
         let host = self.url.host_str().unwrap_or_default();
         self.url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
     /// The path of `path` below this address.
-    #[must_use]
     pub fn path(&self, path: &str) -> String {
         format!("{}{path}", self.url.path().trim_end_matches('/'))
     }
 
     /// The URL of `path` below this address.
-    #[must_use]
     pub fn join(&self, path: &str) -> String {
         format!("{self}{path}")
     }
@@ -122,7 +116,6 @@ pub struct MetricsUrl {
 
 impl MetricsUrl {
     /// The scheme.
-    #[must_use]
     pub fn scheme(&self) -> Scheme {
         if self.url.scheme() == "https" { Scheme::Https } else { Scheme::Http }
     }

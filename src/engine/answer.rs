@@ -41,7 +41,6 @@ pub struct PreparedRequest {
 
 impl PreparedRequest {
     /// The request with this index, without capture.
-    #[must_use]
     pub fn new(index: u64, body: Bytes) -> Self {
         Self { index, body, capture: CaptureText::No }
     }
@@ -144,7 +143,6 @@ pub struct AnswerEnd {
 
 impl AnswerEnd {
     /// An end that is only a failure.
-    #[must_use]
     pub fn failed(at: Timestamp, failure: Failure) -> Self {
         Self {
             at,

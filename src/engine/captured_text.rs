@@ -63,13 +63,11 @@ impl CapturedText {
 
     /// The text of the first choice. Takes time in proportion to the answer's length: not for the measured
     /// path.
-    #[must_use]
     pub fn read(&self) -> AnswerText {
         self.read_all().remove(&0).unwrap_or_default()
     }
 
     /// The text of every choice (`n`) by its index; index 0 is always there.
-    #[must_use]
     pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
         let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
             BTreeMap::from([(0, Default::default())]);

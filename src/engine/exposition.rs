@@ -23,7 +23,6 @@ pub fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
 
 impl<'a> MetricSample<'a> {
     /// The value of the label `name`, unescaped, if there is one.
-    #[must_use]
     pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
         loop {
@@ -39,7 +38,6 @@ impl<'a> MetricSample<'a> {
 
     /// Whether it counts failed requests, which vLLM and TensorRT-LLM count in the same series as successful
     /// ones, by `finished_reason`.
-    #[must_use]
     pub fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
     }
@@ -47,7 +45,6 @@ impl<'a> MetricSample<'a> {
     /// Whether it is the value of one priority. With `--enable-priority-scheduling` SGLang reports gauges for
     /// each priority beside that of all requests, whose label is empty; counters carry each request's own
     /// priority alone.
-    #[must_use]
     pub fn is_of_one_priority(&self) -> bool {
         self.label("priority").is_some_and(|priority| !priority.is_empty())
     }

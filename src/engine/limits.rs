@@ -16,14 +16,12 @@ pub struct ConnectionLimits {
 
 impl ConnectionLimits {
     /// The limits of this process, with the limit on files raised as far as the system allows.
-    #[must_use]
     pub fn raised() -> Self {
         Self { files: rlimit::increase_nofile_limit(u64::MAX).ok(), ports: local_ports() }
     }
 
     /// The problem and its hint when there cannot be `connections` at a time. Each takes `files_each` files:
     /// two where the server is in this process too.
-    #[must_use]
     pub fn shortage(&self, connections: u64, files_each: u64) -> Option<String> {
         let needed = connections.saturating_mul(files_each).saturating_add(OTHER_FILES);
         if let Some(files) = self.files.filter(|&files| files < needed) {

@@ -10,7 +10,6 @@ use crate::units::hexadecimal;
 
 impl Sampling {
     /// The parameters of requests with this sampling and extra body.
-    #[must_use]
     pub fn parameters(&self, extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
         let Self { temperature, top_p, top_k, seed } = *self;
         let extra_body = (!extra_body.is_empty()).then(|| {
@@ -32,7 +31,6 @@ impl Sampling {
 
 impl Header {
     /// SHA-256 over the lines `name: value` of `headers` in their order, hexadecimal; `None` where there are none.
-    #[must_use]
     pub fn fingerprint(headers: &[Self]) -> Option<String> {
         let mut hash = Sha256::new();
         for Self { name, value } in headers {

@@ -48,7 +48,6 @@ pub struct Target {
 
 impl Target {
     /// A target with defaults: streamed chat, temperature 0, system roots.
-    #[must_use]
     pub fn new(url: BaseUrl, dialect: Dialect) -> Self {
         Self {
             url,
@@ -116,7 +115,6 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Its name for `--endpoint`.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -125,7 +123,6 @@ impl Endpoint {
     }
 
     /// Its path below the server's root.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Chat => "/v1/chat/completions",
@@ -216,13 +213,11 @@ pub struct Secret(String);
 
 impl Secret {
     /// Holds `text`, without white space around it, so that what is sent is what is hidden.
-    #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self(text.into().trim().to_owned())
     }
 
     /// The text itself, to be sent, never shown.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

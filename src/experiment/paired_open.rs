@@ -51,13 +51,11 @@ pub enum ArrivalUnit {
 
 impl ArrivalUnit {
     /// What the rates of a workload count.
-    #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         if workload.mean_turns() > 1.0 { Self::Sessions } else { Self::Requests }
     }
 
     /// Its name, of several.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Requests => "requests",
@@ -93,7 +91,6 @@ pub struct PairedFigure {
 impl PairedOpen {
     /// The workload of the open run that goes with `closed`, a run of `workload`; `None` where that is no closed loop,
     /// or nothing came of it.
-    #[must_use]
     pub fn workload(workload: &WorkloadSpec, closed: &Summary) -> Option<WorkloadSpec> {
         let (_, rate_per_s) = begun(closed)?;
         Some(WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s }, ..workload.clone() })
@@ -101,7 +98,6 @@ impl PairedOpen {
 
     /// Holds a closed run against its pair; `None` where it is no closed loop, nothing came of it, or the open run was
     /// broken off.
-    #[must_use]
     pub fn of(closed: &Summary, open: &Summary) -> Option<Self> {
         open.window.ending.filter(|ending| *ending != RunEnding::Interrupted)?;
         let (begun, rate_per_s) = begun(closed)?;

@@ -95,7 +95,6 @@ impl ReportedFigures {
 
 impl ForeignFigures {
     /// One of the figures.
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
         match (self, statistic) {
             (Self::Computed(row), Statistic::Mean) => row.mean_ms.map(Figure::Exact),
@@ -112,7 +111,6 @@ impl ForeignFigures {
     }
 
     /// Number of samples, if known.
-    #[must_use]
     pub const fn n(&self) -> Option<u64> {
         match self {
             Self::Computed(row) => Some(row.n),
@@ -121,7 +119,6 @@ impl ForeignFigures {
     }
 
     /// The row, if it could be computed.
-    #[must_use]
     pub fn computed(&self) -> Option<&LatencyRow> {
         match self {
             Self::Computed(row) => Some(row),

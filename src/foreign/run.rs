@@ -100,7 +100,6 @@ pub struct ForeignRequests {
 
 impl ForeignRequests {
     /// Failed requests ÷ sent requests.
-    #[must_use]
     pub fn error_rate(&self) -> Option<f64> {
         let failed = self.failed?;
         let sent = self.sent()?;
@@ -108,7 +107,6 @@ impl ForeignRequests {
     }
 
     /// Requests sent; `None` where the number of failures is unknown.
-    #[must_use]
     pub fn sent(&self) -> Option<u64> {
         Some(self.completed + self.failed? + self.cut_off.unwrap_or(0))
     }
@@ -153,7 +151,6 @@ impl WholeRunRates {
 
 impl ForeignRun {
     /// Mean tokens of a prompt and of an answer.
-    #[must_use]
     pub fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
         let each = |count: Option<u64>| {
             (self.requests.completed > 0).then_some(count? as f64 / self.requests.completed as f64)
@@ -162,7 +159,6 @@ impl ForeignRun {
     }
 
     /// One of its figures by our key; `None` without an equivalent.
-    #[must_use]
     pub fn figure(&self, subject: &FigureKey) -> Option<Figure> {
         match (subject.statistic, subject.metric) {
             (Some(statistic), _) => self.latency(subject)?.figures.statistic(statistic),
@@ -172,7 +168,6 @@ impl ForeignRun {
     }
 
     /// The 95 % interval of a percentile, if it could be computed.
-    #[must_use]
     pub fn interval(&self, subject: &FigureKey) -> (Option<f64>, Option<f64>) {
         let row = self.latency(subject).and_then(|latency| latency.figures.computed());
         let percentile = row.zip(subject.quantile()).map(|(row, quantile)| row.percentile(quantile));
@@ -180,7 +175,6 @@ impl ForeignRun {
     }
 
     /// The sample warning of a percentile, if the number of samples is known.
-    #[must_use]
     pub fn mark(&self, subject: &FigureKey) -> Option<SampleWarning> {
         subject.quantile()?.mark(self.latency(subject)?.figures.n()?)
     }

@@ -25,7 +25,6 @@ pub enum ForeignTool {
 
 impl ForeignTool {
     /// Its name on the command line and in JSON.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

@@ -39,25 +39,21 @@ pub struct PlannedRequest {
 
 impl PlannedRequest {
     /// Its new prompt tokens: all but those of previous turns.
-    #[must_use]
     pub fn new_tokens(&self) -> u32 {
         self.input_tokens - self.turn.map_or(0, |turn| turn.history_tokens.min(self.input_tokens))
     }
 
     /// Number of its session: its own index if it stands alone.
-    #[must_use]
     pub fn session(&self) -> u64 {
         self.turn.map_or(self.index, |turn| turn.session)
     }
 
     /// The request with its prompt.
-    #[must_use]
     pub fn into_spec(self, prompt: Prompt) -> RequestSpec {
         RequestSpec { planned: self, prompt }
     }
 
     /// The record of this request at dispatch: nothing has happened yet.
-    #[must_use]
     pub fn record(&self, dispatched: Timestamp) -> RequestRecord {
         RequestRecord {
             index: self.index,

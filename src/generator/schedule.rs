@@ -48,19 +48,16 @@ pub struct ShardError {
 impl Schedule {
     /// The whole schedule of `workload`, which must be valid. A class with a dataset has no requests here; it needs
     /// [`Schedule::draw_from`].
-    #[must_use]
     pub fn draw(workload: &WorkloadSpec) -> Self {
         Self::draw_from(workload, Arc::default())
     }
 
     /// The whole schedule of `workload` with these datasets.
-    #[must_use]
     pub fn draw_from(workload: &WorkloadSpec, datasets: Arc<Datasets>) -> Self {
         Self { workload: Arc::new(workload.clone()), datasets, first: 0, step: 1 }
     }
 
     /// The whole schedule of another valid `workload` with this one's datasets.
-    #[must_use]
     pub fn of(&self, workload: &WorkloadSpec) -> Self {
         Self::draw_from(workload, Arc::clone(&self.datasets))
     }
@@ -87,7 +84,6 @@ impl Schedule {
     }
 
     /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.
-    #[must_use]
     pub fn sessions(&self, plan: &PlanFacts) -> Option<SessionPlanner> {
         self.all_sessions().map(|sessions| sessions.within(plan))
     }
@@ -113,7 +109,6 @@ impl Schedule {
     }
 
     /// Draws the whole schedule with prompts.
-    #[must_use]
     pub fn generate(&self, prompts: &PromptBuilder) -> Vec<RequestSpec> {
         self.requests().map(|request| with_prompt(request, prompts)).collect()
     }
@@ -147,7 +142,6 @@ impl Schedule {
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
     /// long, at the moment of the first request beyond them (just after the last, when none follows).
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
-    #[must_use]
     pub fn facts(&self) -> PlanFacts {
         let marked = !self.workload.tenants.is_empty()
             || self.workload.models.is_some()

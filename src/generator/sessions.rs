@@ -117,14 +117,12 @@ impl SessionPlanner {
     }
 
     /// Whether later turns may repeat what `request` and its answer say.
-    #[must_use]
     pub fn has_next_turn(&self, request: &PlannedRequest) -> bool {
         let Some(turn) = request.turn else { return false };
         turn.place() + 1 < self.turns_of(request.class, &turn)
     }
 
     /// What follows `last`, which ended like this.
-    #[must_use]
     pub fn after(&self, last: &PlannedRequest, end: TurnEnd) -> NextTurn {
         let Some(turn) = last.turn else { return NextTurn::default() };
         let turns = self.turns_of(last.class, &turn);
@@ -152,7 +150,6 @@ impl SessionPlanner {
 
     /// What follows `last` if it is answered, except its moment and its history: for a later turn of a conversation
     /// only the index and the new tokens are right, whatever the answer.
-    #[must_use]
     pub fn if_answered(&self, last: &PlannedRequest) -> Option<PlannedRequest> {
         self.after(last, TurnEnd { at: last.scheduled, answered: Some(0) }).next
     }

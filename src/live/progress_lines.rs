@@ -48,7 +48,6 @@ pub struct CountLine(Option<InPlace>);
 
 impl CountLine {
     /// Starts to show the count of `answers` answers.
-    #[must_use]
     pub fn start(screen: Screen, answers: usize) -> Self {
         match screen {
             Screen::Quiet => Self(None),
@@ -87,7 +86,6 @@ enum Shown {
 
 impl StepLine {
     /// Starts before the first step.
-    #[must_use]
     pub fn start(screen: Screen) -> Self {
         Self(match screen {
             Screen::Quiet => Shown::Nowhere,

@@ -25,7 +25,6 @@ pub enum Screen {
 impl Screen {
     /// The most that standard error allows: nothing is redrawn in a pipe, on a terminal that only prints
     /// (`TERM=dumb`), or in the background of a terminal.
-    #[must_use]
     pub fn detect() -> Self {
         let term = std::env::var_os("TERM");
         if !io::stderr().is_terminal() || term.is_none_or(|term| term.is_empty() || term == "dumb") {

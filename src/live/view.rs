@@ -17,7 +17,6 @@ pub struct LiveView {
 
 impl LiveView {
     /// Shows `watched` until dropped.
-    #[must_use]
     pub fn start(screen: Screen, watched: WatchedRun) -> Self {
         let (stop, stopped) = mpsc::channel();
         let show = move || match screen.fitting() {

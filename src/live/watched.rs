@@ -58,7 +58,6 @@ impl Paced {
 impl WatchedRun {
     /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
     /// waits for answers after its window.
-    #[must_use]
     pub fn of(
         header: &RunHeader,
         (part, objectives): (Option<String>, &[Objective]),

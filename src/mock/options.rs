@@ -60,7 +60,6 @@ impl Backend {
 
     /// A server without physics: so many slots, first come first served, a drawn time to the first token and
     /// drawn gaps after it.
-    #[must_use]
     pub fn fixed(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
             server: Box::new(FixedQueue::new(slots, ttft, gap, seed)),

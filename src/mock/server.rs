@@ -114,14 +114,12 @@ impl MockServer {
     }
 
     /// The address it listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Stops it and returns its statistics. Requests under way are cut off and count as left by their
     /// clients.
-    #[must_use]
     pub fn stop(mut self) -> MockStatistics {
         self.end();
         self.truth.statistics()

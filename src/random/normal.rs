@@ -3,7 +3,6 @@
 /// Φ(x): the probability that a standard normal variable is at most `x`.
 ///
 /// ½ erfc(−x/√2), so that the lower tail keeps its relative precision. For a far upper tail ask for Φ(−x).
-#[must_use]
 pub fn normal_cdf(x: f64) -> f64 {
     0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
 }
@@ -12,7 +11,6 @@ pub fn normal_cdf(x: f64) -> f64 {
 ///
 /// Algorithm AS 241 (PPND16) of Wichura, *Applied Statistics* 37 (1988) 477–484: relative error about 1e−16.
 /// Gives −∞ at 0, +∞ at 1, and not-a-number outside 0..=1.
-#[must_use]
 pub fn normal_quantile(p: f64) -> f64 {
     let from_middle = p - 0.5;
     if from_middle.abs() <= 0.425 {

@@ -20,7 +20,6 @@ pub struct RandomStream {
 impl RandomStream {
     /// The stream called `name` under `seed`: `ChaCha8` keyed with
     /// SHA-256(domain ‖ seed as 8 little-endian bytes ‖ name).
-    #[must_use]
     pub fn named(seed: u64, name: &str) -> Self {
         let key = Sha256::new().chain_update(DOMAIN).chain_update(seed.to_le_bytes()).chain_update(name);
         Self { bits: ChaCha8Rng::from_seed(key.finalize().into()) }
@@ -28,7 +27,6 @@ impl RandomStream {
 
     /// The branch of the stream with this number, from its beginning: cheap, and independent of every other branch.
     /// Branch 0 is the stream itself.
-    #[must_use]
     pub fn branch(&self, number: u64) -> Self {
         let mut bits = self.bits.clone();
         bits.set_stream(number);

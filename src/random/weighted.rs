@@ -12,7 +12,6 @@ pub struct WeightedChoice {
 impl WeightedChoice {
     /// A choice with these weights. A weight not above zero is never chosen, unless all are: then all items are
     /// equally likely.
-    #[must_use]
     pub fn new(weights: impl IntoIterator<Item = f64>) -> Self {
         let running_sums = |weights: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
             weights

@@ -44,13 +44,11 @@ pub enum PageKind {
 
 impl PageKind {
     /// Whether such a page is about requests and tokens, not devices.
-    #[must_use]
     pub const fn is_of_engine(self) -> bool {
         !matches!(self, Self::Dcgm)
     }
 
     /// When such a server counts the tokens of an answer.
-    #[must_use]
     pub const fn counts_tokens(self) -> TokenCounting {
         match self {
             Self::Sglang | Self::Tgi | Self::Llamacpp => TokenCounting::AtTheEnd,
@@ -100,7 +98,6 @@ impl Reading {
     pub const LARGEST: f64 = 9.2e18;
 
     /// The moment it describes, seconds: halfway between request and response.
-    #[must_use]
     pub fn moment_s(&self) -> f64 {
         f64::midpoint(self.asked.as_secs_f64(), self.answered.as_secs_f64())
     }
@@ -169,13 +166,11 @@ pub enum Gauge {
 
 impl Gauge {
     /// Whether values of several engines or devices are summed; otherwise they are averaged.
-    #[must_use]
     pub const fn adds_up(self) -> bool {
         !matches!(self, Self::KvUsage | Self::CacheHitRate | Self::Utilisation)
     }
 
     /// The value of several engines or devices together: their sum or mean; `None` without values.
-    #[must_use]
     pub fn together(self, values: impl IntoIterator<Item = f64>) -> Option<f64> {
         let (sum, parts) = values.into_iter().fold((0.0, 0_u64), |(sum, n), value| (sum + value, n + 1));
         (parts > 0).then(|| if self.adds_up() { sum } else { sum / parts as f64 })

@@ -25,14 +25,12 @@ pub struct Job {
 
 impl Job {
     /// A job of normal urgency that shares nothing.
-    #[must_use]
     pub fn new(id: JobId, input_tokens: u32, output_tokens: u32) -> Self {
         Self { id, input_tokens, output_tokens, priority: 0, prefix: PrefixHashes::default() }
     }
 }
 
 /// A workload's priority as the number that vLLM's scheduler sorts by: lower is sooner.
-#[must_use]
 pub const fn urgency(priority: Priority) -> i32 {
     match priority {
         Priority::High => -1,
@@ -51,7 +49,6 @@ pub struct PrefixHashes(Arc<[u64]>);
 
 impl PrefixHashes {
     /// A prefix of blocks, each identified by a number for its own tokens.
-    #[must_use]
     pub fn of_blocks(contents: impl IntoIterator<Item = u64>) -> Self {
         let chain = contents.into_iter().scan(0, |parent, content| {
             *parent = mix(*parent ^ mix(content));
@@ -61,14 +58,12 @@ impl PrefixHashes {
     }
 
     /// A prefix of `blocks` blocks shared by the jobs of one group only, as under one system prompt.
-    #[must_use]
     pub fn of_group(group: u64, blocks: u32) -> Self {
         Self::of_blocks((0..u64::from(blocks)).map(|place| mix(group) ^ place))
     }
 
     /// The same prefix extended to at least `blocks` blocks; the added ones belong to the conversation `session`.
     /// Each turn repeats what was said before, so only the turns of the session share them.
-    #[must_use]
     pub fn continued(&self, blocks: u32, session: u64) -> Self {
         self.followed_by(blocks, mix(!mix(session)))
     }
@@ -88,7 +83,6 @@ impl PrefixHashes {
     }
 
     /// The chained hashes, first block first.
-    #[must_use]
     pub fn hashes(&self) -> &[u64] {
         &self.0
     }

@@ -133,7 +133,6 @@ pub struct ServerGauges {
 
 impl ServerGauges {
     /// The counters of several servers together: counts summed, KV usage averaged.
-    #[must_use]
     pub fn of_all(servers: impl IntoIterator<Item = Self>) -> Self {
         let mut count = 0.0;
         let mut all = Self::default();

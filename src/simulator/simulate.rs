@@ -80,13 +80,11 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
     }
 
     /// The server.
-    #[must_use]
     pub fn server(&self) -> &S {
         self.server
     }
 
     /// When the server must be advanced next.
-    #[must_use]
     pub fn next_event(&self) -> Option<Timestamp> {
         self.server.next_event()
     }
@@ -134,7 +132,6 @@ impl<'a, S: SimulatedServer + ?Sized> Driver<'a, S> {
     }
 
     /// Stops: the histories of the jobs still in the server, by id.
-    #[must_use]
     pub fn stop(self) -> Vec<JobHistory> {
         let mut unfinished: Vec<JobHistory> = self.inside.into_values().collect();
         unfinished.sort_unstable_by_key(|history| history.job);

@@ -18,7 +18,6 @@ pub struct LatestReadings {
 
 impl LatestReadings {
     /// Readings of pages that are read at this interval.
-    #[must_use]
     pub fn every(interval: Duration) -> Self {
         let patience = interval.saturating_mul(INTERVALS).max(LEAST);
         Self { pages: BTreeMap::new(), patience }

@@ -36,7 +36,6 @@ pub struct Scraper {
 impl Scraper {
     /// Reads the pages at once and then at every multiple of the interval on `clock`, and gives each reading
     /// to `keep`. It neither waits for other threads nor delays them.
-    #[must_use]
     pub fn start(
         pages: &[FoundPage],
         times: ScrapeTimes,
@@ -63,7 +62,6 @@ impl Scraper {
 
     /// Reads each page a last time and returns the problems: one sentence for each page that could not always
     /// be read.
-    #[must_use]
     pub fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
         match self.thread.take().map(JoinHandle::join) {

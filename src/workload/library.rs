@@ -31,7 +31,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The TOML text of a workload with its comments: a starting point for users' own files.
-#[must_use]
 pub fn source(name: &str) -> Option<&'static str> {
     LIBRARY.iter().find(|(known, _)| *known == name).map(|(_, source)| *source)
 }

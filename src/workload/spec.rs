@@ -189,7 +189,6 @@ impl WorkloadSpec {
     }
 
     /// The SLO of a request of this class and priority: its tenant's own SLO if there is one.
-    #[must_use]
     pub fn slo_of(&self, class: u16, priority: Priority, tenant: Option<u16>) -> Slo {
         let tenant = tenant.and_then(|tenant| self.tenants.get(usize::from(tenant)));
         if let Some(slo) = tenant.and_then(|tenant| tenant.slo) {
@@ -201,7 +200,6 @@ impl WorkloadSpec {
     }
 
     /// Mean number of requests per arrival over the classes: the turns of conversations.
-    #[must_use]
     pub fn mean_turns(&self) -> f64 {
         let share = |class: &RequestClass, index: usize| match &self.arrival {
             ArrivalPattern::ByClass { classes } => {
@@ -353,7 +351,6 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 
 impl WorkloadSpec {
     /// Whether requests of this class can occur: it has a share, or a trace may name it.
-    #[must_use]
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()
     }

@@ -56,7 +56,6 @@ impl ArrivalFigures {
     /// server of language models, whose steps take longer than that, can tell the difference, and where many gaps are
     /// as short as the jitter of a good pacer (in the bursts of a gamma process, or at thousands a second) it would
     /// drown the process in it. [`ArrivalShift`] says what the jitter was.
-    #[must_use]
     pub fn of_delivery(
         pattern: &ArrivalPattern,
         hidden: &LatentStates,
@@ -74,7 +73,6 @@ impl ArrivalFigures {
     }
 
     /// Of a plan that has not been run: its requests before `until`, each with the place of its class.
-    #[must_use]
     pub fn of_plan(workload: &WorkloadSpec, until: Timestamp, requests: &[(u16, Timestamp)]) -> Self {
         if workload.arrival.users().is_some() {
             return Self::untested(Untested::ClosedLoop);
@@ -134,7 +132,6 @@ impl ArrivalFigures {
     /// A plan is refused once in 10,000 honest seeds. Delivered arrivals alone would be accused once or twice in 100
     /// honest runs; but what the plan itself had of that was the seed's chance, and only what delivery added counts
     /// against it. Classes with processes of their own are each put to them.
-    #[must_use]
     pub fn checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
         if let Some(why) = self.untested {
             return [Rule::PlannedArrivals, Rule::DeliveredArrivals].map(|rule| why.check(rule)).to_vec();

@@ -16,7 +16,6 @@ const REPLAYED: &str = "a trace is replayed, which declares no process to test a
 
 impl ArrivalSequence {
     /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
-    #[must_use]
     pub fn planned_checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
         if let Some(beats) = &self.beats {
             return vec![beats.planned_check(), self.beats_check(Rule::PlannedArrivals)];
@@ -26,7 +25,6 @@ impl ArrivalSequence {
 
     /// Tests of delivered arrivals: together they accuse fewer than 2 in 100 honest sequences of chance, and hardly
     /// ever one that was delivered as planned when the `plan` is known.
-    #[must_use]
     pub fn delivered_checks(&self, pattern: &ArrivalPattern, plan: Option<&Self>) -> Vec<Check> {
         if let Some(beats) = &self.beats {
             return vec![beats.delivered_check(), self.beats_check(Rule::DeliveredArrivals)];

@@ -13,7 +13,6 @@ const ALPHA: f64 = 1e-4;
 ///
 /// Runs that were stretched to hit their count vary too little, even where the gaps of each look right; two runs
 /// suffice to see it. Runs of a metronome have no chance in them and are left out. Not tested for fewer than two.
-#[must_use]
 pub fn counts_over_runs(runs: &[&ArrivalSequence]) -> Check {
     let runs: Vec<_> = runs.iter().filter(|run| run.fit.is_some()).collect();
     let check = Check {

@@ -70,7 +70,6 @@ pub struct ArrivalFit {
 impl ArrivalSequence {
     /// Looks at the `moments` before `until`, in the order of the plan, of a sequence that should come from
     /// `pattern`, which hides `hidden`.
-    #[must_use]
     pub fn of(
         pattern: &ArrivalPattern,
         hidden: &LatentStates,

@@ -30,7 +30,6 @@ pub struct ArrivalShift {
 
 impl ArrivalShift {
     /// Of (planned, delivered) moments, which are put in the order of the plan; absent for fewer than 100.
-    #[must_use]
     pub fn of(moments: &[(Timestamp, Timestamp)]) -> Option<Self> {
         if moments.len() < FEWEST {
             return None;

@@ -234,31 +234,26 @@ impl Metric {
     };
 
     /// Its row of the catalogue.
-    #[must_use]
     pub const fn info(self) -> &'static FigureInfo {
         &CATALOGUE[self as usize]
     }
 
     /// Its name in objectives.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         self.info().key
     }
 
     /// Its name in files.
-    #[must_use]
     pub const fn field(self) -> &'static str {
         self.info().field
     }
 
     /// Its name in headings.
-    #[must_use]
     pub const fn title(self) -> &'static str {
         self.info().title
     }
 
     /// Its kind.
-    #[must_use]
     pub const fn kind(self) -> FigureKind {
         match self.info().unit {
             FigureUnit::Milliseconds => FigureKind::Latency,
@@ -268,13 +263,11 @@ impl Metric {
     }
 
     /// Whether each request has one at most: gaps inside an answer are many.
-    #[must_use]
     pub const fn is_one_per_request(self) -> bool {
         matches!(self.info().samples, Samples::PerRequest)
     }
 
     /// Whether it counts requests that failed.
-    #[must_use]
     pub const fn counts_failures(self) -> bool {
         matches!((self.kind(), self.info().better), (FigureKind::Share, Direction::Less))
     }

@@ -86,7 +86,6 @@ pub enum FigureKind {
 
 impl FigureUnit {
     /// The unit as files have it.
-    #[must_use]
     pub const fn sign(self) -> &'static str {
         match self {
             Self::Milliseconds => "ms",
@@ -97,7 +96,6 @@ impl FigureUnit {
     }
 
     /// A value for people: `137 ms`, `5.2/s`, `98 %`.
-    #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
             Self::Milliseconds => format!("{} ms", three_digits(value)),

@@ -87,25 +87,21 @@ impl fmt::Display for FigureKey {
 
 impl FigureKey {
     /// A rate or a share of the whole run.
-    #[must_use]
     pub const fn of(metric: Metric) -> Self {
         Self { statistic: None, metric, part: None }
     }
 
     /// A statistic of a latency of the whole run.
-    #[must_use]
     pub const fn latency(statistic: Statistic, metric: Metric) -> Self {
         Self { statistic: Some(statistic), metric, part: None }
     }
 
     /// A percentile of a latency of the whole run.
-    #[must_use]
     pub const fn percentile(quantile: Quantile, metric: Metric) -> Self {
         Self::latency(Statistic::Percentile(quantile), metric)
     }
 
     /// The same figure of the requests of one class; `None` where it is that of a part already, or none of parts.
-    #[must_use]
     pub fn of_class(&self, class: &str) -> Option<Self> {
         let whole = self.part.is_none() && self.metric.info().of_parts;
         let part = Part { kind: Some(PartKind::Class), name: class.to_owned() };
@@ -113,13 +109,11 @@ impl FigureKey {
     }
 
     /// Its kind.
-    #[must_use]
     pub const fn kind(&self) -> FigureKind {
         self.metric.kind()
     }
 
     /// Which percentile it is, if it is one.
-    #[must_use]
     pub const fn quantile(&self) -> Option<Quantile> {
         match self.statistic {
             Some(Statistic::Percentile(quantile)) => Some(quantile),
@@ -128,13 +122,11 @@ impl FigureKey {
     }
 
     /// Whether less of it is better.
-    #[must_use]
     pub const fn less_is_better(&self) -> bool {
         matches!(self.metric.info().better, Direction::Less)
     }
 
     /// The most that it can be.
-    #[must_use]
     pub const fn most(&self) -> f64 {
         match self.kind() {
             FigureKind::Share => 1.0,
@@ -143,7 +135,6 @@ impl FigureKey {
     }
 
     /// A value of it for people.
-    #[must_use]
     pub fn show(&self, value: f64) -> String {
         self.metric.info().unit.show(value)
     }

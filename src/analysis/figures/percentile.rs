@@ -22,7 +22,6 @@ pub enum Figure {
 
 impl Figure {
     /// The value, where it is known.
-    #[must_use]
     pub const fn exact(self) -> Option<f64> {
         match self {
             Self::Exact(value) => Some(value),
@@ -31,7 +30,6 @@ impl Figure {
     }
 
     /// The least that it can be.
-    #[must_use]
     pub const fn at_least(self) -> f64 {
         match self {
             Self::Exact(value) | Self::Between { low: value, .. } | Self::AtLeast(value) => value,
@@ -39,7 +37,6 @@ impl Figure {
     }
 
     /// The most that it can be; `None` when nothing bounds it.
-    #[must_use]
     pub const fn at_most(self) -> Option<f64> {
         match self {
             Self::Exact(value) | Self::Between { high: value, .. } => Some(value),
@@ -71,13 +68,11 @@ pub struct Sample {
 
 impl Sample {
     /// A sample in which every value was observed.
-    #[must_use]
     pub fn new(values: Vec<f64>) -> Self {
         Self { observed: Sorted::new(values), with_bounds: None }
     }
 
     /// A sample of pairs of a value and the number of samples that it stands for.
-    #[must_use]
     pub fn weighted(pairs: Vec<(f64, u32)>) -> Self {
         Self { observed: Sorted::weighted(pairs), with_bounds: None }
     }
@@ -95,26 +90,22 @@ impl Sample {
     }
 
     /// Number of samples, censored ones included.
-    #[must_use]
     pub fn len(&self) -> u64 {
         self.lower().len()
     }
 
     /// Whether there is no sample.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// Number of samples of which only a bound is known.
-    #[must_use]
     pub fn censored(&self) -> u64 {
         self.len() - self.observed.len()
     }
 
     /// The quantile at `fraction`, by linear interpolation between closest ranks (numpy's default; type 7 of
     /// Hyndman and Fan, 1996). `None` for an empty sample.
-    #[must_use]
     pub fn quantile(&self, fraction: f64) -> Option<Figure> {
         let rank = self.len().checked_sub(1)? as f64 * fraction.clamp(0.0, 1.0);
         Some(Figure::within(at_rank(self.lower(), rank)?, at_rank(&self.observed, rank)))
@@ -122,7 +113,6 @@ impl Sample {
 
     /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
     /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
-    #[must_use]
     pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
         let (low, high) = binomial::bracket(self.len(), quantile.fraction());
         let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
@@ -130,7 +120,6 @@ impl Sample {
     }
 
     /// Arithmetic mean; `None` when there is no sample or one is censored.
-    #[must_use]
     pub fn mean(&self) -> Option<f64> {
         if self.is_empty() || self.with_bounds.is_some() {
             return None;
@@ -140,7 +129,6 @@ impl Sample {
     }
 
     /// Standard deviation with n − 1; `None` under two samples or when one is censored.
-    #[must_use]
     pub fn std(&self) -> Option<f64> {
         let mean = self.mean().filter(|_| self.len() >= 2)?;
         let squares: f64 =
@@ -149,13 +137,11 @@ impl Sample {
     }
 
     /// The smallest sample.
-    #[must_use]
     pub fn min(&self) -> Option<Figure> {
         self.order_statistic(0)
     }
 
     /// The largest sample.
-    #[must_use]
     pub fn max(&self) -> Option<Figure> {
         self.order_statistic(self.len().checked_sub(1)?)
     }

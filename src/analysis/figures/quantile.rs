@@ -24,7 +24,6 @@ impl Quantile {
     pub const ALL: [Self; 5] = [Self::P50, Self::P90, Self::P95, Self::P99, Self::P999];
 
     /// The share of samples at or below it, between 0 and 1.
-    #[must_use]
     pub const fn fraction(self) -> f64 {
         match self {
             Self::P50 => 0.5,
@@ -36,7 +35,6 @@ impl Quantile {
     }
 
     /// Fewest samples that support it: the early-stopping table of MLPerf Inference at confidence 0.99.
-    #[must_use]
     pub const fn floor(self) -> u64 {
         match self {
             Self::P50 => 1,
@@ -50,7 +48,6 @@ impl Quantile {
     /// What `samples` samples are worth for it; `None` when they are plenty.
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.
-    #[must_use]
     pub const fn mark(self, samples: u64) -> Option<SampleWarning> {
         let plenty = match self {
             Self::P99 => 1_000,

@@ -11,7 +11,6 @@ use crate::analysis::summary::run::Summary;
 
 impl FigureKey {
     /// The figure in `summary`; `None` where the run has none.
-    #[must_use]
     pub fn read(&self, summary: &Summary) -> Option<Figure> {
         if let Some(statistic) = self.statistic {
             return self.row(summary)?.statistic(statistic);
@@ -38,21 +37,18 @@ impl FigureKey {
     }
 
     /// The 95 % interval that one run gives it, where it is a percentile.
-    #[must_use]
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
         let (row, quantile) = self.percentile_row(summary)?;
         Some(row.percentile(quantile).best_interval())
     }
 
     /// A reservation about it, and the samples it rests on.
-    #[must_use]
     pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
         let (row, quantile) = self.percentile_row(summary)?;
         Some((row.percentile(quantile).mark?, row.n))
     }
 
     /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.
-    #[must_use]
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
         let (row, quantile) = self.percentile_row(summary)?;
         let percentile = row.percentile(quantile);

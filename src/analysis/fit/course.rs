@@ -23,7 +23,6 @@ pub struct Stretch {
 /// interval*, IEEE Signal Processing Letters 12, 2005, 105–108): twice the Poisson deviance of a level rate in each
 /// stretch, divided by how much more neighbouring bins differ than Poisson counts do, so that bursts are not taken for
 /// changes; and 3 ln(bins) for each change (Zhang and Siegmund, *Biometrics* 63, 2007, 22–32).
-#[must_use]
 pub fn rate_course(moments: &[f64], ends_s: f64) -> Vec<Stretch> {
     let bins = (moments.len() / PER_BIN).min(BINS);
     let whole = vec![Stretch { seconds: ends_s, arrivals: moments.len() as u64 }];

@@ -57,7 +57,6 @@ pub struct GapFit {
 /// ln k − ψ(k) = ln x̄ − mean ln x, Weibull by Σ xᵏ ln x ÷ Σ xᵏ − 1/k = mean ln x, both monotone and bisected (Johnson,
 /// Kotz and Balakrishnan, *Continuous Univariate Distributions* 1, 1994, sections 17.7 and 21.4). A gap of nothing counts
 /// as half a step of the clock.
-#[must_use]
 pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     let gaps = gaps.get(..MOST).unwrap_or(gaps);
     let cv = mean(gaps).zip(variance(gaps)).map(|(mean, variance)| libm::sqrt(variance) / mean);

@@ -59,7 +59,6 @@ pub struct LengthFigures {
 /// count seen, which are where a truncated law's bounds are likeliest. Likelihoods are those of whole counts: of what is
 /// rounded to each. Where few different counts came, their table is tried too, each value but one a parameter. A law
 /// whose distance is over [`distance_bar`] makes room for a table of 200 slices.
-#[must_use]
 pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
     let observed = Observed::of(counts)?;
     let cells = observed.cells();

@@ -9,7 +9,6 @@ const STEEPEST: f64 = 5.0;
 /// The likelihood is greatest where the mean logarithm of the rank is what the law expects, Σ k^−s ln k ÷ Σ k^−s, which
 /// falls as s grows; found by bisection. Ranks are those of the sample, so that s comes out a little steep of few
 /// choices: things that are alike are ranked by their luck.
-#[must_use]
 pub fn zipf_exponent(times: &[u64]) -> f64 {
     let mut times = times.to_vec();
     times.sort_unstable_by(|one, other| other.cmp(one));

@@ -23,7 +23,6 @@ pub struct LatencyCurve {
 
 impl LatencyCurve {
     /// Of a latency of which each request has one; `None` without a sample of which anything is known.
-    #[must_use]
     pub fn of(log: &RunLog, metric: Metric) -> Option<Self> {
         let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
         let figures = measured.filter_map(|record| latency_of(log, record).get(metric));
@@ -33,7 +32,6 @@ impl LatencyCurve {
     }
 
     /// Of the gaps between tokens; it ends where those in which answers were cut off may lie.
-    #[must_use]
     pub fn of_gaps(gaps: &GapHistogram) -> Option<Self> {
         Self::through(gaps.count(), |share| Some((share, gaps.at_share(share)?)))
     }

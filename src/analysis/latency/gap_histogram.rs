@@ -39,7 +39,6 @@ pub struct GapBar {
 
 impl GapHistogram {
     /// Counts the gaps of a run; `None` where there are none.
-    #[must_use]
     pub fn of(log: &RunLog) -> Option<Self> {
         // They grow as they must, so that no gap is out of their range.
         let mut gaps =
@@ -60,13 +59,11 @@ impl GapHistogram {
     }
 
     /// Number of gaps.
-    #[must_use]
     pub fn count(&self) -> u64 {
         self.ended() + self.open()
     }
 
     /// How many of them are silences in which answers were cut off: nobody knows how much longer they would have been.
-    #[must_use]
     pub fn open(&self) -> u64 {
         self.open.len()
     }
@@ -77,7 +74,6 @@ impl GapHistogram {
 
     /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where these are too short
     /// to be measured, and `None` where some of them were cut off.
-    #[must_use]
     pub fn at_share(&self, share: f64) -> Option<f64> {
         let rank = ((share * self.count() as f64).ceil() as u64).max(1);
         let of_whole = rank.saturating_sub(self.tiny);
@@ -96,7 +92,6 @@ impl GapHistogram {
     /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
     /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of the length
     /// that it had reached.
-    #[must_use]
     pub fn bars(&self) -> Vec<GapBar> {
         let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.tiny };
         let mut bars: Vec<GapBar> = if self.tiny > 0 { vec![tiny] } else { Vec::new() };

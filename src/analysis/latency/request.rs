@@ -41,7 +41,6 @@ pub struct RequestLatency {
 
 impl RequestLatency {
     /// The latencies of `record`.
-    #[must_use]
     pub fn of(record: &RequestRecord) -> Self {
         let schedule_lag = Some(Figure::Exact(millis(record.dispatched.since(record.scheduled))));
         let queue_wait = queue_wait(record);

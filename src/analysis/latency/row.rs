@@ -52,7 +52,6 @@ pub struct Percentile {
 
 impl LatencyRow {
     /// Describes a sample; `None` for an empty one.
-    #[must_use]
     pub fn of(sample: &Sample) -> Option<Self> {
         let percentile = |quantile: Quantile| {
             Some(Percentile {
@@ -78,13 +77,11 @@ impl LatencyRow {
     }
 
     /// One of the percentiles.
-    #[must_use]
     pub const fn percentile(&self, quantile: Quantile) -> &Percentile {
         &self.percentiles[quantile as usize]
     }
 
     /// A statistic of it; `None` where it is not known.
-    #[must_use]
     pub fn statistic(&self, statistic: Statistic) -> Option<Figure> {
         match statistic {
             Statistic::Mean => self.mean_ms.map(Figure::Exact),
@@ -95,7 +92,6 @@ impl LatencyRow {
     }
 
     /// How far the tail lies from the middle: p99 / p50, when both are known and p50 is not zero.
-    #[must_use]
     pub fn p99_over_p50(&self) -> Option<f64> {
         let exact = |quantile| self.percentile(quantile).figure.exact();
         let middle = exact(Quantile::P50).filter(|&middle| middle > 0.0)?;
@@ -108,14 +104,12 @@ impl Percentile {
     const CLOSE: f64 = 0.1;
 
     /// The interval that respects dependence, where there is one, else the one that does not.
-    #[must_use]
     pub fn best_interval(&self) -> (Option<f64>, Option<f64>) {
         self.batch_interval.unwrap_or(self.interval)
     }
 
     /// About how many samples, where there were `n`, would bring both ends of the interval within a tenth of the
     /// figure: widths shrink with the square root of their number. `None` where an end is not known.
-    #[must_use]
     pub fn samples_for_a_tenth(&self, n: u64) -> Option<u64> {
         let value = self.figure.exact().filter(|&value| value > 0.0)?;
         let (low, high) = self.best_interval();

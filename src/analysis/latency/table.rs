@@ -17,7 +17,6 @@ pub struct LatencyTable {
 
 impl LatencyTable {
     /// The row of `metric`.
-    #[must_use]
     pub fn row(&self, metric: Metric) -> Option<&LatencyRow> {
         self.rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row)
     }
@@ -70,7 +69,6 @@ impl LatencyTable {
 
 impl LatencyRow {
     /// Describes a latency that each request has one of, the requests in order of arrival; `None` without any.
-    #[must_use]
     pub fn in_order(values: &[f64]) -> Option<Self> {
         let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
         let mut row = of_requests(&figures)?;
@@ -79,7 +77,6 @@ impl LatencyRow {
     }
 
     /// Describes the gaps inside answers, of each answer its own, the answers in order of arrival; `None` without any.
-    #[must_use]
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::of(&sample)?;

@@ -23,7 +23,6 @@ pub enum LoadForm {
 
 impl LoadForm {
     /// The form of a workload's load.
-    #[must_use]
     pub fn of(workload: &WorkloadSpec) -> Self {
         if matches!(workload.arrival, ArrivalPattern::Users { .. }) {
             Self::Closed

@@ -33,7 +33,6 @@ pub struct Rates {
 
 impl Rates {
     /// Requests per second that the run's length makes samples of: those offered, in a closed loop those dispatched.
-    #[must_use]
     pub fn requests_per_s(&self) -> Option<f64> {
         self.offered_requests_per_s.or(self.achieved_requests_per_s).filter(|&rate| rate > 0.0)
     }

@@ -62,7 +62,6 @@ pub struct BinWait {
 
 impl Timeline {
     /// Cuts a run.
-    #[must_use]
     pub fn of(log: &RunLog) -> Self {
         let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
         let Some(end) = log.records.iter().map(|record| record.ended).max() else {
@@ -89,7 +88,6 @@ impl Timeline {
     }
 
     /// The end of its last bin, seconds since the run's zero.
-    #[must_use]
     pub fn end_s(&self) -> f64 {
         self.bins.last().map_or(0.0, Bin::to_s)
     }
@@ -97,7 +95,6 @@ impl Timeline {
 
 impl Bin {
     /// Its end, seconds since the run's zero.
-    #[must_use]
     pub fn to_s(&self) -> f64 {
         self.from_s + self.length_s
     }

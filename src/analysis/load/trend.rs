@@ -44,14 +44,12 @@ impl Trend {
     }
 
     /// Where the straight line begins and ends; a figure of these is never below 0.
-    #[must_use]
     pub fn ends(&self) -> [f64; 2] {
         let half = self.growth.value / 2.0;
         [(self.mean - half).max(0.0), self.mean + half]
     }
 
     /// The lower end of its growth as a share of its mean; absent where the mean is 0.
-    #[must_use]
     pub fn least_share(&self) -> Option<f64> {
         (self.mean > 0.0).then(|| self.growth.low / self.mean)
     }

@@ -56,7 +56,6 @@ impl RequestCounts {
     }
 
     /// Requests whose moment came and that left a record.
-    #[must_use]
     pub const fn executed(&self) -> u64 {
         self.completed + self.failed + self.censored
     }

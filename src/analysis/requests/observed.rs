@@ -186,7 +186,6 @@ pub(crate) fn latency_of(log: &RunLog, record: &RequestRecord) -> RequestLatency
 
 /// The latencies of a request of a run, and whether it met its SLO: `None` where it has none, or that cannot be
 /// measured, as TTFT of answers that are not streamed.
-#[must_use]
 pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Option<bool>) {
     let Measured { latency, slo, .. } = measure(log, record);
     (latency, slo.is_met())

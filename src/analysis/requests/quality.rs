@@ -120,7 +120,6 @@ impl Passes {
     }
 
     /// Those that count in the rate.
-    #[must_use]
     pub const fn judged(&self) -> u64 {
         self.passed + self.unmet + self.unanswered
     }

@@ -59,7 +59,6 @@ pub enum Fate {
 
 impl Fate {
     /// How long it took, milliseconds.
-    #[must_use]
     pub const fn ms(self) -> f64 {
         match self {
             Self::Waited(ms) | Self::AtLeast(ms) | Self::Failed(ms) => ms,
@@ -76,7 +75,6 @@ impl Dot {
 impl Scatter {
     /// Picks no more than 3,000 requests: the slowest, of those that did not complete as many as there is room for, and
     /// the others evenly in order of arrival.
-    #[must_use]
     pub fn of(log: &RunLog) -> Self {
         let metric = if log.header.engine.streamed { Metric::Ttft } else { Metric::E2e };
         let mut dots: Vec<Dot> = log.records.iter().filter_map(|record| dot(log, record, metric)).collect();
@@ -119,7 +117,6 @@ pub struct SampledRequests<'a> {
 impl<'a> SampledRequests<'a> {
     /// Picks no more than 60: the ten that took longest, of those that did not complete ten evenly, the others evenly in
     /// order of arrival.
-    #[must_use]
     pub fn of(log: &'a RunLog) -> Self {
         let mut records: Vec<&RequestRecord> =
             log.records.iter().filter(|record| record.phase == Phase::Measured).collect();

@@ -143,7 +143,6 @@ impl TokenAccount {
     }
 
     /// Share of the chunks that shared a read with the one before; absent without chunks.
-    #[must_use]
     pub fn merged_share(&self) -> Option<f64> {
         (self.chunks > 0).then(|| self.merged_reads as f64 / self.chunks as f64)
     }

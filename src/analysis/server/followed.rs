@@ -15,7 +15,6 @@ type Part<'a> = (u16, Option<&'a str>);
 
 impl FollowedGauge {
     /// `None` where no page reports it, or no two that do at the same time.
-    #[must_use]
     pub fn of(log: &RunLog, gauge: Gauge) -> Option<Self> {
         let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
         for reading in &log.telemetry.readings {
@@ -29,7 +28,6 @@ impl FollowedGauge {
     }
 
     /// Its mean over as much of a stretch of time, in seconds since the run's zero, as it is known of; `None` of none.
-    #[must_use]
     pub fn over(&self, stretch: (f64, f64)) -> Option<f64> {
         self.0.over(stretch).map(|known| known.mean)
     }

@@ -113,13 +113,11 @@ impl ServerSide {
     }
 
     /// A value of the server over the window.
-    #[must_use]
     pub fn gauge(&self, gauge: Gauge) -> Option<GaugeSummary> {
         self.gauges.get(&gauge).copied()
     }
 
     /// By how much a total of the server rose.
-    #[must_use]
     pub fn rise(&self, counter: Counter) -> Option<f64> {
         self.counters.get(&counter).copied()
     }

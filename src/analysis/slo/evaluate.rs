@@ -10,7 +10,6 @@ use crate::units::count;
 
 impl Objective {
     /// Holds the run against this objective.
-    #[must_use]
     pub fn evaluate(&self, summary: &Summary) -> Judgement {
         let figure = self.key.read(summary);
         let status = figure.map_or(Status::Unresolvable, |figure| self.judge(figure));

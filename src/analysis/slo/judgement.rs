@@ -62,7 +62,6 @@ impl Status {
 
 impl Judgement {
     /// Whether the objective counts as met.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Status::Met
     }

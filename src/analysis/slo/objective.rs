@@ -43,7 +43,6 @@ impl Comparison {
         [("<=", Self::AtMost), (">=", Self::AtLeast), ("<", Self::Below), (">", Self::Above)];
 
     /// Whether `value` stands so to `bound`.
-    #[must_use]
     pub fn holds(self, value: f64, bound: f64) -> bool {
         match self {
             Self::Below => value < bound,

@@ -48,13 +48,11 @@ impl ObjectivePreset {
     }
 
     /// The one called `text`; `None` where there is none of that name.
-    #[must_use]
     pub fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.to_string() == text.trim().to_ascii_lowercase())
     }
 
     /// The objectives that it stands for, as they would be typed.
-    #[must_use]
     pub fn objectives(self) -> [String; 2] {
         [format!("p99 ttft <= {}ms", self.ttft_ms), format!("p99 tpot <= {}ms", self.tpot_ms)]
     }

@@ -21,7 +21,6 @@ pub const UNIFORM_A2_AT_2_IN_100_000: f64 = 9.65;
 ///
 /// A²(1 + 0.6/n) of u = 1 − exp(−x/mean); D'Agostino and Stephens (1986), chapter 4. Absent for fewer than two
 /// values, or when all are zero.
-#[must_use]
 pub fn anderson_darling_exponential(values: &[f64]) -> Option<f64> {
     let mean = super::mean(values).filter(|&mean| mean > 0.0)?;
     let uniforms: Vec<f64> = values.iter().map(|x| -libm::expm1(-x / mean)).collect();
@@ -34,7 +33,6 @@ pub fn anderson_darling_exponential(values: &[f64]) -> Option<f64> {
 ///
 /// A² without a correction: none is needed from five values on (D'Agostino and Stephens, case 0).
 /// Absent for fewer than two values.
-#[must_use]
 pub fn anderson_darling_uniform(uniforms: &[f64]) -> Option<f64> {
     a_squared(uniforms.to_vec())
 }

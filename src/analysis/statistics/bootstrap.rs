@@ -12,7 +12,6 @@ const RESAMPLES: usize = 10_000;
 ///
 /// The same units and the same name give the same interval, on every machine. Absent for fewer than two units or where
 /// the figure is not finite; without spread, both ends are the figure.
-#[must_use]
 pub fn bootstrap<T: Copy>(units: &[T], name: &str, figure: impl Fn(&[T]) -> f64) -> Option<Estimate> {
     let value = figure(units);
     if units.len() < 2 || !value.is_finite() {

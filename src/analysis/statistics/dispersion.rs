@@ -14,7 +14,6 @@ pub struct Dispersion {
 }
 
 /// The index of dispersion of `counts`; absent for fewer than two, or when nothing was counted.
-#[must_use]
 pub fn dispersion(counts: &[f64]) -> Option<Dispersion> {
     let mean = mean(counts).filter(|&mean| mean > 0.0)?;
     Some(Dispersion { index: variance(counts)? / mean, counts: counts.len() as u64 })
@@ -24,7 +23,6 @@ impl Dispersion {
     /// Between which indices Poisson counts of one rate lie, except with probability `alpha`, half of it on each
     /// side: (k − 1)·index is χ² with k − 1 degrees of freedom (Fisher's dispersion test; Cox and Lewis, *The
     /// Statistical Analysis of Series of Events*, 1966), a good approximation for means above 5.
-    #[must_use]
     pub fn bounds(&self, alpha: f64) -> (f64, f64) {
         let freedom = self.counts as f64 - 1.0;
         let bound = |p| chi_squared_quantile(p, freedom) / freedom;

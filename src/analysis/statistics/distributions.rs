@@ -6,7 +6,6 @@ use statrs::function::gamma::checked_gamma_ur;
 /// The value that Student's t with `freedom` degrees of freedom does not exceed with probability `p`.
 ///
 /// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
-#[must_use]
 pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
     match StudentsT::new(0.0, 1.0, freedom) {
         Ok(t) if 0.0 < p && p < 1.0 => t.inverse_cdf(p),
@@ -17,7 +16,6 @@ pub fn student_t_quantile(p: f64, freedom: f64) -> f64 {
 /// The chance that Student's t with `freedom` degrees of freedom lies as far from 0 as `t`, or further, on either side.
 ///
 /// Not-a-number unless `freedom` is above 0.
-#[must_use]
 pub fn student_t_two_sided(t: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).map_or(f64::NAN, |student| 2.0 * student.sf(t.abs()))
 }
@@ -25,7 +23,6 @@ pub fn student_t_two_sided(t: f64, freedom: f64) -> f64 {
 /// The value that χ² with `freedom` degrees of freedom does not exceed with probability `p`.
 ///
 /// Not-a-number unless `p` lies in (0, 1) and `freedom` is above 0.
-#[must_use]
 pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
     match ChiSquared::new(freedom) {
         Ok(chi_squared) if 0.0 < p && p < 1.0 => chi_squared.inverse_cdf(p),
@@ -35,7 +32,6 @@ pub fn chi_squared_quantile(p: f64, freedom: f64) -> f64 {
 
 /// ln P(X > `x`) for a gamma variable of this `shape` and scale 1: 0 for `x` ≤ 0, −∞ where the probability is
 /// smaller than a float can say.
-#[must_use]
 pub fn ln_gamma_survival(shape: f64, x: f64) -> f64 {
     if x <= 0.0 { 0.0 } else { checked_gamma_ur(shape, x).map_or(f64::NEG_INFINITY, libm::log) }
 }

@@ -19,13 +19,11 @@ pub struct Estimate {
 
 impl Estimate {
     /// `value` ± `half_width`.
-    #[must_use]
     pub fn around(value: f64, half_width: f64) -> Self {
         Self { value, low: value - half_width, high: value + half_width }
     }
 
     /// Half the interval's length.
-    #[must_use]
     pub fn half_width(&self) -> f64 {
         (self.high - self.low) / 2.0
     }

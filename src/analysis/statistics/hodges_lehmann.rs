@@ -4,7 +4,6 @@ use super::estimate::Estimate;
 
 /// The means of all pairs of `differences`, each with itself too, ascending (Walsh averages). How many of them lie above
 /// a shift is the signed-rank statistic of the differences from that shift, without ties.
-#[must_use]
 pub fn walsh_averages(differences: &[f64]) -> Vec<f64> {
     let mut means: Vec<f64> = (differences.iter().enumerate())
         .flat_map(|(place, first)| differences[place..].iter().map(|second| f64::midpoint(*first, *second)))
@@ -16,7 +15,6 @@ pub fn walsh_averages(differences: &[f64]) -> Vec<f64> {
 /// The place, counted from 0, of the Walsh average of `pairs` differences at which an interval of this `level` of doubt
 /// begins, and from the other end ends: the largest w with 2·P(W ≤ w) ≤ `level`, W the signed-rank statistic. Absent where
 /// even the whole range of the differences is no such interval: 2^(1 − n) is over the level.
-#[must_use]
 pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
     let total = pairs * (pairs + 1) / 2;
     let mut chances = vec![0.0; total + 1];
@@ -45,7 +43,6 @@ pub fn signed_rank_place(pairs: usize, level: f64) -> Option<usize> {
 /// Its confidence is at least 1 − `level` for every symmetric distribution of the differences, however few they are: an
 /// interval of resampled means is too short for so few. Differences may be infinite. Absent where they are too few for any
 /// interval, as fewer than six are at 5 %.
-#[must_use]
 pub fn hodges_lehmann(differences: &[f64], level: f64) -> Option<Estimate> {
     let place = signed_rank_place(differences.len(), level)?;
     let means = walsh_averages(differences);

@@ -4,7 +4,6 @@
 /// false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective multiple test
 /// procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1, and none is below one
 /// before it.
-#[must_use]
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));

@@ -3,7 +3,6 @@
 /// The weighted least-squares fit of a non-decreasing sequence to `values`, each with its weight: pool adjacent violators
 /// (Barlow, Bartholomew, Bremner and Brunk, *Statistical Inference under Order Restrictions*, 1972; as
 /// `scipy.optimize.isotonic_regression`).
-#[must_use]
 pub fn non_decreasing(values: &[(f64, f64)]) -> Vec<f64> {
     let mut blocks: Vec<(f64, f64, usize)> = Vec::new();
     for &(value, weight) in values {

@@ -3,7 +3,6 @@
 /// The Kolmogorov distance of a sample from the uniform distribution on (0, 1): the largest of `i/n − u_(i)` and
 /// `u_(i) − (i − 1)/n`, from 0 to 1. It says which share of the sample lies too low, or too high. 0 for an empty
 /// sample.
-#[must_use]
 pub fn uniform_distance(uniforms: &[f64]) -> f64 {
     let mut sorted = uniforms.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -1,13 +1,11 @@
 //! The mean and the variance of a sample.
 
 /// The mean; absent for an empty sample.
-#[must_use]
 pub fn mean(sample: &[f64]) -> Option<f64> {
     (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
 }
 
 /// The unbiased variance Σ(x − mean)²/(n − 1); absent for fewer than two values.
-#[must_use]
 pub fn variance(sample: &[f64]) -> Option<f64> {
     let mean = mean(sample).filter(|_| sample.len() >= 2)?;
     let squares: f64 = sample.iter().map(|x| (x - mean) * (x - mean)).sum();

@@ -18,7 +18,6 @@ pub enum Truncation {
 /// 323–334; White, Cobb and Spratt, WSC 2000). Cuts in the second half are not believed (same sources): there few
 /// batches are left, which can be alike by chance. Absent for fewer than ten batches; what does not fill the last
 /// batch is left out.
-#[must_use]
 pub fn mser5(samples: &[f64]) -> Option<Truncation> {
     let batches: Vec<f64> =
         samples.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();

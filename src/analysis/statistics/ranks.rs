@@ -1,7 +1,6 @@
 //! Ranks, and the correlation of neighbours by rank.
 
 /// Rank of each value from 1, ties sharing the mean of their ranks (`scipy.stats.rankdata`).
-#[must_use]
 pub fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_unstable_by(|&a, &b| values[a].total_cmp(&values[b]));
@@ -23,7 +22,6 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
 /// For independent values r√(m − 1) is nearly standard normal, m = n − 1 the number of pairs (Kendall and
 /// Gibbons, *Rank Correlation Methods*, 1990; Wald and Wolfowitz 1943 for neighbours). Ties share
 /// their mean rank. Absent for fewer than three values, or when all are alike.
-#[must_use]
 pub fn lag1_spearman(values: &[f64]) -> Option<f64> {
     let pairs: Vec<_> = values.windows(2).map(|pair| (pair[0], pair[1])).collect();
     spearman(&pairs)
@@ -31,7 +29,6 @@ pub fn lag1_spearman(values: &[f64]) -> Option<f64> {
 
 /// Spearman's rank correlation of pairs: Pearson's correlation of their ranks, ties sharing their mean rank
 /// (`scipy.stats.spearmanr`). Absent for fewer than two pairs, or when all of one side are alike.
-#[must_use]
 pub fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     if pairs.len() < 2 {
         return None;

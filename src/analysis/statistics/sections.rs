@@ -25,7 +25,6 @@ pub struct Sectioned {
 /// Sectioning: whole-sequence figure θ ± `t·√(Σ(θ_i − θ)²/(b(b − 1)))`, t the 97.5 % quantile of Student's t with
 /// b − 1 degrees of freedom (Asmussen and Glynn, *Stochastic Simulation*, 2007; for quantiles
 /// Nakayama, *ACM TOMACS* 24:4, 2014). For a mean this is the method of batch means. Absent for fewer than two.
-#[must_use]
 pub fn sectioned(whole: f64, sections: &[f64]) -> Option<Sectioned> {
     if sections.len() < 2 {
         return None;

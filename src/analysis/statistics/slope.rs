@@ -9,7 +9,6 @@ use super::estimate::{CONFIDENCE, Estimate};
 /// Slope ± t·√(Σ residual² / ((n − 2) Σ(x − mean)²)), t the 97.5 % quantile of Student's t with n − 2 degrees of
 /// freedom (`scipy.stats.linregress`). The points' errors must be independent: give it means of sections, not
 /// single requests. Absent for fewer than three points, or when every x is the same.
-#[must_use]
 pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
     let n = points.len() as f64;
     if points.len() < 3 {
@@ -31,7 +30,6 @@ pub fn slope(points: &[(f64, f64)]) -> Option<Estimate> {
 /// Two-sided p-value that the least-squares line through `points` is level, by the t of its slope
 /// (`scipy.stats.linregress`). Absent where there is no slope, or where all points lie on a line that is not level: nothing
 /// then says how much they would spread about it.
-#[must_use]
 pub fn slope_p(points: &[(f64, f64)]) -> Option<f64> {
     let line = slope(points)?;
     let freedom = points.len() as f64 - 2.0;

@@ -23,7 +23,6 @@ pub struct TwoMeans {
 
 /// Two independent samples by Welch's t: degrees of freedom by Satterthwaite's formula (Welch, *Biometrika* 34, 1947;
 /// `scipy.stats.ttest_ind` with `equal_var=False`). Absent where one has fewer than two values.
-#[must_use]
 pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
     let of_mean = |sample: &[f64]| Some(variance(sample)? / sample.len() as f64);
     let (before, after) = (of_mean(baseline)?, of_mean(other)?);
@@ -37,7 +36,6 @@ pub fn welch(baseline: &[f64], other: &[f64]) -> Option<TwoMeans> {
 
 /// Pairs of a baseline's value and another by the t-test of their differences (`scipy.stats.ttest_rel`). Absent for fewer
 /// than two pairs.
-#[must_use]
 pub fn paired(pairs: &[(f64, f64)]) -> Option<TwoMeans> {
     let n = pairs.len() as f64;
     let (baseline, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();

@@ -12,7 +12,6 @@ pub struct VonNeumann {
 
 impl VonNeumann {
     /// Whether neighbours are alike beyond chance: one-sided at 5 %.
-    #[must_use]
     pub fn is_dependent(&self) -> bool {
         // Φ⁻¹(0.95)
         self.z > 1.644_853_626_951_472_2
@@ -24,7 +23,6 @@ impl VonNeumann {
 ///
 /// Von Neumann, *Annals of Mathematical Statistics* 12 (1941) 367–395; as a test of batch means, with
 /// z = (1 − ratio/2)·√((n² − 1)/(n − 2)), Fishman and Yarberry, *INFORMS Journal on Computing* 9 (1997) 296–310.
-#[must_use]
 pub fn von_neumann(values: &[f64]) -> Option<VonNeumann> {
     let mean = super::mean(values).filter(|_| values.len() >= 3)?;
     let spread: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();

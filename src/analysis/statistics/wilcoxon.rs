@@ -11,7 +11,6 @@ const MOST_EXACT: usize = 200;
 /// Differences of 0 say nothing of direction and are left out. Tied sizes share their mean rank, and the distribution is
 /// the exact one given those ranks, by convolution; above 200 differences its normal limit with the tied variance.
 /// Absent when nothing is left. With n differences the smallest possible p is 2^(1 − n): five pairs can never reach 0.05.
-#[must_use]
 pub fn signed_rank_p(differences: &[f64]) -> Option<f64> {
     let nonzero: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     if nonzero.is_empty() {

@@ -43,7 +43,6 @@ pub enum FactSource {
 
 impl FactSource {
     /// Its name in a sentence.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Person => "a person",
@@ -78,7 +77,6 @@ impl Fact {
         [Self::Hardware, Self::Precision, Self::Driver, Self::EngineVersion, Self::ServingFlags];
 
     /// Its name in a sentence.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::SamplingSettings => "sampling settings",
@@ -91,7 +89,6 @@ impl Fact {
     }
 
     /// The option that states it; `None` where only a newer log has it.
-    #[must_use]
     pub const fn option(self) -> Option<&'static str> {
         match self {
             Self::SamplingSettings => None,

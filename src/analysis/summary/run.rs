@@ -156,7 +156,6 @@ pub struct RunDescription {
 
 impl RunDescription {
     /// The models that were asked for, or the one.
-    #[must_use]
     pub fn model_names(&self) -> String {
         if self.models.is_empty() { self.engine.model.clone() } else { self.models.join(", ") }
     }
@@ -184,7 +183,6 @@ pub struct Window {
 
 impl Window {
     /// Length in seconds.
-    #[must_use]
     pub fn length_s(&self) -> f64 {
         (self.end_s - self.start_s).max(0.0)
     }

@@ -36,7 +36,6 @@ use crate::record::{Phase, PromptMethod, RunLog};
 /// Turns a run's records into its summary and judges it by `objectives`.
 ///
 /// An objective on the error rate takes the place of the verdict's limit on it.
-#[must_use]
 pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();

@@ -132,7 +132,6 @@ pub enum Rule {
 
 impl Verdict {
     /// Whether a test of `rule` failed.
-    #[must_use]
     pub fn breaks(&self, rule: Rule) -> bool {
         self.reasons.iter().any(|reason| reason.rule == rule)
     }

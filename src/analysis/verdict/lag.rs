@@ -37,7 +37,6 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
 }
 
 /// The limit of p99 of the schedule lag, milliseconds, where the median latency is `median_ms`: 1 ms, or 1 % of it.
-#[must_use]
 pub(crate) fn lag_bar_ms(median_ms: f64) -> f64 {
     (median_ms * SHARE_OF_LATENCY).max(LEAST_BAR_MS)
 }

@@ -42,7 +42,6 @@ impl Dialect {
     pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name for `--engine`.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -52,7 +51,6 @@ impl Dialect {
     /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
     /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
     /// the newer name.
-    #[must_use]
     pub const fn traits(self) -> DialectTraits {
         let plain = DialectTraits {
             own_port: Some(8000),
@@ -171,7 +169,6 @@ impl MetricNames {
     pub const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
 
     /// The names of pages of this kind.
-    #[must_use]
     pub fn of(kind: PageKind) -> &'static Self {
         const ALL: &[MetricNames] = &MetricNames::ALL;
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])

@@ -75,7 +75,6 @@ pub enum PriorityOrder {
 
 impl PriorityOrder {
     /// The value for a priority: 0 is medium, as for requests without the field.
-    #[must_use]
     pub const fn value(self, priority: Priority) -> i32 {
         match self {
             Self::LowerFirst => urgency(priority),
@@ -136,13 +135,11 @@ pub struct MetricNames {
 
 impl MetricNames {
     /// The newest name of a gauge.
-    #[must_use]
     pub fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
         self.gauges.iter().find(|row| row.0 == gauge)?.2.first().copied()
     }
 
     /// The newest name of a counter.
-    #[must_use]
     pub fn counter(&self, counter: Counter) -> Option<&'static str> {
         self.counters.iter().find(|row| row.0 == counter)?.2.first().copied()
     }

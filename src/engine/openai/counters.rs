@@ -27,7 +27,6 @@ pub struct CounterReading {
 impl CounterReading {
     /// The difference since `earlier`. `None` when a counter went back: the server was restarted, and its
     /// earlier counts are lost.
-    #[must_use]
     pub fn since(&self, earlier: &Self) -> Option<ServerCounters> {
         let (now, then) = (&self.counters, &earlier.counters);
         // A series missing on the earlier page was 0: Prometheus' clients show a series with labels only
@@ -61,7 +60,6 @@ impl CounterReading {
     }
 
     /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
-    #[must_use]
     pub fn block_tokens(&self) -> Option<u32> {
         self.block_tokens
     }

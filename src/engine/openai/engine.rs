@@ -78,13 +78,11 @@ impl OpenAiEngine {
     }
 
     /// The server's description for the record.
-    #[must_use]
     pub fn facts(&self) -> &EngineFacts {
         &self.facts
     }
 
     /// The source of stamps, as answers so far have shown: call it after the test request.
-    #[must_use]
     pub fn stamp_source(&self) -> StampSource {
         if self.kernel_stamps.load(Relaxed) || self.delays.so_far().is_some() {
             StampSource::KernelReceived
@@ -96,14 +94,12 @@ impl OpenAiEngine {
     /// How long the bytes of answers lay in the kernel before they were read: the error of a stamp taken by
     /// this program. One sample for each read of the run's answers (under TLS, for each record), without the
     /// test request; `None` where the kernel gives no stamps.
-    #[must_use]
     pub fn read_delays(&self) -> Option<Delays> {
         self.delays.so_far()
     }
 
     /// The same server and connections for another run, with new request ids, so that server logs can tell
     /// the runs apart, and new read delays.
-    #[must_use]
     pub fn for_another_run(&self) -> Self {
         let mut facts = self.facts.clone();
         facts.request_id_prefix = new_request_id_prefix();
@@ -183,7 +179,6 @@ impl OpenAiEngine {
     }
 
     /// The server's metrics page; `None` where its dialect has none.
-    #[must_use]
     pub fn metrics_page(&self) -> Option<MetricsPage> {
         self.control.metrics_page()
     }
@@ -278,14 +273,12 @@ impl OpenAiEngine {
     }
 
     /// A golden prompt with this index, whose answer's text is captured.
-    #[must_use]
     pub fn prepare_check(&self, index: u64, check: &GoldenCheck) -> PreparedRequest {
         let body = golden_body(&self.target, &self.facts.model, check);
         PreparedRequest::new(index, body).capturing(CaptureText::Yes)
     }
 
     /// The secrets that no output may repeat.
-    #[must_use]
     pub fn secrets(&self) -> Secrets {
         Secrets::of(&self.target)
     }

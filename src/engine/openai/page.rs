@@ -38,7 +38,6 @@ impl MetricsPage {
     }
 
     /// Its address without secrets.
-    #[must_use]
     pub fn url(&self) -> String {
         self.secrets.hide(self.url.to_string())
     }

@@ -88,7 +88,6 @@ enum Explained {
 
 impl ResponseReader {
     /// A reader for the response with this head to a request for `form`; its messages hide `secrets`.
-    #[must_use]
     pub fn new(status: StatusCode, headers: &HeaderMap, form: AnswerForm, secrets: Secrets) -> Self {
         let field =
             |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
@@ -142,7 +141,6 @@ impl ResponseReader {
     }
 
     /// Takes a piece of the body; chunks with text go to `events`.
-    #[must_use]
     pub fn bytes(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
         match &mut self.body {
             Body::Stream(stream) => stream.piece(piece, arrival, events),
@@ -167,7 +165,6 @@ impl ResponseReader {
 
     /// Judges the answer at the end of the body. At a clean end an event without its empty line counts if it
     /// is complete: some servers and proxies leave out the last line end.
-    #[must_use]
     pub fn end(mut self, close: BodyEnd, arrival: ArrivalStamp, events: &mut AnswerEvents) -> AnswerEnd {
         if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()

@@ -29,13 +29,11 @@ impl AbSide {
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
     /// The order in which round number `round`, counted from 1, runs the two: A B, B A, A B, …
-    #[must_use]
     pub const fn order(round: u64) -> [Self; 2] {
         if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
     }
 
     /// The side's name in folders and options.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::A => "a",
@@ -96,19 +94,16 @@ impl AbDesign {
     }
 
     /// Pairs of runs.
-    #[must_use]
     pub const fn rounds(&self) -> u64 {
         self.rounds
     }
 
     /// The share of the baseline's figure within which a difference does not matter.
-    #[must_use]
     pub const fn margin(&self) -> f64 {
         self.margin
     }
 
     /// The metrics that decide, in order.
-    #[must_use]
     pub fn metrics(&self) -> &[FigureKey] {
         &self.metrics
     }
@@ -126,7 +121,6 @@ impl AbDesign {
 
     /// A note where the rounds are too few for a verdict on one of `classes` alone: the metrics of all classes are
     /// tested together, separately from those of the whole run.
-    #[must_use]
     pub fn too_few_for_classes(&self, classes: &[String]) -> Option<String> {
         let tests = self.tests_of(classes);
         let fewest = fewest_rounds(tests);
@@ -141,7 +135,6 @@ impl AbDesign {
     }
 
     /// The statistical power of the rounds.
-    #[must_use]
     pub fn power(&self) -> Power {
         Power::new(self.rounds, self.metrics.len() as u64)
     }
@@ -149,7 +142,6 @@ impl AbDesign {
     /// A first estimate of the detectable difference, from the first run alone: the 95 % interval of each figure by
     /// sections is ±t standard deviations of a run, and a ratio of two runs spreads √2 times as much. `None` where no
     /// figure has one.
-    #[must_use]
     pub fn first_guess(&self, run: &Summary) -> Option<String> {
         let detectable = self.power().detectable()?;
         let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), (SECTIONS - 1) as f64);
@@ -170,7 +162,6 @@ impl AbDesign {
 
     /// The difference that the rounds can detect, as a sentence, where the ratios of rounds are known to
     /// spread by the share `spread`; otherwise for three example spreads.
-    #[must_use]
     pub fn announcement(&self, spread: Option<f64>) -> String {
         let Some(detectable) = self.power().detectable() else { return String::new() };
         let found = |spread: f64| percent(libm::expm1(detectable * libm::log1p(spread)));

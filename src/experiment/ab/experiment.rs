@@ -34,7 +34,6 @@ pub struct AbRun {
 
 impl AbExperiment {
     /// The rounds of `design`, of which none is there yet.
-    #[must_use]
     pub const fn new(design: AbDesign, invalid: InvalidRuns) -> Self {
         let source = RunSource::StoredOrNew;
         Self { design, invalid, source, rounds: Vec::new(), round: 1, first_run: None, interrupted: false }
@@ -47,13 +46,11 @@ impl AbExperiment {
     }
 
     /// What was decided before the first round.
-    #[must_use]
     pub const fn design(&self) -> &AbDesign {
         &self.design
     }
 
     /// Name of the folder of a side's run.
-    #[must_use]
     pub fn folder(round: u64, side: AbSide) -> String {
         format!("round-{round}/{}", side.name())
     }

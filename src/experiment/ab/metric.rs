@@ -151,7 +151,6 @@ impl AbMetric {
     }
 
     /// The difference of B from A: a share of A, or for shares a difference.
-    #[must_use]
     pub fn change(&self) -> Option<f64> {
         match self.scale {
             DifferenceScale::Ratio => self.ratio.map(|ratio| ratio.value - 1.0),
@@ -166,7 +165,6 @@ impl AbMetric {
     }
 
     /// The change in words: `p95 ttft 12.3 % lower`.
-    #[must_use]
     pub fn change_in_words(&self) -> String {
         let metric = &self.metric;
         match self.change() {
@@ -180,7 +178,6 @@ impl AbMetric {
     }
 
     /// A length in the unit of the margin, in words.
-    #[must_use]
     pub fn length_in_words(&self, length: f64) -> String {
         match (self.scale, self.unit) {
             (DifferenceScale::Ratio, _) => percent(length),

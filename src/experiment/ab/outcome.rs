@@ -126,7 +126,6 @@ impl AbTest {
     }
 
     /// The margins, in words.
-    #[must_use]
     pub fn margin_in_words(&self) -> String {
         format!(
             "differences within {} do not matter (of shares within {} points), nor those of failures within half a point",

@@ -32,7 +32,6 @@ pub struct Power {
 
 /// The fewest rounds that allow a verdict of better or worse on one of `tests` metrics: the smallest n with
 /// `tests`·2^(1 − n) ≤ 5 %, for 2^(1 − n) is the smallest p-value that n rounds can give.
-#[must_use]
 pub fn fewest_rounds(tests: u64) -> u64 {
     let mut rounds = 1;
     let mut smallest_p = 1.0;
@@ -45,7 +44,6 @@ pub fn fewest_rounds(tests: u64) -> u64 {
 
 impl Power {
     /// The power of `rounds` pairs of runs for `tests` metrics that are tested together.
-    #[must_use]
     pub fn new(rounds: u64, tests: u64) -> Self {
         let tests = tests.max(1);
         let shifts = if rounds <= MOST_DRAWN { shifts(rounds, level(tests)) } else { Vec::new() };
@@ -53,7 +51,6 @@ impl Power {
     }
 
     /// The difference, in spreads, that is detected with 80 % power; `None` where the rounds are too few.
-    #[must_use]
     pub fn detectable(&self) -> Option<f64> {
         if self.rounds > MOST_DRAWN {
             let z = normal_quantile(1.0 - level(self.tests) / 2.0) + normal_quantile(POWER);
@@ -63,7 +60,6 @@ impl Power {
     }
 
     /// The probability that a difference of so many spreads is detected.
-    #[must_use]
     pub fn of(&self, difference: f64) -> f64 {
         if self.rounds > MOST_DRAWN {
             let reached = difference * libm::sqrt(self.rounds as f64 / std::f64::consts::FRAC_PI_3);
@@ -74,7 +70,6 @@ impl Power {
 
     /// About how many rounds detect a difference of so many spreads with 80 % power: the detectable difference shrinks
     /// with the square root of their number. `None` where no number of rounds does.
-    #[must_use]
     pub fn rounds_for(&self, difference: f64) -> Option<u64> {
         let times = self.detectable()? / difference;
         let needed = (self.rounds as f64 * times * times).ceil();

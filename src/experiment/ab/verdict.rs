@@ -19,7 +19,6 @@ pub enum AbVerdict {
 
 impl AbVerdict {
     /// The verdict in words.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -53,7 +52,6 @@ pub enum AbOverall {
 
 impl AbOverall {
     /// Combines `verdicts`.
-    #[must_use]
     pub fn of(verdicts: &[AbVerdict]) -> Self {
         let any = |verdict| verdicts.contains(&verdict);
         match (any(AbVerdict::Better), any(AbVerdict::Worse)) {
@@ -66,7 +64,6 @@ impl AbOverall {
     }
 
     /// The verdict in words.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Better => "better",

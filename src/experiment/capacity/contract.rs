@@ -18,13 +18,11 @@ pub struct CapacityTarget {
 
 impl CapacityTarget {
     /// The rate with headroom, requests per second.
-    #[must_use]
     pub fn with_headroom(&self) -> f64 {
         self.target_per_s / (1.0 - self.headroom)
     }
 
     /// The fewest instances that each serve `per_s`, with headroom: target ÷ ((1 − headroom) · rate), rounded up.
-    #[must_use]
     pub fn instances(&self, per_s: f64) -> u64 {
         // A quotient that is whole but for rounding needs no instance more.
         (self.with_headroom() / per_s * (1.0 - 1e-9)).ceil().max(1.0) as u64

@@ -35,7 +35,6 @@ impl Basis {
     }
 
     /// Requests per second.
-    #[must_use]
     pub const fn per_s(self) -> f64 {
         match self {
             Self::IntervalLow { rate_per_s } | Self::Passed { rate_per_s } => rate_per_s,
@@ -43,7 +42,6 @@ impl Basis {
     }
 
     /// The figure, in words.
-    #[must_use]
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::IntervalLow { .. } => "the lower end of its 95 % interval",

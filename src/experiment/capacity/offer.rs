@@ -91,7 +91,6 @@ impl Offer {
     }
 
     /// The same with the instances of `queueing`.
-    #[must_use]
     pub fn by_queues(candidate: &Candidate<'_>, contract: &CapacityTarget, queueing: Queueing) -> Self {
         Self::counted(candidate, contract, Some(queueing))
     }
@@ -140,7 +139,6 @@ impl Offer {
     }
 
     /// Whether it meets the target.
-    #[must_use]
     pub fn keeps(&self) -> bool {
         self.why_not.is_empty()
     }

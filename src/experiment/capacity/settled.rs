@@ -62,7 +62,6 @@ impl ComparedBy {
     }
 
     /// The best by this basis, in words.
-    #[must_use]
     pub const fn least(self) -> &'static str {
         match self {
             Self::Price => "cheapest",
@@ -77,7 +76,6 @@ impl CapacityPlan {
     pub const SCHEMA: u32 = 1;
 
     /// Of these offers.
-    #[must_use]
     pub fn of(contract: CapacityTarget, offers: Vec<Offer>) -> Self {
         let keeping: Vec<_> = offers.iter().enumerate().filter(|(_, offer)| offer.keeps()).collect();
         let compared_by = ComparedBy::of(&keeping.iter().map(|(_, offer)| *offer).collect::<Vec<_>>());
@@ -114,7 +112,6 @@ impl CapacityPlan {
     }
 
     /// Whether an offer meets the target.
-    #[must_use]
     pub fn is_kept(&self) -> bool {
         self.offers.iter().any(Offer::keeps)
     }

@@ -34,7 +34,6 @@ pub struct AnySideDescription {
 
 impl AnySide {
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         match self {
             Self::Ours(side) => &side.name,
@@ -44,7 +43,6 @@ impl AnySide {
 
     /// Why its figures cannot be trusted; empty if they can. Latencies of completed requests look the better, the more
     /// of the slow ones fail.
-    #[must_use]
     pub fn reasons(&self) -> Vec<String> {
         let run = match self {
             Self::Ours(side) => return side.reasons.clone(),

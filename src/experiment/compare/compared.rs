@@ -158,7 +158,6 @@ impl Compared {
     }
 
     /// Whether every gate passed on every side.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
     }

@@ -98,7 +98,6 @@ impl Condition {
     ];
 
     /// Its name on the command line and in JSON.
-    #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Simulated => "simulated",
@@ -127,7 +126,6 @@ impl Condition {
     }
 
     /// The effect where it differs and was not declared to vary.
-    #[must_use]
     pub const fn role(self) -> Role {
         match self {
             Self::Seed | Self::Engine | Self::Server | Self::Labels | Self::Client | Self::Skyline => {

@@ -120,7 +120,6 @@ impl ComparedForeign {
     }
 
     /// Whether every gate passed on every side.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.against.iter().flat_map(|against| &against.gates).all(GateJudgement::passed)
     }

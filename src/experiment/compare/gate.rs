@@ -68,7 +68,6 @@ pub struct GateJudgement {
 
 impl GateJudgement {
     /// Whether the gate passed.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Status::Met
     }
@@ -94,7 +93,6 @@ enum Chance {
 
 impl Gate {
     /// The figure and its share.
-    #[must_use]
     pub const fn margin(&self) -> &Margin {
         match self {
             Self::MaxRegression(margin) | Self::RequiredImprovement(margin) => margin,

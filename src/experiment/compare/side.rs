@@ -61,7 +61,6 @@ pub struct SideDescription {
 
 impl ComparedSide {
     /// A run by itself.
-    #[must_use]
     pub fn of_run(name: String, header: RunHeader, summary: Summary) -> Self {
         let reasons = summary.verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect();
         Self { name, unit: SideUnit::Run, header, runs: vec![summary], reasons }
@@ -91,19 +90,16 @@ impl ComparedSide {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Why its figures cannot be trusted; empty if they can.
-    #[must_use]
     pub fn reasons(&self) -> &[String] {
         &self.reasons
     }
 
     /// The workload that it was run with.
-    #[must_use]
     pub fn workload(&self) -> &crate::workload::WorkloadSpec {
         &self.header.workload
     }

@@ -125,7 +125,6 @@ fn first_of_each_prefix(log: &RunLog) -> HashSet<u64> {
 
 /// Two runs of which the second was to find its prefixes warm: a symptom where its TTFT is that of the cold one all the
 /// same. `None` where it is shorter, or a run has no TTFT.
-#[must_use]
 pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
     let p50 = |summary: &Summary| {
         summary.latency.row(Metric::Ttft)?.percentile(Quantile::P50).figure.exact().filter(|&ms| ms > 0.0)

@@ -32,7 +32,6 @@ pub struct LoadFigures {
 
 impl LoadFigures {
     /// Of the run at this load.
-    #[must_use]
     pub fn of(load: f64, summary: &Summary) -> Self {
         let figure = |metric, quantile| {
             Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least())
@@ -178,7 +177,6 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
 
 impl Diagnosis {
     /// Of the points of a sweep, the loads rising.
-    #[must_use]
     pub fn of_points(points: &[LoadFigures]) -> Self {
         let mut diagnosis = Self::default();
         diagnosis.take("throughput against TPOT", batching(points));
@@ -187,7 +185,6 @@ impl Diagnosis {
     }
 
     /// Of a sweep, by the loads of which figures can be trusted.
-    #[must_use]
     pub fn of_sweep(sweep: &Sweep) -> Self {
         let known = sweep.points.iter().filter(|point| point.class != LoadClass::Unknown);
         let points: Vec<_> = known.map(LoadFigures::of_point).collect();

@@ -58,7 +58,6 @@ const RULES: [Rule; 10] = [
 
 impl Diagnosis {
     /// Of one run and its summary.
-    #[must_use]
     pub fn of_run(log: &RunLog, summary: &Summary) -> Self {
         let evidence = RunEvidence {
             log,
@@ -78,19 +77,16 @@ impl Diagnosis {
     }
 
     /// Whether there are no symptoms.
-    #[must_use]
     pub fn is_silent(&self) -> bool {
         self.symptoms.is_empty()
     }
 
     /// Whether nearly all SLOs were met, so that no symptom needs a cure.
-    #[must_use]
     pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)
     }
 
     /// Whether it names `regime`.
-    #[must_use]
     pub fn names(&self, regime: Regime) -> bool {
         self.symptoms.iter().any(|symptom| symptom.regime == regime)
     }

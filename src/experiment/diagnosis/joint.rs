@@ -36,7 +36,6 @@ pub struct RepeatsSymptom {
 
 impl RepeatsDiagnosis {
     /// Of runs by their ascending numbers.
-    #[must_use]
     pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
         let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
         let mut could_not_tell: Vec<MissingEvidence> = Vec::new();
@@ -72,7 +71,6 @@ impl RepeatsDiagnosis {
     }
 
     /// Whether nearly all SLOs were met in every run, so that no symptom needs a cure.
-    #[must_use]
     pub fn nearly_all_slos_met(&self) -> bool {
         self.slo_attainment.is_some_and(|share| share >= KEPT)
     }
@@ -80,7 +78,6 @@ impl RepeatsDiagnosis {
 
 impl RepeatsSymptom {
     /// It as a symptom of a single run, with how many of `runs` have it.
-    #[must_use]
     pub fn among(&self, runs: u64) -> Symptom {
         let Symptom { symptom, .. } = &self.symptom;
         let seen = self.in_runs.len() as u64;

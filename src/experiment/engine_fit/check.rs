@@ -97,7 +97,6 @@ impl RunCheck {
     }
 
     /// The figure of this metric and quantile, where it was measured.
-    #[must_use]
     pub fn figure(&self, metric: Metric, quantile: Quantile) -> Option<&FigureCheck> {
         self.figures.iter().find(|figure| figure.metric == metric && figure.quantile == quantile)
     }

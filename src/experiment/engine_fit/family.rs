@@ -53,7 +53,6 @@ pub enum CostKind {
 
 impl CostKind {
     /// Whether it is a share and no time.
-    #[must_use]
     pub const fn is_share(self) -> bool {
         matches!(self, Self::ComputeEfficiency | Self::BandwidthEfficiency)
     }

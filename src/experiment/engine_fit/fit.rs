@@ -147,14 +147,12 @@ impl EngineFit {
 
     /// How far the worst of its latencies at `quantile` is off, by the runs that the grade is by: infinitely where one
     /// could be measured and not be reproduced. `None` where none could be measured.
-    #[must_use]
     pub fn worst(&self, quantile: Quantile) -> Option<f64> {
         worst(if self.held_out.is_empty() { &self.runs } else { &self.held_out }, quantile)
     }
 
     /// A fitted share significantly above 1 of the datasheet: the hardware or the model is another, or their
     /// physics is not what takes the time.
-    #[must_use]
     pub fn beyond_datasheet(&self) -> Option<&FittedCost> {
         self.costs
             .iter()
@@ -162,7 +160,6 @@ impl EngineFit {
     }
 
     /// `fleet` with this engine in place of its own.
-    #[must_use]
     pub fn applied_to(&self, fleet: &Fleet) -> Fleet {
         let FittedEngine { config, front_end } = &self.engine;
         let engine = EngineModel::Batching(Box::new(config.clone()));

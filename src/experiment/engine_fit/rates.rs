@@ -56,7 +56,6 @@ impl PredictedRates {
     pub const SCHEMA: u32 = 1;
 
     /// What `engine_fit` predicts: each rate's run in virtual time with its summary.
-    #[must_use]
     pub fn of(engine_fit: EngineFit, predicted: &[(RunLog, Summary)]) -> Self {
         let reaches: Vec<FitRange> = predicted.iter().map(|(log, _)| FitRange::of(log)).collect();
         let rates = predicted

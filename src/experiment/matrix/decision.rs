@@ -71,7 +71,6 @@ impl Decision {
     }
 
     /// The first variant that was accepted.
-    #[must_use]
     pub fn accepted(&self) -> Option<&VariantDecision> {
         self.variants.iter().find(|variant| variant.standing == VariantStanding::Accepted)
     }

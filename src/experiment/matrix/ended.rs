@@ -33,7 +33,6 @@ struct EndedCell {
 
 impl Ended {
     /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more; `None` where the row never began.
-    #[must_use]
     pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
         let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
         let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);

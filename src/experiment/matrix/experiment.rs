@@ -42,7 +42,6 @@ pub struct MatrixRun {
 
 impl MatrixExperiment {
     /// All rows of `experiments`, of which no run is there yet.
-    #[must_use]
     pub fn new(experiments: Experiments, trust: Trust) -> Self {
         let cell = |slot| CellRuns { slot, runs: Vec::new(), failed: None };
         let cells = experiments.order().into_iter().map(cell).collect();
@@ -57,7 +56,6 @@ impl MatrixExperiment {
     }
 
     /// The table.
-    #[must_use]
     pub const fn experiments(&self) -> &Experiments {
         &self.experiments
     }

@@ -25,7 +25,6 @@ pub struct RowFigure {
 
 impl RowFigure {
     /// The figure `subject` of `runs`; `None` where no run has it.
-    #[must_use]
     pub fn of(subject: &FigureKey, runs: &[&Summary]) -> Option<Self> {
         let figures: Vec<Option<Figure>> = runs.iter().map(|run| subject.read(run)).collect();
         if figures.iter().all(Option::is_none) {
@@ -49,7 +48,6 @@ impl RowFigure {
     }
 
     /// Both ends of the interval.
-    #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.low.zip(self.high)
     }
@@ -82,7 +80,6 @@ impl RowFigures {
     }
 
     /// One of them.
-    #[must_use]
     pub fn figure(&self, subject: &FigureKey) -> Option<&RowFigure> {
         self.0.iter().find(|(_, of, _)| of == subject).map(|(_, _, figure)| figure)
     }

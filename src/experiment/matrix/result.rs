@@ -47,7 +47,6 @@ impl Matrix {
     pub const SCHEMA: u32 = 1;
 
     /// Compares what ran of `experiments` with what was expected. What did not run is not in it.
-    #[must_use]
     pub fn of(
         experiments: &Experiments,
         cells_run: &[CellRuns],
@@ -95,19 +94,16 @@ impl Matrix {
     }
 
     /// Whether a row is INVALID for other reasons than the server's own fault.
-    #[must_use]
     pub fn has_unbelievable_rows(&self) -> bool {
         self.cells.iter().any(|cell| cell.valid == Some(false) && !cell.saturated)
     }
 
     /// Whether a row could not run.
-    #[must_use]
     pub fn has_failed_rows(&self) -> bool {
         self.cells.iter().any(|cell| cell.failed.is_some())
     }
 
     /// Whether every hypothesis was confirmed, and some variant accepted if there is a contract.
-    #[must_use]
     pub fn is_as_hoped(&self) -> bool {
         let confirmed = self
             .cells

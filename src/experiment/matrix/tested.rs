@@ -30,7 +30,6 @@ pub enum ClaimStanding {
 
 impl ClaimStanding {
     /// The standing in words.
-    #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",
@@ -40,7 +39,6 @@ impl ClaimStanding {
     }
 
     /// The standing of a hypothesis with these claims; `None` without claims.
-    #[must_use]
     pub fn of_all(claims: impl IntoIterator<Item = Self>) -> Option<Self> {
         claims.into_iter().max()
     }

@@ -74,7 +74,6 @@ impl AcrossRuns {
     }
 
     /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.
-    #[must_use]
     pub fn of_figures(figures: &[Option<Figure>], most: f64) -> Self {
         let each = |read: fn(Figure) -> Option<f64>| -> Vec<Option<f64>> {
             figures.iter().map(|figure| figure.and_then(read)).collect()
@@ -111,7 +110,6 @@ impl AcrossRuns {
     }
 
     /// The mean, as far as it is known; `None` where a run does not have the figure.
-    #[must_use]
     pub fn mean_figure(&self) -> Option<Figure> {
         let low = self.mean_at_least?;
         Some(match (self.mean, self.mean_at_most) {
@@ -133,13 +131,11 @@ impl AcrossRuns {
     }
 
     /// The ends of the interval, where there is one.
-    #[must_use]
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.interval_low.zip(self.interval_high)
     }
 
     /// Half of the interval as a share of the mean, as Student's t gives it; absent where the mean is 0.
-    #[must_use]
     pub fn relative_half_width(&self) -> Option<f64> {
         let mean = self.mean.filter(|&mean| mean > 0.0)?;
         Some(half_width(self.std?, self.values.len() as u64) / mean)
@@ -166,7 +162,6 @@ fn half_width(std: f64, n: u64) -> f64 {
 /// The fewest runs, at least two, whose interval would have a half-width of at most `target`, if their standard
 /// deviation were `std`: the smallest n with `n ≥ (t·s/target)²`, t itself that of n runs (Law, section 9.4.1). `None`
 /// beyond 10,000.
-#[must_use]
 pub fn repeats_for(std: f64, target: f64) -> Option<u64> {
     if target <= 0.0 {
         return None;

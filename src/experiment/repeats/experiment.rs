@@ -28,19 +28,16 @@ pub struct RepeatRun {
 
 impl RepeatsExperiment {
     /// `runs` runs, of which none is there yet.
-    #[must_use]
     pub const fn new(runs: u64, objectives: Vec<Objective>) -> Self {
         Self { runs, objectives, summaries: Vec::new(), diagnoses: Vec::new(), interrupted: false }
     }
 
     /// Name of the folder of run number `number`.
-    #[must_use]
     pub fn folder(number: u64) -> String {
         format!("run-{number}")
     }
 
     /// Whether it ended before its last run.
-    #[must_use]
     pub const fn is_interrupted(&self) -> bool {
         self.interrupted
     }

@@ -41,7 +41,6 @@ impl Figures {
     }
 
     /// One of them.
-    #[must_use]
     pub fn figure(&self, subject: &FigureKey) -> Option<&AcrossRuns> {
         self.0.iter().find(|(of, _)| of == subject).map(|(_, figure)| figure)
     }

@@ -26,7 +26,6 @@ pub struct AcrossJudgement {
 
 impl AcrossJudgement {
     /// Whether the objective counts as met.
-    #[must_use]
     pub fn passed(&self) -> bool {
         self.status == Status::Met
     }

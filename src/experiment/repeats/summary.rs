@@ -72,7 +72,6 @@ pub struct RepeatsReason {
 
 impl RepeatsReason {
     /// The runs that broke the rule, and how, in words.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let sentence = &self.sentence;
         match self.runs.as_slice() {

@@ -91,7 +91,6 @@ pub enum StopReason {
 
 impl Sustained {
     /// The result of `trial`, the run that held the load.
-    #[must_use]
     pub fn of(trial: &Trial) -> Self {
         let missed: Vec<_> = trial.judged.iter().filter(|judged| judged.status != Status::Met).collect();
         let held = trial.saturated.is_none() && missed.is_empty();
@@ -121,7 +120,6 @@ impl Sustained {
     }
 
     /// A result that is unknown for `reason`: `load` for so many seconds in the run called `run`.
-    #[must_use]
     pub fn unknown(load: Load, length_s: f64, run: &str, reason: &str) -> Self {
         Self {
             load,

@@ -78,7 +78,6 @@ struct End {
 
 impl SweepExperiment {
     /// The runs of `search`; `swept` says what is measured, as far as that is known before the first run.
-    #[must_use]
     pub const fn new(search: Search, swept: Swept) -> Self {
         Self {
             search,
@@ -112,13 +111,11 @@ impl SweepExperiment {
     }
 
     /// The search.
-    #[must_use]
     pub const fn search(&self) -> &Search {
         &self.search
     }
 
     /// The highest load, as far as it is known.
-    #[must_use]
     pub fn answer(&self) -> Option<HighestLoad> {
         FoundLoads::of(&self.search).answer
     }

@@ -59,7 +59,6 @@ impl<'a> FoundLoads<'a> {
 
 impl LoadClass {
     /// Whether it is an upper bound of the highest load.
-    #[must_use]
     pub const fn fails(self) -> bool {
         matches!(self, Self::Failed | Self::Saturated)
     }

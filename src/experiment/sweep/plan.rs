@@ -46,7 +46,6 @@ pub struct SweepPlan {
 impl SweepPlan {
     /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so
     /// that it survives writing and reading.
-    #[must_use]
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {
         let turns = (spec.mean_turns() * 1e3).round() / 1e3;
         (turns > 1.0 && !matches!(axis, LoadAxis::Users { .. })).then_some(turns)
@@ -86,7 +85,6 @@ pub enum LoadAxis {
 
 impl LoadAxis {
     /// The loads known beforehand, ascending; empty for a search.
-    #[must_use]
     pub fn loads(&self) -> Vec<Load> {
         match self {
             Self::Automatic { .. } => Vec::new(),
@@ -116,7 +114,6 @@ pub enum Load {
 
 impl Load {
     /// Requests per second (of conversations: those that begin), or users.
-    #[must_use]
     pub fn amount(self) -> f64 {
         match self {
             Self::Rate(per_s) => per_s,

@@ -67,13 +67,11 @@ impl Search {
     }
 
     /// The plan.
-    #[must_use]
     pub fn plan(&self) -> &SweepPlan {
         &self.plan
     }
 
     /// The trials recorded so far, in order.
-    #[must_use]
     pub fn trials(&self) -> &[Trial] {
         &self.trials
     }
@@ -92,7 +90,6 @@ impl Search {
     }
 
     /// The next run, or why there is none.
-    #[must_use]
     pub fn next(&self) -> SearchStep {
         match &self.plan.axis {
             LoadAxis::Automatic { .. } => self.next_of_search(),

@@ -117,7 +117,6 @@ impl TrialRequest {
 
 impl Trial {
     /// The trial of `wanted`, from `run` summarised with the objectives of the sweep.
-    #[must_use]
     pub fn of(wanted: &TrialRequest, run: &Summary) -> Self {
         let reasons = run.verdict.reasons.iter().filter(|reason| !SERVER_RULES.contains(&reason.rule));
         let gone = Self::server_gone(run);
@@ -141,7 +140,6 @@ impl Trial {
 
     /// Why the server of `run` counts as gone: nothing completed, or it refused connections. That is not overload, and
     /// says nothing about its capacity. A simulated server is never gone.
-    #[must_use]
     pub fn server_gone(run: &Summary) -> Option<String> {
         if !run.run.engine.modelled.is_empty() {
             return None;
@@ -177,7 +175,6 @@ impl Trial {
     }
 
     /// Whether its figures can be trusted, overload apart.
-    #[must_use]
     pub fn is_valid(&self) -> bool {
         self.invalid.is_empty()
     }

@@ -85,7 +85,6 @@ pub struct Swept {
 
 impl Sweep {
     /// The sweep of `swept` that `search` made until `stopped` ended it.
-    #[must_use]
     pub fn of(search: &Search, swept: Swept, stopped: StopReason) -> Self {
         let Swept { started_at, workload, engine, deployment } = swept;
         let FoundLoads { loads, answer } = FoundLoads::of(search);
@@ -190,7 +189,6 @@ impl Sweep {
     }
 
     /// Whether a sweep is stored in this folder, or is this file.
-    #[must_use]
     pub fn is_stored_in(path: &Path) -> bool {
         path.join(Self::FILE_NAME).is_file() || (path.is_file() && path.ends_with(Self::FILE_NAME))
     }

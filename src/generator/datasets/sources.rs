@@ -96,7 +96,6 @@ impl Datasets {
     }
 
     /// Whether some class has prompts, or leading words, whose tokens must be counted.
-    #[must_use]
     pub fn writes_words(&self) -> bool {
         let words = |class: &ClassSource| {
             matches!(class.source, PromptOrigin::Written | PromptOrigin::Rows { salted: true, .. })

@@ -22,7 +22,6 @@ enum Shape {
 
 impl LengthSampler {
     /// A sampler of `distribution`.
-    #[must_use]
     pub fn new(distribution: &Distribution) -> Self {
         Self(match *distribution {
             Distribution::Constant { value } => Shape::Constant(value),

@@ -34,7 +34,6 @@ fn lengths_of(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Vec<u32> {
 }
 
 /// The prefixes of a class of `workload`, most popular first; empty where it has none.
-#[must_use]
 pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedPrefix> {
     let Some(prefixes) = &class.shared_prefix else { return Vec::new() };
     let tokens =

@@ -56,7 +56,6 @@ impl PromptBuilder {
     /// by a rule of thumb. Over 300 prompts each of 64, 256 and 4,000 tokens, the true count is 0.0 % to 1.0 % higher
     /// on average with Mistral's Tekken vocabulary (131,000 entries), and 3 % to 5 % with its first one (32,000),
     /// where an empty line is several tokens.
-    #[must_use]
     pub fn with_word_list(classes: &[RequestClass], salt: u64) -> Self {
         Self::new(classes, salt, &TokenCosts::Estimated, PromptMethod::WordList)
     }
@@ -77,7 +76,6 @@ impl PromptBuilder {
     }
 
     /// The texts whose tokens a server must count for [`PromptBuilder::with_server_counts`].
-    #[must_use]
     pub fn texts_to_measure(classes: &[RequestClass]) -> Vec<String> {
         class_text::texts_to_measure(classes)
     }
@@ -141,14 +139,12 @@ impl PromptBuilder {
 
     /// The prompt of a request: a dataset row, token ids, or its shared prefix, if any, and its own text; with its
     /// images.
-    #[must_use]
     pub fn prompt(&self, request: &PlannedRequest) -> Prompt {
         self.prompt_after(&Blocks::default(), request)
     }
 
     /// The prompt of a trace's request: as [`PromptBuilder::prompt`], but a written text begins with the trace's blocks,
     /// if any. The text of a block depends on the salt and its id alone.
-    #[must_use]
     pub fn prompt_after(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, images, .. } = *request;
         let mut stream = self.stream.branch(index);
@@ -170,7 +166,6 @@ impl PromptBuilder {
 
     /// The user's message in a later turn of a conversation: the turn's new tokens, written to follow another text.
     /// Depends on the salt, the class, the tokens and the index alone.
-    #[must_use]
     pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
@@ -208,7 +203,6 @@ impl PromptBuilder {
     ///
     /// With a tokenizer the count is checked and the prompt adjusted until it is exact; if a vocabulary makes that
     /// impossible, the closest prompt is returned.
-    #[must_use]
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
         Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
             self.write(class, budget, index, attempt, Opening::Lead)
@@ -275,13 +269,11 @@ impl PromptBuilder {
     }
 
     /// How these prompts are made, for the run log.
-    #[must_use]
     pub fn facts(&self) -> PromptFacts {
         PromptFacts { method: self.method.clone(), salt: self.salt, template_tokens: None }
     }
 
     /// The local tokenizer that counts these prompts, if any.
-    #[must_use]
     pub fn counter(&self) -> Option<TokenCounter> {
         self.tokenizer.clone().map(TokenCounter::Tokenizer)
     }

@@ -27,7 +27,6 @@ impl TokenCounter {
     }
 
     /// Tokens of `text`; at least one unless it is empty.
-    #[must_use]
     pub fn count(&self, text: &str) -> u32 {
         self.encoded(text, |tokenizer| tokenizer.encode_fast(text, false))
     }
@@ -47,7 +46,6 @@ impl TokenCounter {
     }
 
     /// Tokens of each of `texts`, counted on all cores.
-    #[must_use]
     pub fn count_all(&self, texts: &[&str]) -> Vec<u32> {
         let one_by_one = || texts.iter().map(|text| self.count(text)).collect();
         let Self::Tokenizer(tokenizer) = self else { return one_by_one() };

@@ -17,7 +17,6 @@ pub enum TextPosition {
 
 impl PromptBuilder {
     /// The text of a prefix that requests of class number `class` share.
-    #[must_use]
     pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
         let name = self.names.get(usize::from(class)).map_or("", String::as_str);
         self.shared(&format!("{name}/{}", prefix.number), prefix.tokens, TextPosition::Opening)
@@ -28,7 +27,6 @@ impl PromptBuilder {
     ///
     /// It begins and ends between words, so joined texts cost the sum of their costs, as far as the vocabulary splits
     /// text at spaces. Its tokens count like those of a prompt: exact with a tokenizer.
-    #[must_use]
     pub fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
         let stream = RandomStream::named(self.salt, &format!("shared/{key}"));
         // Counted after a word: some tokenizers treat a space at the very beginning differently.

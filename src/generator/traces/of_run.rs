@@ -15,7 +15,6 @@ impl RequestTrace {
     /// A prefix becomes blocks whose size divides the length of every prefix of the run; if that is less than 16
     /// tokens, blocks of 16, and the rest is no longer shared. Blocks of a trace that the run itself replayed are not
     /// recorded.
-    #[must_use]
     pub fn of_run(log: &RunLog) -> Self {
         let mut records: Vec<_> = log.records.iter().collect();
         records.sort_by_key(|record| (record.scheduled, record.index));
@@ -33,7 +32,6 @@ impl RequestTrace {
 
     /// What the trace of a run cannot contain, in sentences: other shards' requests, that turns follow answers, and
     /// the blocks of a trace.
-    #[must_use]
     pub fn given_up_of(log: &RunLog) -> Vec<String> {
         let shard = log.header.shard.map(|shard| {
             format!(
@@ -52,7 +50,6 @@ impl RequestTrace {
     }
 
     /// That a run does not record the blocks of the trace it replayed; `None` if there were none.
-    #[must_use]
     pub fn unstored_blocks(log: &RunLog) -> Option<String> {
         let replayed = log.header.workload.arrival.trace();
         let trace = replayed.filter(|trace| trace.found.as_ref().is_some_and(TraceFindings::names_blocks))?;

@@ -95,7 +95,6 @@ impl Fault {
     }
 
     /// Its name.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }

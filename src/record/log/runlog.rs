@@ -102,7 +102,6 @@ enum LineIn {
 
 impl RunLog {
     /// A run with requests only, as in virtual time.
-    #[must_use]
     pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
         Self { header, records, checks: Vec::new(), telemetry: Telemetry::default(), footer: Some(footer) }
     }

@@ -35,31 +35,26 @@ impl ChunkTrain {
     }
 
     /// Number of chunks.
-    #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
     /// Whether no chunk came.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Arrival of the first chunk.
-    #[must_use]
     pub fn first_at(&self) -> Option<Timestamp> {
         self.iter().next().map(|chunk| chunk.at)
     }
 
     /// Arrival of the last chunk.
-    #[must_use]
     pub fn last_at(&self) -> Option<Timestamp> {
         (self.len > 0).then_some(self.last)
     }
 
     /// Sum of the chunks' tokens.
-    #[must_use]
     pub fn tokens(&self) -> u64 {
         self.iter().map(|chunk| u64::from(chunk.tokens)).sum()
     }

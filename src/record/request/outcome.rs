@@ -21,7 +21,6 @@ pub enum Outcome {
 impl Outcome {
     /// Whether the client stopped waiting, at the run's end or at one of its own time limits: the true duration is
     /// unknown, and at least as long as the wait.
-    #[must_use]
     pub const fn is_cut_off(&self) -> bool {
         match self {
             Self::Completed => false,
@@ -46,7 +45,6 @@ impl Failure {
     pub const MESSAGE_LIMIT: usize = 300;
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
-    #[must_use]
     pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {
         let mut message: String = message.into();
         if let Some((cut, _)) = message.char_indices().nth(Self::MESSAGE_LIMIT) {
@@ -97,13 +95,11 @@ pub enum FailureKind {
 
 impl FailureKind {
     /// Whether the server rejected the request (429 Too Many Requests, 503 Service Unavailable).
-    #[must_use]
     pub const fn is_reject(self) -> bool {
         matches!(self, Self::HttpStatus(429 | 503))
     }
 
     /// Whether one of the client's own time limits ended the request.
-    #[must_use]
     pub const fn is_timeout(self) -> bool {
         matches!(self, Self::TimeoutFirstToken | Self::TimeoutBetweenTokens | Self::TimeoutTotal)
     }

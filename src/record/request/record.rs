@@ -105,19 +105,16 @@ pub struct CountedAnswer {
 
 impl RequestRecord {
     /// Whether its moment was planned before the run, unlike that of a later turn.
-    #[must_use]
     pub fn is_opener(&self) -> bool {
         self.turn.is_none_or(|turn| turn.is_opener())
     }
 
     /// Whether the tokens of a complete answer were never counted, so that its chunks stand for them.
-    #[must_use]
     pub fn is_uncounted(&self) -> bool {
         self.output_tokens_source == TokenSource::Chunks && self.outcome == Outcome::Completed
     }
 
     /// Prompt tokens: as the server counted, else as requested.
-    #[must_use]
     pub fn prompt_tokens(&self) -> u64 {
         self.usage.map_or_else(|| u64::from(self.input_tokens_asked), |usage| usage.prompt_tokens)
     }

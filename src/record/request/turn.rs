@@ -39,19 +39,16 @@ impl Turn {
 
     /// The index of turn `number` of a session: `number · 2²⁸ + session`. So the first requests of sessions are
     /// numbered like requests that stand alone.
-    #[must_use]
     pub const fn index_of(session: u64, number: u32) -> u64 {
         (number as u64) << Self::SESSION_BITS | session
     }
 
     /// Its place in its conversation, from 0.
-    #[must_use]
     pub const fn place(&self) -> u32 {
         self.number.saturating_sub(self.begun)
     }
 
     /// Whether it is the first request of its session, whose moment was planned.
-    #[must_use]
     pub const fn is_opener(&self) -> bool {
         self.number == 0
     }
@@ -79,7 +76,6 @@ pub struct SessionCounts {
 
 impl SessionCounts {
     /// Later turns in a part of the run.
-    #[must_use]
     pub const fn turns(&self, phase: Phase) -> u64 {
         match phase {
             Phase::Warmup => self.warmup_turns,

@@ -73,7 +73,6 @@ pub struct HostStall {
 
 impl HostStall {
     /// Its end.
-    #[must_use]
     pub fn until(&self) -> Timestamp {
         self.from.after(Duration::from_nanos(self.length_ns))
     }
@@ -124,19 +123,16 @@ pub struct Calibration {
 
 impl Calibration {
     /// Requests per second with one-event answers that saturate the thread.
-    #[must_use]
     pub fn requests_per_s(&self) -> f64 {
         per_second(self.request_cpu_ns)
     }
 
     /// Events per second, each in its own packet, that saturate the thread.
-    #[must_use]
     pub fn paced_events_per_s(&self) -> f64 {
         per_second(self.paced_event_cpu_ns)
     }
 
     /// Events per second, coalesced, that saturate the thread.
-    #[must_use]
     pub fn coalesced_events_per_s(&self) -> f64 {
         per_second(self.coalesced_event_cpu_ns)
     }

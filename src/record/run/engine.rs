@@ -30,7 +30,6 @@ pub struct DeploymentFacts {
 
 impl DeploymentFacts {
     /// Whether nothing is given.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -64,7 +63,6 @@ pub struct RequestParameters {
 
 impl RequestParameters {
     /// Whether these are the default parameters: temperature 0, the rest left to the server.
-    #[must_use]
     pub fn are_default(&self) -> bool {
         *self == Self { temperature: Some(0.0), ..Self::default() }
     }

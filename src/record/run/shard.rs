@@ -21,13 +21,11 @@ impl Shard {
     pub const MOST: u64 = 10_000;
 
     /// Whether this share contains the request at `index` of the whole plan, from 0.
-    #[must_use]
     pub const fn has(self, index: u64) -> bool {
         index % self.of == self.number - 1
     }
 
     /// Number of this share's requests among the first `requests` of the whole plan.
-    #[must_use]
     pub const fn among_first(self, requests: u64) -> u64 {
         (requests + self.of - self.number) / self.of
     }

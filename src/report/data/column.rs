@@ -44,7 +44,6 @@ pub(super) enum Unit {
 
 impl Unit {
     /// Its sign; empty where there is none.
-    #[must_use]
     pub(super) const fn sign(self) -> &'static str {
         match self {
             Self::None => "",

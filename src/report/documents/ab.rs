@@ -16,7 +16,6 @@ const METHOD: &str = "intervals and p are those of the exact signed-rank test ov
                       accounts for all metrics that decide; equivalent: the 90 % interval lies within the margin";
 
 /// The A/B test as a document.
-#[must_use]
 pub fn document(test: &AbTest) -> Document {
     let tone = match test.verdict {
         AbOverall::Better | AbOverall::Equivalent => Tone::Good,

@@ -42,7 +42,6 @@ pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Re
 }
 
 /// What the calibration says.
-#[must_use]
 pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));

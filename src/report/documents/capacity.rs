@@ -16,7 +16,6 @@ use crate::units::{count, three_digits};
 const MOST_STEPS: u64 = 300;
 
 /// The capacity plan as a document; `sweeps` are those of the offers, in their order.
-#[must_use]
 pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
     let mut document =

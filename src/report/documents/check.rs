@@ -9,7 +9,6 @@ use crate::units::count;
 pub type CheckedPrompt = (String, Option<String>);
 
 /// The check as a document.
-#[must_use]
 pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPrompt]) -> Document {
     let failed = checks.iter().filter(|(_, unmet)| unmet.is_some()).count();
     let (tone, word) = if failed == 0 { (Tone::Good, "READY") } else { (Tone::Bad, "FAILED") };

@@ -20,7 +20,6 @@ const FIGURES: [(Metric, Quantile); 4] = [
 const NEAR: f64 = 0.1;
 
 /// The fit by itself.
-#[must_use]
 pub fn document(fit: &EngineFit) -> Document {
     let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
     document.add(sections(fit));
@@ -28,7 +27,6 @@ pub fn document(fit: &EngineFit) -> Document {
 }
 
 /// The fit and what it predicts of several rates.
-#[must_use]
 pub fn predicted(predicted: &PredictedRates) -> Document {
     let fit = &predicted.engine_fit;
     let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));

@@ -11,7 +11,6 @@ use crate::workload::{ArrivalPattern, Distribution};
 const FEW: u64 = 30;
 
 /// The fit as a document.
-#[must_use]
 pub fn document(report: &FitReport) -> Document {
     let mut document = Document::new(format!(
         "fitted to {}: {} in {}",

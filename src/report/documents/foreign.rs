@@ -9,7 +9,6 @@ use crate::report::document::{
 use crate::units::{count, three_digits};
 
 /// The runs as a document.
-#[must_use]
 pub fn document(runs: &[ForeignRun]) -> Document {
     let title = match runs {
         [only] => title(only),
@@ -194,7 +193,6 @@ fn by_reason(all: &[UnmatchedFigure]) -> Vec<(Vec<&str>, &str)> {
 }
 
 /// A run in a sentence, for a list of several.
-#[must_use]
 pub fn in_words(run: &ForeignRun) -> String {
     format!("{}, {}", title(run), counted(run.requests.completed, "request"))
 }

@@ -56,7 +56,6 @@ const WORDS: [Term; 11] = [
 ];
 
 /// The glossary of the help.
-#[must_use]
 pub fn glossary() -> String {
     let terms = LATENCIES.map(|(name, meaning)| format!("  {name:<15} {meaning}\n"));
     format!("Glossary (N: output tokens):\n{}{}", terms.concat(), ELSEWHERE.join("\n"))

@@ -8,7 +8,6 @@ use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
 /// The prediction as a document.
-#[must_use]
 pub fn document(prediction: &Prediction) -> Document {
     let extras =
         Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };

@@ -26,7 +26,6 @@ const FLOWS: [(FigureKey, &str); 5] = [
 const ADVISED: u64 = 5;
 
 /// What the runs say together.
-#[must_use]
 pub fn document(repeats: &Repeats) -> Document {
     let engine = &repeats.engine;
     let title = format!("{} on {}, {}", repeats.workload, engine.model, counted(repeats.planned_runs, "run"));

@@ -6,7 +6,6 @@ use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
 
 /// A trace as a document: the slice, its contents, and its kinds of requests.
-#[must_use]
 pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
     let mut document = Document::new(format!("Trace {}", trace.path));
     let mut section = Section::continued(Level::Summary);

@@ -4,7 +4,6 @@ use crate::units::steers;
 
 /// The text with everything that could steer a terminal, or turn the direction of writing, made visible: what a server
 /// sends must not write outside its place.
-#[must_use]
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

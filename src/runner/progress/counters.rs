@@ -154,7 +154,6 @@ impl Progress {
     }
 
     /// The state at `now`.
-    #[must_use]
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         let second = self.advance(now);
         let totals = self.totals();

@@ -95,7 +95,6 @@ impl CollectedRun {
     }
 
     /// Answers that are still to be counted.
-    #[must_use]
     pub fn uncounted(&self) -> usize {
         self.answers.len()
     }
@@ -132,7 +131,6 @@ impl CollectedRun {
     }
 
     /// Writes the footer and returns all records.
-    #[must_use]
     pub fn finish(self, footer: &RunFooter) -> FinishedRun {
         let Self { records, checks, telemetry, log, .. } = self;
         FinishedRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }

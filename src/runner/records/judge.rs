@@ -16,14 +16,12 @@ pub struct AnswerJudge {
 
 impl AnswerJudge {
     /// The judge of a workload's answers.
-    #[must_use]
     pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
         let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
         Self { shapes, checks: workload.checks.clone(), secrets }
     }
 
     /// The record of a request, with the validity of its answer where its class has an answer format.
-    #[must_use]
     pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
         if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
             record.validity = Some(validity(shape, &record, said));
@@ -32,7 +30,6 @@ impl AnswerJudge {
     }
 
     /// The record of a golden prompt.
-    #[must_use]
     pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
         let FinishedCheck { check, released, end } = asked;
         let usage = end.as_ref().and_then(|end| end.usage);

@@ -38,7 +38,6 @@ pub struct RecordWriter {
 impl RecordWriter {
     /// Checks answers and appends records to `log` on its own thread. `uncounted` says whether the text of
     /// answers without a token count is kept.
-    #[must_use]
     pub fn start(log: RunLogWriter, uncounted: CaptureText, judge: AnswerJudge) -> Self {
         let (ended, incoming) = mpsc::channel();
         Self { ended, thread: std::thread::spawn(move || keep(log, uncounted, &judge, &incoming)) }
@@ -81,7 +80,6 @@ impl RecordWriter {
     }
 
     /// Waits until everything is written and returns it.
-    #[must_use]
     pub fn stop(self) -> CollectedRun {
         drop(self.ended);
         match self.thread.join() {

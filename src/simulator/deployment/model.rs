@@ -59,7 +59,6 @@ pub enum KvLayout {
 
 impl ServingModel {
     /// Elements that the KV cache stores per token on each of `ranks` tensor-parallel ranks.
-    #[must_use]
     pub fn kv_elements_per_token(&self, ranks: u32) -> f64 {
         let per_layer = match self.kv {
             // Fewer heads than ranks: vLLM keeps a copy on each.
@@ -71,7 +70,6 @@ impl ServingModel {
 
     /// Whether `ranks` tensor-parallel ranks divide the query heads evenly, and the KV heads divide the ranks or the
     /// ranks the KV heads; vLLM refuses to start otherwise.
-    #[must_use]
     pub const fn divides_over(&self, ranks: u32) -> bool {
         match self.kv {
             _ if ranks == 0 => false,
@@ -88,7 +86,6 @@ impl ServingModel {
     /// A mixture's routed experts hold R = (all − active) / (1 − k/E) parameters when each token uses k of E in
     /// a layer. With even routing a token leaves an expert alone with probability 1 − k/E, so a pass reads
     /// all − R × (1 − k/E)^tokens: the active ones for one token, all of them for a large batch.
-    #[must_use]
     pub fn parameters_read(&self, tokens: u64) -> f64 {
         let Some(Experts { count, per_token }) = self.experts else { return self.parameters };
         let left_alone = 1.0 - f64::from(per_token) / f64::from(count);

@@ -42,7 +42,6 @@ pub struct DoesNotFit {
 
 impl Deployment {
     /// `model` in 16 bits on one `hardware`, with vLLM's defaults.
-    #[must_use]
     pub const fn new(hardware: Hardware, model: ServingModel) -> Self {
         Self {
             hardware,
@@ -56,13 +55,11 @@ impl Deployment {
     }
 
     /// Bytes of weights on each accelerator.
-    #[must_use]
     pub fn weight_bytes(&self) -> f64 {
         self.model.parameters * self.weights.bytes() / self.ranks()
     }
 
     /// Bytes of KV cache that one token takes on each accelerator.
-    #[must_use]
     pub fn kv_bytes_per_token(&self) -> f64 {
         self.model.kv_elements_per_token(self.tensor_parallel) * self.kv_cache.bytes()
     }

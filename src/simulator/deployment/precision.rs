@@ -28,7 +28,6 @@ const NAMES: [(&str, Precision); 4] = [
 
 impl Precision {
     /// Bytes of one number.
-    #[must_use]
     pub const fn bytes(self) -> f64 {
         match self {
             Self::Fp16 | Self::Bf16 => 2.0,
@@ -42,7 +41,6 @@ impl Precision {
     ///
     /// fp8 weights on a chip without fp8 units, and int4 weights everywhere, are unpacked and multiplied in 16
     /// bits, as vLLM's Marlin kernels do: they save memory traffic only.
-    #[must_use]
     pub fn peak_flops(self, hardware: &Hardware) -> f64 {
         match self {
             Self::Fp8 => hardware.fp8_flops.unwrap_or(hardware.bf16_flops),

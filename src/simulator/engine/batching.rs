@@ -86,7 +86,6 @@ pub struct EngineStep {
 
 impl BatchingEngine {
     /// An idle engine.
-    #[must_use]
     pub fn new(config: BatchingConfig) -> Self {
         let BatchingConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
         let step_time = match &speculation {
@@ -180,7 +179,6 @@ impl BatchingEngine {
     }
 
     /// The current step.
-    #[must_use]
     pub const fn step(&self) -> Option<EngineStep> {
         self.step
     }

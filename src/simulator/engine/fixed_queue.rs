@@ -40,7 +40,6 @@ struct Running {
 
 impl FixedQueue {
     /// A server with `slots` slots (at least one) that draws from its own streams of `seed`.
-    #[must_use]
     pub fn new(slots: usize, ttft: Delay, gap: Delay, seed: u64) -> Self {
         Self {
             free_slots: slots.max(1),

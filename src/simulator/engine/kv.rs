@@ -92,7 +92,6 @@ impl BlockPool {
     }
 
     /// Takes `count` blocks, oldest first; takes none and returns false if there are too few.
-    #[must_use]
     pub(crate) fn take(&mut self, count: u64) -> bool {
         if count > self.free {
             return false;
@@ -122,7 +121,6 @@ impl BlockPool {
     }
 
     /// Makes a full block findable; returns whether no equal one was.
-    #[must_use]
     pub(crate) fn name(&mut self, hash: u64) -> bool {
         let Entry::Vacant(place) = self.findable.entry(hash) else { return false };
         place.insert(Findable { users: 1, turn: 0 });

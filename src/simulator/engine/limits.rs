@@ -33,7 +33,6 @@ impl SchedulerLimits {
     /// vLLM's defaults for its API server on this accelerator (`EngineArgs.get_batch_defaults`, 0.32):
     /// 16,384 tokens and 1,024 sequences from 160 GiB of memory, 8,192 and 1,024 from 70 GiB except on an A100, 2,048 and
     /// 256 otherwise; chunked prefill and prefix caching on, first come first served.
-    #[must_use]
     pub fn vllm(hardware: &Hardware, max_model_len: u32) -> Self {
         let gib = hardware.memory / 1_073_741_824.0;
         let (max_num_batched_tokens, max_num_seqs) = if gib >= 160.0 {

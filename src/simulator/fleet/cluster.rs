@@ -47,7 +47,6 @@ impl<S: SimulatedServer> Cluster<S> {
     }
 
     /// The replicas, in the router's order.
-    #[must_use]
     pub fn replicas(&self) -> &[S] {
         &self.replicas
     }

@@ -96,7 +96,6 @@ impl RoutingRule {
     pub const SHORT: u32 = 1024;
 
     /// The rule for `count` servers.
-    #[must_use]
     pub fn among(self, count: u32) -> Routing {
         match self {
             Self::RoundRobin => Routing::RoundRobin,
@@ -154,7 +153,6 @@ pub enum BadFleet {
 
 impl Fleet {
     /// One server of this kind.
-    #[must_use]
     pub const fn of_one(engine: EngineModel, seed: u64) -> Self {
         Self {
             engine,
@@ -165,7 +163,6 @@ impl Fleet {
     }
 
     /// Total number of servers.
-    #[must_use]
     pub const fn servers(&self) -> u32 {
         match self.layout {
             FleetLayout::Replicas { count, .. } => count,
@@ -208,7 +205,6 @@ impl Fleet {
     }
 
     /// The baseline for a comparison: as many identical servers behind round robin. Absent when it is that already.
-    #[must_use]
     pub fn baseline(&self) -> Option<Self> {
         let layout = FleetLayout::Replicas { count: self.servers(), rule: RoutingRule::RoundRobin };
         (self.servers() > 1 && self.layout != layout).then(|| Self { layout, ..self.clone() })
@@ -217,7 +213,6 @@ impl Fleet {
 
 impl FleetLayout {
     /// The routing rule; for pools, that of the prefill servers.
-    #[must_use]
     pub const fn rule(&self) -> RoutingRule {
         match self {
             Self::Replicas { rule, .. } | Self::Pools { rule, .. } => *rule,

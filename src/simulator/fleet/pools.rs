@@ -27,14 +27,12 @@ pub struct KvTransfer {
 
 impl KvTransfer {
     /// The transfer of `deployment`'s KV over `bandwidth` bytes per second, without latency.
-    #[must_use]
     pub fn of(deployment: &Deployment, bandwidth: f64) -> Self {
         let bytes_per_token = deployment.model.kv_elements_per_token(1) * deployment.kv_cache.bytes();
         Self { bytes_per_token, bandwidth, latency: Duration::ZERO }
     }
 
     /// Time for `tokens` tokens, without waiting for other transfers.
-    #[must_use]
     pub fn time(&self, tokens: u32) -> Duration {
         let seconds = f64::from(tokens) * self.bytes_per_token / self.bandwidth;
         self.latency.saturating_add(Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))

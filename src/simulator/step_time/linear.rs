@@ -24,7 +24,6 @@ pub struct LinearStep {
 
 impl LinearStep {
     /// The time of a pass over `work`, seconds.
-    #[must_use]
     pub fn seconds(&self, work: &StepWork) -> f64 {
         let drafting = f64::from(work.draft_tokens) * self.draft_cost * (self.step + self.sequence);
         self.step

@@ -31,7 +31,6 @@ impl StepTime {
     }
 
     /// The time of a pass over `work`; never zero, so that virtual time advances.
-    #[must_use]
     pub fn of(&self, work: &StepWork) -> Duration {
         let seconds = match self {
             Self::Roofline(roofline) => roofline.seconds(work),

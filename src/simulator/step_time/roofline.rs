@@ -71,7 +71,6 @@ pub struct StepParts {
 
 impl Roofline {
     /// The roofline of `deployment`.
-    #[must_use]
     pub fn new(deployment: Deployment, efficiency: Efficiency) -> Self {
         let Deployment { hardware, model, .. } = &deployment;
         let ranks = deployment.ranks();
@@ -102,13 +101,11 @@ impl Roofline {
     }
 
     /// What it is the roofline of.
-    #[must_use]
     pub const fn deployment(&self) -> &Deployment {
         &self.deployment
     }
 
     /// The parts of the time of a pass over `work`, without drafting.
-    #[must_use]
     pub fn parts(&self, work: &StepWork) -> StepParts {
         let tokens = work.new_tokens as f64;
         StepParts {
@@ -123,7 +120,6 @@ impl Roofline {
 
     /// The time of a pass over `work`, seconds. A draft token costs its share of a step of one token: drafting reads
     /// the draft model's weights once per token, whatever the number of sequences.
-    #[must_use]
     pub fn seconds(&self, work: &StepWork) -> f64 {
         let drafting = if work.draft_tokens == 0 {
             0.0
@@ -137,7 +133,6 @@ impl Roofline {
 
 impl StepParts {
     /// max(compute, memory) + communication + overhead, seconds.
-    #[must_use]
     pub fn total(&self) -> f64 {
         self.compute.max(self.memory) + self.communication + self.overhead
     }

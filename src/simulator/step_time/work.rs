@@ -28,7 +28,6 @@ impl StepWork {
     }
 
     /// The work of one decode step of `sequences` sequences with `context` tokens each.
-    #[must_use]
     pub fn decode(sequences: u32, context: u32) -> Self {
         let tokens = u64::from(sequences) * u64::from(context.max(1));
         Self {

@@ -43,7 +43,6 @@ pub struct RegexPattern(Regex);
 
 impl Expectation {
     /// The first expectation that `answer` does not meet, and how; `None` when it meets all.
-    #[must_use]
     pub fn unmet(&self, answer: &str) -> Option<String> {
         let trimmed = answer.trim();
         if let Some(text) = self.contains.iter().find(|text| !answer.contains(text.as_str())) {

@@ -33,7 +33,6 @@ impl JsonSchema {
     }
 
     /// The schema as JSON.
-    #[must_use]
     pub fn value(&self) -> &Value {
         &self.schema
     }

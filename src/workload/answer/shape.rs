@@ -84,7 +84,6 @@ pub enum ShapeFault {
 
 impl ShapeFault {
     /// Its description, to follow "2 answers".
-    #[must_use]
     pub const fn description(self) -> &'static str {
         match self {
             Self::NotJson => "not JSON",
@@ -122,7 +121,6 @@ impl AnswerShape {
     }
 
     /// Its kind, as in a workload file.
-    #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Json { .. } => "json",
@@ -132,7 +130,6 @@ impl AnswerShape {
     }
 
     /// Whether an answer in another format misses its SLO.
-    #[must_use]
     pub const fn is_in_slo(&self) -> bool {
         match self {
             Self::Json { in_slo } | Self::JsonSchema { in_slo, .. } | Self::Tools { in_slo, .. } => *in_slo,

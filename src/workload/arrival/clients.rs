@@ -49,7 +49,6 @@ pub enum RateSpread {
 
 impl Client {
     /// The distribution of its gaps.
-    #[must_use]
     pub fn form(&self) -> GapForm {
         self.gaps.with_cv(self.cv)
     }
@@ -57,7 +56,6 @@ impl Client {
 
 impl RateSpread {
     /// The rates of `clients` clients that sum to `total_per_s`, the largest first.
-    #[must_use]
     pub fn rates(&self, total_per_s: f64, clients: u64) -> Vec<f64> {
         let n = clients as f64;
         let weights: Vec<f64> = match *self {

@@ -37,7 +37,6 @@ impl GapFamily {
     /// The member of the family whose gaps have this coefficient of variation (standard deviation ÷ mean).
     ///
     /// Gamma: shape 1/cv². Weibull: by bisection, since its CV has no closed-form inverse.
-    #[must_use]
     pub fn with_cv(self, cv: f64) -> GapForm {
         match self {
             Self::Gamma => GapForm::Gamma(1.0 / (cv * cv)),
@@ -60,7 +59,6 @@ impl GapForm {
     /// Coefficient of variation: standard deviation ÷ mean; 1 for the exponential.
     ///
     /// Gamma: 1/√shape. Weibull: √(Γ(1 + 2/shape) ÷ Γ(1 + 1/shape)² − 1).
-    #[must_use]
     pub fn cv(self) -> f64 {
         match self {
             Self::Gamma(shape) => 1.0 / libm::sqrt(shape),

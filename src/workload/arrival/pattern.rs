@@ -168,13 +168,11 @@ impl ArrivalPattern {
     pub const AFTER_FAILURE_S: f64 = 1.0;
 
     /// Its kind in specs.
-    #[must_use]
     pub fn kind(&self) -> &'static str {
         self.into()
     }
 
     /// Closed-loop users with the default ramp.
-    #[must_use]
     pub fn of_users(users: u64, think_time_s: ThinkTime) -> Self {
         Self::Users { users, think_time_s, ramp_s: Self::default_ramp_s(users) }
     }
@@ -184,7 +182,6 @@ impl ArrivalPattern {
     }
 
     /// Number of closed-loop users; `None` in an open loop.
-    #[must_use]
     pub const fn users(&self) -> Option<u64> {
         match self {
             Self::Users { users, .. } => Some(*users),
@@ -193,7 +190,6 @@ impl ArrivalPattern {
     }
 
     /// The replayed trace, if any.
-    #[must_use]
     pub fn trace(&self) -> Option<&Trace> {
         match self {
             Self::Trace(trace) => Some(trace),
@@ -202,7 +198,6 @@ impl ArrivalPattern {
     }
 
     /// Whether both declare the same arrivals, ignoring what was found in a trace under each seed.
-    #[must_use]
     pub fn declares(&self, other: &Self) -> bool {
         let unread = |trace: &Trace| Trace { found: None, ..trace.clone() };
         match (self.trace(), other.trace()) {
@@ -212,7 +207,6 @@ impl ArrivalPattern {
     }
 
     /// What was found in the replayed trace, if any.
-    #[must_use]
     pub fn found(&self) -> Option<&TraceFindings> {
         self.trace()?.found.as_ref()
     }

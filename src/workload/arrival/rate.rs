@@ -23,7 +23,6 @@ impl ArrivalPattern {
     /// of states in the long run, of a trace over its slice (0 before the file is read), of classes their sum. The
     /// mean of spikes is the base rate, to which they return. 0 for closed-loop users, whose rate the server decides.
     /// The expectation within a window may differ: see [`Self::expected_between`].
-    #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         match self {
             Self::Poisson { rate_per_s }
@@ -53,7 +52,6 @@ impl ArrivalPattern {
     }
 
     /// Highest rate of the pattern, requests per second; of classes the sum of theirs. 0 for closed-loop users.
-    #[must_use]
     pub fn peak_rate_per_s(&self) -> f64 {
         let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
         match self {
@@ -80,7 +78,6 @@ impl ArrivalPattern {
 
     /// Expected requests in the first `until_s` seconds: the integral of the rate. For closed-loop users only their
     /// first requests.
-    #[must_use]
     pub fn expected_arrivals(&self, until_s: f64) -> f64 {
         match self {
             Self::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
@@ -117,13 +114,11 @@ impl ArrivalPattern {
     }
 
     /// Expected requests between two moments, seconds of the run.
-    #[must_use]
     pub fn expected_between(&self, from_s: f64, until_s: f64) -> f64 {
         self.expected_arrivals(until_s) - self.expected_arrivals(from_s)
     }
 
     /// How the rate develops over a run; for several classes, what all of them have in common.
-    #[must_use]
     pub fn rate_profile(&self) -> RateProfile {
         match self {
             Self::Poisson { .. }
@@ -151,7 +146,6 @@ impl ArrivalPattern {
     }
 
     /// Requests per second and gap distribution of a process with independent, identical gaps; `None` for others.
-    #[must_use]
     pub fn gaps(&self) -> Option<(f64, GapForm)> {
         match *self {
             Self::Gamma { rate_per_s, burstiness } => Some((rate_per_s, GapForm::Gamma(burstiness))),
@@ -161,7 +155,6 @@ impl ArrivalPattern {
     }
 
     /// The clients of a process of clients, each with its rate and its gap distribution; `None` for others.
-    #[must_use]
     pub fn clients(&self) -> Option<Vec<(f64, GapForm)>> {
         match self {
             Self::Clients { clients } => {

@@ -84,7 +84,6 @@ impl ThinkTime {
     }
 
     /// Expected value, seconds.
-    #[must_use]
     pub fn mean_s(&self) -> f64 {
         match *self {
             Self::Constant { value } => value,
@@ -97,7 +96,6 @@ impl ThinkTime {
 
     /// Mean of a think time limited to `limit_s`, E[min(X, limit)]: the limited expected value (Klugman, Panjer and
     /// Willmot, *Loss Models*, 4th edition, section 3.1 and appendix A).
-    #[must_use]
     pub fn mean_within_s(&self, limit_s: f64) -> f64 {
         let limit = limit_s.max(0.0);
         match *self {

@@ -144,7 +144,6 @@ impl RequestClass {
     }
 
     /// Mean number of requests per arrival: the turns of its conversations.
-    #[must_use]
     pub fn mean_turns(&self) -> f64 {
         self.conversation.as_ref().map_or(1.0, |conversation| conversation.turns.mean())
     }

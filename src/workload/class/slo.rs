@@ -55,7 +55,6 @@ pub struct Slo {
 
 impl Slo {
     /// Whether there is no SLO: then requests count neither as met nor as missed.
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
     }

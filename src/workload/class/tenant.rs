@@ -87,7 +87,6 @@ impl Tenant {
     }
 
     /// Whether it can send requests of this class.
-    #[must_use]
     pub fn sends(&self, class: &str) -> bool {
         self.classes.is_empty() || self.classes.iter().any(|name| name == class)
     }

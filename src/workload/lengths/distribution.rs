@@ -96,7 +96,6 @@ pub enum Distribution {
 
 impl Distribution {
     /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
-    #[must_use]
     pub const fn is_from_file(&self) -> bool {
         matches!(self, Self::Dataset { .. } | Self::Trace { .. })
     }
@@ -205,7 +204,6 @@ impl Distribution {
     }
 
     /// Whether the rows of a dataset give the lengths.
-    #[must_use]
     pub const fn is_of_rows(&self) -> bool {
         matches!(self, Self::Dataset { .. })
     }

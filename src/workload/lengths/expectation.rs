@@ -7,7 +7,6 @@ use super::distribution::Distribution;
 impl Distribution {
     /// Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has not
     /// been read.
-    #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
             Self::Constant { value } => f64::from(*value),
@@ -39,7 +38,6 @@ impl Distribution {
     }
 
     /// Share of draws before truncation that lie within the bounds: 1 without truncation.
-    #[must_use]
     pub fn share_kept(&self) -> f64 {
         match self {
             Self::Constant { .. }

@@ -112,7 +112,6 @@ pub struct DatasetFindings {
 
 impl DatasetFormat {
     /// The format that a file name's extension implies.
-    #[must_use]
     pub fn of_name(path: &str) -> Option<Self> {
         let ending = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
         match ending.as_str() {
@@ -124,7 +123,6 @@ impl DatasetFormat {
     }
 
     /// Its name in specs and on the command line.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
@@ -132,7 +130,6 @@ impl DatasetFormat {
 
 impl Dataset {
     /// The whole file at `path`, in its own order, unchanged.
-    #[must_use]
     pub fn new(path: String, format: DatasetFormat) -> Self {
         Self {
             path,

@@ -39,7 +39,6 @@ impl SharedPrefixes {
     }
 
     /// Number of prefixes, the most popular first, that are sent once before the run.
-    #[must_use]
     pub fn warmed(&self) -> u32 {
         (self.warm * f64::from(self.count)).round() as u32
     }

@@ -58,7 +58,6 @@ impl PromptSource {
     }
 
     /// The dataset of the prompts, if any.
-    #[must_use]
     pub const fn dataset(&self) -> Option<&Dataset> {
         match self {
             Self::Dataset(dataset) => Some(dataset),
@@ -67,7 +66,6 @@ impl PromptSource {
     }
 
     /// Whether prompts are taken as they are, instead of being written to a length.
-    #[must_use]
     pub const fn is_verbatim(&self) -> bool {
         matches!(self, Self::Dataset(_) | Self::RandomTokens { .. })
     }

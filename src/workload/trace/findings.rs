@@ -119,13 +119,11 @@ impl TraceFindings {
     }
 
     /// Whether the trace says which prompts share blocks.
-    #[must_use]
     pub fn names_blocks(&self) -> bool {
         self.reusable_share.is_some() || self.too_many_blocks
     }
 
     /// The kind of this name in the trace, or the one that combines rare kinds.
-    #[must_use]
     pub fn kind(&self, name: &str) -> Option<&TraceKind> {
         let name = name.trim();
         let own = self.kinds.iter().find(|kind| kind.is(name));
@@ -133,13 +131,11 @@ impl TraceFindings {
     }
 
     /// Requests per second over the whole slice.
-    #[must_use]
     pub fn mean_rate_per_s(&self) -> f64 {
         self.requests as f64 / self.ends_s
     }
 
     /// Requests in the first `until_s` seconds, to the resolution of a bin: inside one they count as evenly spread.
-    #[must_use]
     pub fn arrivals_by(&self, until_s: f64) -> f64 {
         let bins = (until_s.max(0.0) / self.bin_s).min(self.arrivals.len() as f64);
         let whole = bins.floor() as usize;

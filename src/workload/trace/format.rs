@@ -43,14 +43,12 @@ pub enum TraceZero {
 
 impl TraceFormat {
     /// Its name in specs and options.
-    #[must_use]
     pub fn name(self) -> &'static str {
         self.into()
     }
 
     /// Where its clock begins. Azure's times are dates, and `BurstGPT`'s later files count from months before their
     /// first request.
-    #[must_use]
     pub fn zero(self) -> TraceZero {
         match self {
             Self::Mooncake | Self::Bailian | Self::Skyline | Self::ServeGen => TraceZero::OwnClock,
@@ -59,7 +57,6 @@ impl TraceFormat {
     }
 
     /// Prompt tokens per hash id; `None` where the format has none. Skyline's own traces give it in their first line.
-    #[must_use]
     pub fn block_tokens(self) -> Option<u32> {
         match self {
             Self::Mooncake => Some(512),

@@ -49,7 +49,6 @@ fn name_of(path: &str) -> String {
 }
 
 /// Turns a text into a name: other letters become `_`, and at most 64 are kept.
-#[must_use]
 pub fn as_name(text: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = text.trim().chars().take(64).map(letter).collect();

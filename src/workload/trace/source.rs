@@ -73,7 +73,6 @@ impl Trace {
     }
 
     /// A whole file, unchanged.
-    #[must_use]
     pub fn whole(path: &str) -> Self {
         Self {
             path: path.to_owned(),

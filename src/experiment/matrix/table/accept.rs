@@ -68,7 +68,6 @@ impl Accept {
     }
 
     /// Whether the row of this name counts.
-    #[must_use]
     pub fn counts(&self, row: &str) -> bool {
         self.rows.as_ref().is_none_or(|rows| rows.iter().any(|name| name == row))
     }

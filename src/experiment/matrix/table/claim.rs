@@ -156,7 +156,6 @@ impl Claim {
     }
 
     /// The other row that it names.
-    #[must_use]
     pub fn other(&self) -> Option<&Reference> {
         match &self.kind {
             ClaimKind::Bound(_) => None,

@@ -47,7 +47,6 @@ pub struct MatrixSlot {
 
 impl Experiments {
     /// Text of the embedded table, comments and all: the best start for one's own.
-    #[must_use]
     pub const fn example() -> &'static str {
         EXAMPLE.1
     }
@@ -225,7 +224,6 @@ impl Experiments {
 
     /// All that runs, in order: variant by variant, so that each is started once, and its rows in the order of the
     /// file.
-    #[must_use]
     pub fn order(&self) -> Vec<MatrixSlot> {
         let under = |variant: usize| {
             let name = self.variants[variant].name.as_str();
@@ -236,13 +234,11 @@ impl Experiments {
     }
 
     /// Whether there is only one variant, so that rows need not say which.
-    #[must_use]
     pub fn has_one_variant(&self) -> bool {
         self.variants.len() == 1
     }
 
     /// Folder of run number `repeat` of the row in `slot`, inside that of the table.
-    #[must_use]
     pub fn run_folder(&self, slot: MatrixSlot, repeat: u64) -> String {
         let (row, variant) = (&self.rows[slot.row].name, &self.variants[slot.variant].name);
         let run = RepeatsExperiment::folder(repeat);

@@ -55,7 +55,6 @@ impl MatrixRow {
     }
 
     /// The objectives among its claims.
-    #[must_use]
     pub fn bounds(&self) -> Vec<Objective> {
         let bound = |claim: &Claim| match &claim.kind {
             ClaimKind::Bound(objective) => Some(objective.clone()),
@@ -65,13 +64,11 @@ impl MatrixRow {
     }
 
     /// How many runs it has.
-    #[must_use]
     pub fn repeats(&self) -> u64 {
         self.settings.repeats.unwrap_or(1)
     }
 
     /// Whether it runs under the variant of this name.
-    #[must_use]
     pub fn is_under(&self, variant: &str) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.iter().any(|name| name == variant))
     }

@@ -182,7 +182,6 @@ impl Settings {
 
     /// The variables of the experiment with their values here, as a person reads them; what is not said is not among
     /// them. The prefix is one variable, and so is the load.
-    #[must_use]
     pub fn variables(&self) -> Vec<(MatrixVariable, String)> {
         let tokens = |tokens: u32| count(u64::from(tokens));
         let prefix = self.prefix_reuse.map(|reuse| match (reuse, self.prefix_tokens) {
@@ -216,14 +215,12 @@ impl Settings {
     }
 
     /// The value of one of them.
-    #[must_use]
     pub fn variable(&self, variable: MatrixVariable) -> Option<String> {
         self.variables().into_iter().find(|(of, _)| *of == variable).map(|(_, value)| value)
     }
 
     /// The variables that have other values in `other`. What is left out has the value that it stands for: no cap,
     /// prompts that have nothing in common, arrivals at random. A load of users has no spacing of its own.
-    #[must_use]
     pub fn differences(&self, other: &Self) -> Vec<MatrixVariable> {
         let spacings = (self.spacing(), other.spacing());
         let differs = |variable: &MatrixVariable| match variable {

@@ -139,13 +139,11 @@ impl ServerSettings {
     }
 
     /// A command with the flags in their place.
-    #[must_use]
     pub fn filled(&self, command: &str) -> String {
         command.replace("{flags}", self.flags.as_deref().unwrap_or_default())
     }
 
     /// What an hour of all accelerators costs, where a price is given.
-    #[must_use]
     pub fn cost_per_hour(&self) -> Option<f64> {
         Some(self.gpu_hour? * f64::from(self.gpus.unwrap_or(1)))
     }

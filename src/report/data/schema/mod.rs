@@ -38,7 +38,6 @@ impl StoredFile {
     ];
 
     /// Its schema. The number in the name of its file is that in the field `schema` of what it describes.
-    #[must_use]
     pub const fn schema(self) -> &'static str {
         match self {
             Self::Summary => include_str!("summary-1.json"),

@@ -15,7 +15,6 @@ const ADVICE: [&str; 3] = [
 ];
 
 /// The comparison of runs of several tools as a document.
-#[must_use]
 pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();

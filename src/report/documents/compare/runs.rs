@@ -13,7 +13,6 @@ use crate::report::document::{Chart, Document, Level, Note, Section};
 use crate::report::documents::diagnosis::{self, Detail};
 
 /// The comparison of runs as a document.
-#[must_use]
 pub fn compared(compared: &Compared) -> Document {
     // With several sides, no single change can stand for all.
     let changed = match compared.against.as_slice() {

@@ -12,7 +12,6 @@ use crate::units::three_digits;
 const MOST_CURVES: usize = 8;
 
 /// The comparison of sweeps as a document.
-#[must_use]
 pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.answers.iter().map(|answer| answer.side.as_str()).collect();

@@ -15,7 +15,6 @@ pub use self::plan::PlannedRow;
 pub use self::plan::matrix_plan;
 
 /// The table of experiments as a document; `again` is the command that runs it again.
-#[must_use]
 pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let tone = match &matrix.decision {
         Some(decision) if decision.accepted().is_some() => Tone::Good,

@@ -22,7 +22,6 @@ pub struct PlannedRow {
 }
 
 /// The runs in their order, the load of each row, and how long they take at least.
-#[must_use]
 pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Document {
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();

@@ -11,7 +11,6 @@ use super::{
 use crate::report::documents::{diagnosis, glossary};
 
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
-#[must_use]
 pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
     let mut document = Document::new(title).verdict(head::verdict(summary)).about(head::about(summary));

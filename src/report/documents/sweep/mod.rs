@@ -20,7 +20,6 @@ use super::diagnosis;
 pub(in crate::report::documents) use self::loads::table as loads_table;
 
 /// The sweep as a document.
-#[must_use]
 pub fn document(sweep: &Sweep) -> Document {
     let mut document = Document::new(format!("Sweep of {}", sweep.workload.name)).verdict(verdict(sweep));
     document.add([reasons::section(sweep), answer(sweep), setup::section(sweep), loads::section(sweep)]);

@@ -9,7 +9,6 @@ use crate::report::RunReport;
 /// The body of a request to a collector's `/v1/metrics`: an `ExportMetricsServiceRequest` in the JSON encoding of OTLP
 /// 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
 /// ended.
-#[must_use]
 pub fn otlp_json(report: RunReport<'_>) -> Value {
     let summary = report.summary;
     let start = summary.run.started_at.as_nanosecond();

@@ -8,7 +8,6 @@ use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
 use crate::report::render::printable::printable;
 
 /// The document as a page.
-#[must_use]
 pub fn html(document: &Document) -> String {
     let body = html! {
         h1 { (printable(&document.title)) }

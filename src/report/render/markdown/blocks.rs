@@ -10,7 +10,6 @@ use crate::report::document::{
 use crate::report::render::bars;
 
 /// The document as Markdown. What a server said stays text.
-#[must_use]
 pub fn markdown(document: &Document) -> String {
     // Writing to a string cannot fail.
     let mut out = match &document.verdict {

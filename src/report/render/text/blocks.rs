@@ -27,7 +27,6 @@ impl Extent {
 }
 
 /// The document as text.
-#[must_use]
 pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     let mut lines = Lines::new(style);
     match &document.verdict {
