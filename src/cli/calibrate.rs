@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::outcome;
-use super::show::ShowArgs;
+use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
-use crate::session::{Exit, Printer, Stop, host};
+use crate::report::documents;
+use crate::session::run::host_facts;
+use crate::session::{Exit, Printer, Stop};
 
 /// Measure what this machine can measure.
 #[derive(Debug, Args)]
@@ -35,6 +36,10 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
         });
     });
     let found = found.map_err(Stop::impossible)?;
-    args.show.show(printer, |format| outcome::render_calibration(&found, &host::facts(), format))?;
+    let host = host_facts();
+    args.show.show(printer, |format| {
+        let json = || documents::calibration_json(&found, &host);
+        rendered(format, || documents::calibration(&found, &host), json)
+    })?;
     Ok(Exit::Fine)
 }

@@ -1,13 +1,11 @@
 //! `skyline capacity`: how many instances a rate needs, and what they cost.
 
-use super::show::ShowArgs;
-use crate::session::save;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::args::{self, ModelArgs, above_zero};
-use super::outcome;
+use super::output::ShowArgs;
 use super::simulate;
 use crate::analysis::Objective;
 use crate::experiment::capacity::{
@@ -15,8 +13,9 @@ use crate::experiment::capacity::{
 };
 use crate::experiment::{EngineFit, MeasuredRun, Sweep, SweepPoint};
 use crate::record::RunLog;
-use crate::report;
-use crate::session::{Exit, Printer, Stop};
+use crate::report::{documents, render};
+use crate::session::stored::{self, Stored};
+use crate::session::{Exit, Printer, Stop, folder, save};
 use crate::units::count;
 
 /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
@@ -35,7 +34,7 @@ pub(super) struct CapacityArgs {
     #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = headroom, allow_hyphen_values = true)]
     headroom: f64,
 
-    /// GPUs of an instance [default: what --gpus said when the sweep was flown]
+    /// GPUs of an instance [default: what --gpus said when the sweep was run]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
@@ -83,14 +82,18 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let prices = prices(&args.gpu_hour, args.sweeps.len())?;
     let (mut offers, mut sweeps) = (Vec::new(), Vec::new());
     for (path, price) in args.sweeps.iter().zip(prices) {
-        let sweep = Sweep::read(path).map_err(Stop::usage)?;
+        let Stored::Sweep(sweep) = stored::open(path, None)? else {
+            // What is missing for it to be one.
+            return Err(Sweep::read(path).err().map_or_else(|| Stop::usage("no sweep"), Stop::usage));
+        };
         offers.push(offer(path, &sweep, price, &contract, args.replicas, printer)?);
-        sweeps.push(sweep);
+        sweeps.push(*sweep);
     }
     let capacity = CapacityPlan::of(contract, offers);
-    args.show.show(printer, |format| outcome::render_capacity(&capacity, &sweeps, format))?;
+    let document = || documents::capacity(&capacity, &sweeps);
+    args.show.result(printer, &capacity, document)?;
     if let Some(path) = &args.page {
-        save::text(path, &report::render::html(&report::documents::capacity(&capacity, &sweeps)))?;
+        save::text(path, &render::html(&document()))?;
         printer.words(&format!("page written to {}", path.display()));
     }
     Ok(if capacity.is_kept() { Exit::Fine } else { Exit::Missed })
@@ -138,7 +141,7 @@ fn offer(
 
 /// An engine fitted to the sweep at `path`, as `simulate --fit` does: to the first run of each load that can be trusted.
 fn fitted(path: &Path, sweep: &Sweep, printer: Printer) -> Result<EngineFit, Stop> {
-    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let folder = folder::of(path);
     let first = |point: &SweepPoint| point.trials.iter().find(|trial| trial.is_valid()).cloned();
     let runs = sweep.points.iter().filter_map(first).map(|trial| {
         let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;

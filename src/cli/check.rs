@@ -3,11 +3,11 @@
 use clap::Args;
 
 use super::args::ServerArgs;
-use super::show;
+use super::output::ShowArgs;
 use crate::report::documents;
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
-use crate::session::{Exit, Printer, Stop, survey};
+use crate::session::{Exit, Printer, Stop, both, survey};
 use crate::workload::WorkloadSpec;
 
 /// Waits for a server, sends it one short request, and the golden prompts of a workload if one is named.
@@ -20,10 +20,13 @@ pub(super) struct CheckArgs {
     /// [default: none]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
+
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
-    let server = args.server.settings()?;
+    let ((), server) = both(args.show.check(), args.server.settings())?;
     let spec = args.workload.as_deref().map(|workload| checked(&server, workload)).transpose()?;
     let needs = match &spec {
         None => RequestNeeds::default(),
@@ -33,8 +36,9 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
     let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
-    let document = documents::check(connection.engine.facts(), &connection.smoke, &checks);
-    printer.data(&show::text(&document))?;
+    let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
+    let json = || documents::check_json(facts, smoke, &checks);
+    args.show.whole(printer, || documents::check(facts, smoke, &checks), json)?;
     Ok(exit)
 }
 

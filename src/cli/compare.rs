@@ -1,25 +1,25 @@
-//! `skyline compare`: stored runs held against a baseline.
+//! `skyline compare`: stored runs beside a baseline.
 
-use super::show::ShowArgs;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde::Serialize;
 
 use super::args::ValidityArgs;
-use super::outcome::{self, Format, Invalid};
-use crate::analysis::summarise;
-use crate::experiment::Sweep;
+use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
 };
-use crate::record::{RunHeader, RunLog};
-use crate::report::documents;
-use crate::session::stored::{self, Stored, foreign, repeats};
+use crate::experiment::{InvalidRuns, Sweep};
+use crate::record::RunLog;
+use crate::report::{Document, Format, documents};
+use crate::session::stored::{self, JudgedRun, Stored, foreign};
 use crate::session::{Exit, Printer, Stop, save};
 use crate::workload::WorkloadSpec;
 
-/// Hold stored runs, repeats or sweeps against a baseline.
+/// Compare stored runs, repeats or sweeps with a baseline.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CompareArgs {
@@ -65,7 +65,7 @@ These are reported, and need no --vary:
 Exit codes:
   0  compared, and every demand met
   1  a regression was found, or an improvement missed
-  2  the runs cannot be held against each other
+  2  the runs cannot be compared with each other
   3  one of them is INVALID, or too many requests of another tool's result failed";
 
 /// What to name in place of something else.
@@ -80,22 +80,20 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
-    if args.show.shown() == Format::Json && args.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-")
-    {
+    if args.show.shown() == Format::Json && args.shows_markdown() {
         return Err(Stop::usage(
             "--json and --markdown - both go to standard output\nhint: name a file for the Markdown",
         ));
     }
-    let names = names(&args.folders);
     let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
-    if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) {
-        return several_tools(args, names, stored, printer);
-    }
     let find = |is_sweep: bool| {
         let mut all = args.folders.iter().zip(&stored);
         all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)
     };
-    let report = match (find(true), find(false)) {
+    let passed = match (find(true), find(false)) {
+        _ if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) => {
+            several_tools(args, stored, printer)?
+        }
         (Some(sweep), Some(run)) => {
             return Err(Stop::usage(format!(
                 "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
@@ -103,43 +101,58 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
                 run.display()
             )));
         }
-        (Some(_), None) => sweeps(args, names, stored)?,
-        (None, _) => runs(args, names)?,
+        (Some(_), None) => sweeps(args, stored, printer)?,
+        (None, _) => runs(args, stored, printer)?,
     };
-    let (to_stdout, to_file) = match &args.markdown {
-        Some(path) if path.as_os_str() == "-" => (true, None),
-        other => (false, other.as_ref()),
-    };
-    if to_stdout {
-        printer.data(&(report.render)(Format::Markdown)?)?;
-    } else {
-        args.show.show(printer, &report.render)?;
+    Ok(if passed { Exit::Fine } else { Exit::Missed })
+}
+
+impl CompareArgs {
+    /// Whether Markdown is printed in place of text.
+    fn shows_markdown(&self) -> bool {
+        self.markdown.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
-    let files = [("page", args.page.as_ref(), Format::Html), ("Markdown", to_file, Format::Markdown)];
-    for (what, path, format) in files {
-        if let Some(path) = path {
-            save::text(path, &(report.render)(format)?)?;
-            printer.words(&format!("{what} written to {}", path.display()));
+
+    fn gates(&self) -> Vec<Gate> {
+        let regressions = self.max_regression.iter().cloned().map(Gate::MaxRegression);
+        regressions.chain(self.require_improvement.iter().cloned().map(Gate::RequiredImprovement)).collect()
+    }
+
+    /// Each folder with the side's name: the last part of its path, if all differ in that, else the whole.
+    fn named(&self) -> impl Iterator<Item = (&Path, String)> {
+        let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let short: Option<Vec<String>> = self.folders.iter().map(last).collect();
+        let differ = |names: &Vec<String>| names.iter().collect::<BTreeSet<_>>().len() == names.len();
+        let whole = || self.folders.iter().map(|folder| folder.display().to_string()).collect();
+        self.folders.iter().map(PathBuf::as_path).zip(short.filter(differ).unwrap_or_else(whole))
+    }
+
+    /// Prints a comparison and writes the files that are requested of it.
+    fn show_compared(
+        &self,
+        printer: Printer,
+        compared: &impl Serialize,
+        document: impl Fn() -> Document,
+    ) -> Result<(), Stop> {
+        if self.shows_markdown() {
+            printer.data(&render(Format::Markdown, compared, &document)?)?;
+        } else {
+            self.show.result(printer, compared, &document)?;
         }
+        let markdown = self.markdown.as_ref().filter(|_| !self.shows_markdown());
+        let files = [("page", self.page.as_ref(), Format::Html), ("Markdown", markdown, Format::Markdown)];
+        for (what, path, format) in files {
+            if let Some(path) = path {
+                save::text(path, &render(format, compared, &document)?)?;
+                printer.words(&format!("{what} written to {}", path.display()));
+            }
+        }
+        Ok(())
     }
-    Ok(if report.passed { Exit::Fine } else { Exit::Missed })
 }
 
-/// What a comparison comes to.
-struct ComparisonReport {
-    /// Renders it.
-    render: Box<dyn Fn(Format) -> Result<String, Stop>>,
-    /// Whether every demand was met.
-    passed: bool,
-}
-
-/// Compares runs of which at least one is another tool's.
-fn several_tools(
-    args: &CompareArgs,
-    names: Vec<String>,
-    stored: Vec<Stored>,
-    printer: Printer,
-) -> Result<Exit, Stop> {
+/// Compares runs of which at least one is another tool's; whether every demand is met.
+fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
     let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
     if let Some((flag, _)) = pictured.into_iter().find(|(_, given)| *given) {
         return Err(Stop::usage(format!(
@@ -147,7 +160,7 @@ fn several_tools(
         )));
     }
     let mut sides = Vec::new();
-    for ((path, name), stored) in args.folders.iter().zip(names).zip(stored) {
+    for ((path, name), stored) in args.named().zip(stored) {
         sides.push(match stored {
             Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(foreign::only_run(path, runs)?)),
             Stored::Sweep(_) => {
@@ -156,49 +169,47 @@ fn several_tools(
                     path.display()
                 )));
             }
-            _ => AnySide::Ours(Box::new(side(path, name)?)),
+            ours => AnySide::Ours(Box::new(side(path, name, ours)?)),
         });
     }
     for side in &sides {
-        believe_any(side, args.validity.policy())?;
+        believe_any(side, args.validity.invalid_runs())?;
     }
-    let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
-    args.show.show(printer, |format| outcome::render_compared_foreign(&compared, format))?;
-    Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
+    let compared = ComparedForeign::of(&sides, &args.vary, &args.gates()).map_err(Stop::usage)?;
+    args.show.result(printer, &compared, || documents::compared_foreign(&compared))?;
+    Ok(compared.passed())
 }
 
-fn runs(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {
-    let sides = args.folders.iter().zip(names).map(|(folder, name)| side(folder, name));
+fn runs(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
+    let sides = args.named().zip(stored).map(|((folder, name), stored)| side(folder, name, stored));
     let sides = sides.collect::<Result<Vec<_>, _>>()?;
-    let gates = gates(args);
+    let gates = args.gates();
     for side in &sides {
         check(&gates, side.workload())?;
-        believe(side.name(), side.reasons(), args.validity.policy())?;
+        believe(side.name(), side.reasons(), args.validity.invalid_runs())?;
     }
     let compared = Compared::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let passed = compared.passed();
-    let render = move |format| outcome::show(|| documents::compared(&compared), &compared, format);
-    Ok(ComparisonReport { render: Box::new(render), passed })
+    args.show_compared(printer, &compared, || documents::compared(&compared))?;
+    Ok(compared.passed())
 }
 
-fn sweeps(args: &CompareArgs, names: Vec<String>, stored: Vec<Stored>) -> Result<ComparisonReport, Stop> {
+fn sweeps(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
     let mut sides = Vec::new();
-    for ((folder, name), stored) in args.folders.iter().zip(names).zip(stored) {
+    for ((folder, name), stored) in args.named().zip(stored) {
         if let Stored::Sweep(sweep) = stored {
             sides.push(sweep_side(folder, name, *sweep)?);
         }
     }
-    let gates = gates(args);
+    let gates = args.gates();
     gates.iter().try_for_each(ComparedSweeps::check).map_err(Stop::usage)?;
     for side in &sides {
         check(&gates, &side.sweep.workload)?;
         let invalid = if side.sweep.valid { &[][..] } else { &side.sweep.reasons };
-        believe(&side.name, invalid, args.validity.policy())?;
+        believe(&side.name, invalid, args.validity.invalid_runs())?;
     }
     let compared = ComparedSweeps::of(&sides, &args.vary, &gates).map_err(Stop::usage)?;
-    let passed = compared.passed();
-    let render = move |format| outcome::show(|| documents::compared_sweeps(&compared), &compared, format);
-    Ok(ComparisonReport { render: Box::new(render), passed })
+    args.show_compared(printer, &compared, || documents::compared_sweeps(&compared))?;
+    Ok(compared.passed())
 }
 
 /// Reads a stored sweep, and the header of its first run.
@@ -219,43 +230,25 @@ fn check(gates: &[Gate], workload: &WorkloadSpec) -> Result<(), Stop> {
     gates.iter().try_for_each(|gate| gate.margin().figure.check(workload)).map_err(Stop::usage)
 }
 
-fn gates(args: &CompareArgs) -> Vec<Gate> {
-    let regressions = args.max_regression.iter().cloned().map(Gate::MaxRegression);
-    regressions.chain(args.require_improvement.iter().cloned().map(Gate::RequiredImprovement)).collect()
-}
-
-/// What the sides are called: the last part of each folder's path, if all differ in that, else the whole.
-fn names(folders: &[PathBuf]) -> Vec<String> {
-    let last = |folder: &PathBuf| folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let short: Option<Vec<String>> = folders.iter().map(last).collect();
-    let whole = || folders.iter().map(|folder| folder.display().to_string()).collect();
-    let told_apart =
-        |names: &Vec<String>| names.iter().collect::<std::collections::BTreeSet<_>>().len() == names.len();
-    short.filter(told_apart).unwrap_or_else(whole)
-}
-
-/// Reads a stored run, or runs that repeat one another.
-fn side(folder: &Path, name: String) -> Result<ComparedSide, Stop> {
-    let runs = repeats::runs_in(folder);
-    if runs.is_empty() {
-        let (header, summary) = run_in(folder)?;
+/// A stored run, or runs that repeat one another.
+fn side(folder: &Path, name: String, stored: Stored) -> Result<ComparedSide, Stop> {
+    let read = |folder: &Path| {
+        let read = JudgedRun::read(folder, &[]);
+        let run = read.map_err(|stop| Stop::usage(format!("{}\n{NAME_ONE}", stop.message())))?;
+        Ok((run.log.header, run.summary))
+    };
+    let Stored::Repeats(runs) = stored else {
+        let (header, summary) = read(folder)?;
         return Ok(ComparedSide::of_run(name, header, summary));
-    }
-    let runs = runs.iter().map(|run| run_in(run)).collect::<Result<Vec<_>, _>>()?;
+    };
+    let runs = runs.iter().map(|run| read(run)).collect::<Result<Vec<_>, Stop>>()?;
     let problem = format!("{} does not hold runs that repeat one another", folder.display());
     ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
-fn run_in(folder: &Path) -> Result<(RunHeader, crate::analysis::Summary), Stop> {
-    let log = RunLog::read(folder).map_err(|error| Stop::usage(format!("{error}\n{NAME_ONE}")))?;
-    let objectives = save::objectives_of(&log.header)?;
-    let summary = summarise(&log, &objectives);
-    Ok((log.header, summary))
-}
-
 /// Refuses a side whose figures do not deserve belief, for these reasons, unless it is wanted all the same.
-fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop> {
-    if reasons.is_empty() || invalid == Invalid::Allowed {
+fn believe(name: &str, reasons: &[String], invalid: InvalidRuns) -> Result<(), Stop> {
+    if reasons.is_empty() || invalid == InvalidRuns::Counted {
         return Ok(());
     }
     let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
@@ -267,10 +260,10 @@ fn believe(name: &str, reasons: &[String], invalid: Invalid) -> Result<(), Stop>
 }
 
 /// The same of a side that may be another tool's, which has no verdict.
-fn believe_any(side: &AnySide, invalid: Invalid) -> Result<(), Stop> {
+fn believe_any(side: &AnySide, invalid: InvalidRuns) -> Result<(), Stop> {
     let reasons = side.reasons();
     match side {
-        AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == Invalid::Refused => {
+        AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == InvalidRuns::LeftOut => {
             Err(Stop::impossible(format!(
                 "nothing can be said by {name}:\n  ✗ {}\nhint: run it again with a load that the server answers, or compare it all \
                  the same with --allow-invalid",

@@ -1,25 +1,21 @@
 //! `skyline merge`: joins the shards of several generators into one run.
 
-use super::show::ShowArgs;
-use crate::session::save;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::args::ValidityArgs;
-use super::outcome;
-use crate::analysis;
-use crate::experiment::Diagnosis;
+use super::output::{ShowArgs, exits, render_run};
 use crate::record::{NamedLog, RunLog, merge};
-use crate::report::{Extras, RunReport};
-use crate::session::{Exit, Printer, Stop, command_line, folder};
+use crate::session::stored::{self, JudgedRun, Stored};
+use crate::session::{Exit, Printer, Stop, command_line, folder, save};
 use crate::units::spoken;
 
 /// Join the shards of several generators into one run.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every shard of the plan must be there, once and flown to its end (`skyline bench --shard 1/2
---start-at TIME …`). The merged run is judged and shown as if one generator had flown it.")]
+Every shard of the plan must be there, once and run to its end (`skyline bench --shard 1/2
+--start-at TIME …`). The merged run is judged and shown as if one generator had executed it.")]
 pub(super) struct MergeArgs {
     /// The shards' folders, or their run.jsonl files
     #[arg(required = true, value_name = "RUN")]
@@ -39,30 +35,29 @@ pub(super) struct MergeArgs {
 pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let read = |path: &PathBuf| {
-        let log = RunLog::read(path).map_err(Stop::usage)?;
-        Ok(NamedLog { name: path.display().to_string(), log })
+        let name = path.display().to_string();
+        match stored::open(path, None)? {
+            Stored::Run => Ok(NamedLog { name, log: RunLog::read(path).map_err(Stop::usage)? }),
+            other => Err(Stop::usage(format!("{name} is {other}, and shards are runs\nhint: name each run"))),
+        }
     };
     let shards = args.runs.iter().map(read).collect::<Result<Vec<_>, Stop>>()?;
     let number = shards.len();
     let mut merged = merge(shards).map_err(Stop::usage)?;
-    let log = &mut merged.log;
-    log.header.command = command_line::masked(std::env::args_os());
-    let objectives = save::objectives_of(&log.header)?;
-    let summary = analysis::summarise(log, &objectives);
+    merged.log.header.command = command_line::masked(std::env::args_os());
+    let objectives = save::objectives_of(&merged.log.header)?;
+    let run = JudgedRun::of(merged.log, &objectives);
     folder::base(&args.out)?;
-    let engine = format!("{}-merged", log.header.engine.engine);
-    let folder = folder::create(&args.out, &log.header.workload.name, &engine, log.header.started_at)?;
-    log.store(&folder).map_err(Stop::impossible)?;
-    let diagnosis = Diagnosis::of_run(log, &summary);
-    save::run(log, &summary, &diagnosis, &folder)?;
-    let extras = Extras { paired_open: None, diagnosis: Some(&diagnosis) };
-    let report = RunReport { log, summary: &summary, extras };
-    args.show.show(printer, |format| outcome::render(report, format))?;
+    let header = &run.log.header;
+    let engine = format!("{}-merged", header.engine.engine);
+    let folder = folder::create(&args.out, &header.workload.name, &engine, header.started_at)?;
+    save::run_with_log(run.report(None), &folder)?;
+    args.show.show(printer, |format| render_run(run.report(None), format))?;
     printer.words(&format!(
         "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
          clocks agree, every latency was taken on one machine's own\nsaved to {}",
         spoken(merged.apart),
         folder.display()
     ));
-    Ok(outcome::exit(&summary, args.validity.policy()))
+    Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
 }

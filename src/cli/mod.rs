@@ -7,15 +7,11 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
-mod formats;
 mod matrix;
 mod merge;
 mod mock;
-mod outcome;
-mod presets;
+mod output;
 mod report;
-mod series;
-mod show;
 mod simulate;
 mod sweep;
 mod trace;
@@ -26,7 +22,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::live::LineWriter;
-use crate::session::{ExperimentDir, Printer, command_line};
+use crate::session::Printer;
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -89,11 +85,6 @@ enum Verb {
     Trace(Box<trace::TraceVerbArgs>),
 }
 
-/// The command line that resumes the experiment in `dir`.
-fn command_line_to_resume(dir: &ExperimentDir) -> String {
-    command_line::again(std::env::args_os(), &[], &[("--resume", &dir.folder().to_string_lossy())])
-}
-
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
     tracing_subscriber::fmt()
@@ -103,7 +94,7 @@ pub fn main() -> ExitCode {
         .with_writer(LineWriter::default)
         .without_time()
         .init();
-    let cli = Cli::parse_from(presets::spelled_out(std::env::args_os()));
+    let cli = Cli::parse();
     let printer = Printer;
     let outcome = match cli.verb {
         Verb::Bench(args) => bench::run(&args, printer),

@@ -6,19 +6,15 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::ab;
-use super::args::ValidityArgs;
-use super::formats::{FormatArgs, Outputs, OwnFiles, RunList};
-use super::matrix;
-use super::outcome;
-use super::sweep;
-use crate::analysis::Objective;
-use crate::experiment::{Diagnosis, Sweep};
+use super::args::{ObjectiveArgs, ValidityArgs};
+use super::output::{
+    AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
+};
+use crate::experiment::Sweep;
 use crate::foreign::{ForeignRun, ForeignTool};
-use crate::record::RunLog;
-use crate::report::{Extras, RunReport, StoredFile};
-use crate::session::stored::{self, Stored};
-use crate::session::{Exit, Printer, Stop, folder, pair, repeats, save};
+use crate::report::{self, RunReport, StoredFile, documents};
+use crate::session::stored::{self, JudgedRun, Stored, experiments, repeats};
+use crate::session::{Exit, Printer, Stop, folder};
 
 /// Show a stored run again.
 #[derive(Debug, Args)]
@@ -29,9 +25,8 @@ pub(super) struct ReportArgs {
     #[arg(required_unless_present = "json_schema")]
     run: Option<PathBuf>,
 
-    /// Hold the run against this objective, in place of those it was flown with; may be repeated
-    #[arg(long = "objective", value_name = "OBJECTIVE")]
-    objectives: Vec<Objective>,
+    #[command(flatten)]
+    objectives: ObjectiveArgs,
 
     #[command(flatten)]
     validity: ValidityArgs,
@@ -68,7 +63,7 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     }
 }
 
-/// Shows what is stored at `path`, and writes what is asked for.
+/// Shows what is stored at `path`, and writes what is requested.
 fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     let outputs = args.format.outputs()?;
     match stored::open(path, args.from)? {
@@ -77,130 +72,124 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         Stored::AbTest => show_ab(path, args, &outputs, printer),
         Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
         Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
-        Stored::Run => show_run(path, args, &outputs, printer),
+        Stored::Run => {
+            outputs.check(&RUN)?;
+            let run = JudgedRun::read(path, &args.objectives.objectives())?;
+            let open = run.paired_open(path)?;
+            show_run(&outputs, run.report(open.as_ref()), path, printer)?;
+            Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
+        }
     }
+}
+
+fn show_run(outputs: &Outputs, report: RunReport<'_>, path: &Path, printer: Printer) -> Result<(), Stop> {
+    if let Some(format) = outputs.shown() {
+        printer.data(&render_run(report, format)?)?;
+    }
+    outputs.write_run(report, folder::of(path), printer)
 }
 
 /// Refuses objectives for what is not a run, with the reason.
 fn refuse_objectives(args: &ReportArgs, why: &str) -> Result<(), Stop> {
-    if args.objectives.is_empty() {
-        return Ok(());
+    if args.objectives.are_given() {
+        return Err(Stop::usage(format!("--objective is for runs{why}")));
     }
-    Err(Stop::usage(format!("--objective is for runs{why}")))
+    Ok(())
 }
 
 fn show_foreign(
     runs: &[ForeignRun],
     args: &ReportArgs,
-    outputs: &Outputs<'_>,
+    outputs: &Outputs,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     refuse_objectives(
         args,
         " of Skyline: latencies of other tools count from sending, and not from the schedule\n\
-         hint: hold the result against a run with skyline compare",
+         hint: compare the result with a run with skyline compare",
     )?;
     let format = outputs.only_shown("a result of another tool")?;
-    printer.data(&outcome::render_foreign(runs, format)?)?;
+    printer.data(&rendered(format, || documents::foreign(runs), || report::foreign_json(runs))?)?;
     Ok(Exit::Fine)
 }
 
 fn show_sweep(
     path: &Path,
-    sweep: Sweep,
+    stored: Sweep,
     args: &ReportArgs,
-    mut outputs: Outputs<'_>,
+    mut outputs: Outputs,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let lists = outputs.take_lists(OwnFiles::None);
     if !lists.is_empty() {
-        list_sweep(path, &sweep, lists, printer)?;
+        list_sweep(path, &stored, lists, printer)?;
     }
-    sweep::show(sweep, path, &args.objectives, &outputs, args.validity.policy(), printer)
+    outputs.check(&SWEEP)?;
+    let objectives = args.objectives.objectives();
+    let sweep = match objectives.as_slice() {
+        [] => stored,
+        others => experiments::sweep_judged_by(stored, path, others)?,
+    };
+    if let Some(format) = outputs.shown() {
+        printer.data(&render(format, &sweep, || documents::sweep(&sweep))?)?;
+    }
+    outputs.write(&SWEEP, folder::of(path), printer, |write, out| write(&sweep, out))?;
+    Ok(exits::of_sweep(&sweep, args.validity.invalid_runs()))
 }
 
-fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs<'_>, printer: Printer) -> Result<Exit, Stop> {
-    let (test, exit) = ab::read(path, args.validity.policy())?;
+fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
+    let (test, require) = experiments::ab_test(path, args.validity.invalid_runs())?;
     refuse_objectives(
         args,
         ", and an A/B experiment has a verdict of its own\nhint: show one of its runs, such as round-1/b",
     )?;
-    outputs.check_ab()?;
+    outputs.check(&AB)?;
     if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render_ab(&test, format)?)?;
+        printer.data(&render(format, &test, || documents::ab(&test))?)?;
     }
-    outputs.write_ab(&test, path, printer)?;
-    Ok(exit)
+    outputs.write(&AB, path, printer, |write, out| write(&test, out))?;
+    Ok(exits::of_ab(test.verdict, require))
 }
 
-fn show_matrix(
-    folder: &Path,
-    args: &ReportArgs,
-    outputs: &Outputs<'_>,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    let (table, exit) = matrix::read(folder, args.validity.policy())?;
+fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
+    let trust = exits::trust(args.validity.invalid_runs());
+    let table = experiments::matrix(folder, trust)?;
     refuse_objectives(
         args,
         ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
     )?;
     let format = outputs.only_shown("a table of experiments")?;
-    printer.data(&matrix::shown(&table, format)?)?;
-    Ok(exit)
+    printer.data(&render(format, &table, || documents::matrix(&table, None))?)?;
+    Ok(exits::of_matrix(&table, trust))
 }
 
 fn show_repeats(
     path: &Path,
     runs: &[PathBuf],
     args: &ReportArgs,
-    mut outputs: Outputs<'_>,
+    mut outputs: Outputs,
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let mut lists = outputs.take_lists(OwnFiles::Each);
-    let format = outputs.check_runs()?;
-    let repeats = repeats::again(runs, &args.objectives, |folder, log, summary, diagnosis| {
-        let extras = Extras { paired_open: None, diagnosis: Some(diagnosis) };
-        let report = RunReport { log, summary, extras };
-        lists.add(report)?;
-        outputs.write_run(report, folder, printer)
+    outputs.check_runs()?;
+    let repeats = repeats::again(runs, &args.objectives.objectives(), |folder, run| {
+        lists.add(run.report(None))?;
+        outputs.write_run(run.report(None), folder, printer)
     })?;
-    if let Some(format) = format {
-        printer.data(&outcome::render_repeats(&repeats, format)?)?;
+    if let Some(format) = outputs.shown() {
+        printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
     }
     lists.write(path, printer)?;
-    Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()))
-}
-
-fn show_run(path: &Path, args: &ReportArgs, outputs: &Outputs<'_>, printer: Printer) -> Result<Exit, Stop> {
-    outputs.check_run()?;
-    let log = RunLog::read(path).map_err(Stop::usage)?;
-    let objectives = if args.objectives.is_empty() {
-        save::objectives_of(&log.header)?
-    } else {
-        save::check_objectives(&args.objectives, &log.header.workload)?;
-        args.objectives.clone()
-    };
-    let summary = crate::analysis::summarise(&log, &objectives);
-    let open = pair::again(&summary, path)?;
-    let diagnosis = Diagnosis::of_run(&log, &summary);
-    let extras = Extras { paired_open: open.as_ref(), diagnosis: Some(&diagnosis) };
-    let report = RunReport { log: &log, summary: &summary, extras };
-    if let Some(format) = outputs.shown() {
-        printer.data(&outcome::render(report, format)?)?;
-    }
-    outputs.write_run(report, folder::of(path), printer)?;
-    Ok(outcome::exit(&summary, args.validity.policy()))
+    Ok(exits::of_repeats(&repeats, args.validity.invalid_runs()))
 }
 
 /// Writes the runs of the sweep at `path` as one list, in the order in which they ran.
-fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList<'_>, printer: Printer) -> Result<(), Stop> {
+fn list_sweep(path: &Path, sweep: &Sweep, mut lists: RunList, printer: Printer) -> Result<(), Stop> {
     let folder = folder::of(path);
     let mut trials: Vec<_> = sweep.points.iter().flat_map(|point| &point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
-        let log = RunLog::read(&folder.join(&trial.run)).map_err(Stop::usage)?;
-        let summary = crate::analysis::summarise(&log, &save::objectives_of(&log.header)?);
-        lists.add(RunReport { log: &log, summary: &summary, extras: Extras::default() })?;
+        lists.add(JudgedRun::read(&folder.join(&trial.run), &[])?.report(None))?;
     }
     lists.write(folder, printer)
 }

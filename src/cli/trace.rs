@@ -1,19 +1,18 @@
 //! `skyline trace`: what a trace holds, and traces of one's own.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::args::SliceArgs;
-use super::show;
+use super::output::ShowArgs;
 use crate::analysis::wording::counted;
 use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::documents;
-use crate::session::{Exit, Printer, Stop, survey};
-use crate::workload::{BadLines, Trace};
+use crate::session::{Exit, Printer, Stop, survey, whole_file};
+use crate::workload::BadLines;
 
 /// Say what a trace holds, or make one of a run or of a log.
 #[derive(Debug, Args)]
@@ -25,14 +24,14 @@ pub(super) struct TraceVerbArgs {
 #[derive(Debug, Subcommand)]
 enum Action {
     /// Read a trace as a run would, and say what is in it
-    Show(ShowArgs),
+    Show(ShownTraceArgs),
     /// Make a trace of a stored run or of an access log: moments, lengths and categories, no text
     From(FromArgs),
 }
 
 /// Read a trace as a run would, and say what is in it.
 #[derive(Debug, Args)]
-struct ShowArgs {
+struct ShownTraceArgs {
     /// The trace
     #[arg(value_name = "FILE")]
     path: String,
@@ -43,6 +42,9 @@ struct ShowArgs {
     /// Leave out lines that cannot be used, and count them [default: refuse the file]
     #[arg(long, help_heading = "Trace")]
     skip_bad: bool,
+
+    #[command(flatten)]
+    show: ShowArgs,
 }
 
 /// Make a trace of a stored run or of an access log.
@@ -116,11 +118,12 @@ pub(super) fn run(args: &TraceVerbArgs, printer: Printer) -> Result<Exit, Stop> 
     }
 }
 
-fn show(args: &ShowArgs, printer: Printer) -> Result<Exit, Stop> {
-    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
-    let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&args.path) });
+fn show(args: &ShownTraceArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.show.check()?;
+    let trace = args.slice.of_file(&args.path, args.skip_bad);
     let found = survey(&trace, 0).map_err(Stop::usage)?;
-    printer.data(&show::text(&documents::trace(&trace, &found)))?;
+    let json = || documents::trace_json(&trace, &found);
+    args.show.whole(printer, || documents::trace(&trace, &found), json)?;
     Ok(Exit::Fine)
 }
 
@@ -145,7 +148,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
     match &args.out {
         None => printer.stream(|out| write(traced, out))?,
         Some(path) => {
-            keep(traced, path)?;
+            store(traced, path)?;
             printer.words(&format!("{} in {}", counted(number, "request"), path.display()));
         }
     }
@@ -176,27 +179,16 @@ fn of_log(args: &FromArgs, fields: &AccessLogFields, printer: Printer) -> Result
     Ok(RequestTrace { requests, ..RequestTrace::default() })
 }
 
-/// Writes beside the file that is wanted, so that half a trace is never taken for one.
-fn keep(traced: RequestTrace, path: &Path) -> Result<(), Stop> {
+/// Writes a whole trace or none, to a file that is not there yet.
+fn store(traced: RequestTrace, path: &Path) -> Result<(), Stop> {
     if path.exists() {
         return Err(Stop::usage(format!(
             "{} is there already\nhint: name another file with --out, or remove it",
             path.display()
         )));
     }
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".part");
-    let partial = PathBuf::from(partial);
-    let cannot = |error| Stop::usage(format!("cannot write {}: {error}", path.display()));
-    let mut file = BufWriter::new(File::create(&partial).map_err(cannot)?);
-    write(traced, &mut file)
-        .and_then(|()| file.flush())
-        .and_then(|()| std::fs::rename(&partial, path))
-        .map_err(|error| {
-            // What was written of it is of no use; that it stays is no second error.
-            let _ = std::fs::remove_file(&partial);
-            cannot(error)
-        })
+    whole_file(path, |out| write(traced, out))
+        .map_err(|error| Stop::usage(format!("cannot write {}: {error}", path.display())))
 }
 
 fn write(traced: RequestTrace, out: &mut dyn Write) -> io::Result<()> {

@@ -83,20 +83,18 @@ impl Stop {
     }
 }
 
-/// Mistakes that were found so far, to be reported all at once.
-#[derive(Debug, Default)]
-pub(crate) struct Mistakes(Vec<Stop>);
-
-impl Mistakes {
-    /// The value, or nothing and one mistake more.
-    pub(crate) fn note<T>(&mut self, outcome: Result<T, Stop>) -> Option<T> {
-        outcome.map_err(|mistake| self.0.push(mistake)).ok()
+/// Both values, or all mistakes in them.
+pub(crate) fn both<A, B>(one: Result<A, Stop>, other: Result<B, Stop>) -> Result<(A, B), Stop> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(one), Err(other)) => {
+            Err(Stop { message: format!("{}\nerror: {}", one.message, other.message), ..one })
+        }
+        (Err(stop), _) | (_, Err(stop)) => Err(stop),
     }
+}
 
-    /// All of them as one, with the exit code of the first; nothing where there are none.
-    pub(crate) fn found(self) -> Option<Stop> {
-        let messages: Vec<_> = self.0.iter().map(|stop| stop.message.clone()).collect();
-        let first = self.0.into_iter().next()?;
-        Some(Stop { message: messages.join("\nerror: "), ..first })
-    }
+/// Fine, or all mistakes as one error, with the exit code of the first.
+pub(crate) fn all(outcomes: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
+    outcomes.into_iter().fold(Ok(()), |so_far, outcome| both(so_far, outcome).map(drop))
 }

@@ -1,6 +1,7 @@
 //! Runs of a workload, drawn before anything is sent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::experiment::repeats_of;
 use crate::generator::{self, Datasets, Schedule};
@@ -55,6 +56,11 @@ impl PlannedRun {
         Self::drawn(None, schedule.of(&workload), workload, MORE)
     }
 
+    /// How long its load lasts, as far as it is planned.
+    pub(crate) fn length(&self) -> Duration {
+        Duration::from_nanos(self.plan.window_end.as_nanos())
+    }
+
     /// One generator's share of the run.
     pub(crate) fn share(self, shard: Shard) -> Result<Self, Stop> {
         let Self { repeat, workload, schedule, .. } = self;
@@ -91,12 +97,6 @@ impl PlannedRun {
             ))),
             _ => Ok(self),
         }
-    }
-
-    /// The same, known to whoever looks on as this part of something.
-    #[must_use]
-    pub(crate) fn shown_as(self, part: String) -> Self {
-        Self { part: Some(part), ..self }
     }
 }
 

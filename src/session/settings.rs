@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::run::machine::LoadOption;
 use crate::analysis::Objective;
 use crate::engine::{
     AnswerForm, BaseUrl, Dialect, Endpoint, Header, MetricsUrl, PriorityField, Sampling, Secret, Target,
@@ -14,7 +13,7 @@ use crate::engine::{
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
 use crate::runner::{RunOptions, Timeouts};
-use crate::workload::WorkloadSpec;
+use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// All that a run needs beside its workload.
 #[derive(Clone, Debug)]
@@ -163,4 +162,28 @@ pub(crate) struct Share {
     pub(crate) shard: Option<Shard>,
     /// The moment at which all generators begin together.
     pub(crate) start_at: Option<jiff::Timestamp>,
+}
+
+/// The option that lowers a load which is too much for this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadOption {
+    /// The rate of the run; or it is shared out over generators.
+    OfOneRun,
+    /// The rate of all runs.
+    OfAllRuns,
+    /// The loads of a sweep.
+    OfLoads,
+    /// The row of a file.
+    InFile,
+}
+
+impl LoadOption {
+    pub(crate) fn name(self, arrival: &ArrivalPattern) -> &'static str {
+        match self {
+            Self::OfLoads => "--rates or --start-rate",
+            Self::InFile => "`rate_per_s` of the row",
+            Self::OfOneRun | Self::OfAllRuns if arrival.trace().is_some() => "--rate-scale",
+            Self::OfOneRun | Self::OfAllRuns => "--rate",
+        }
+    }
 }

@@ -1,22 +1,15 @@
 //! What is typed of an A/B experiment.
 
-use std::path::PathBuf;
-use std::time::Duration;
-
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 
 use crate::analysis::FigureKey;
-use crate::cli::args::{
-    self, DeploymentArgs, LiveArgs, LoadArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs,
-    duration, label,
-};
-use crate::cli::show::ShowArgs;
+use crate::cli::args::{CampaignArgs, LoadArgs, TargetArgs, WorkArgs, label, share_up_to_half};
 use crate::engine::Dialect;
 use crate::experiment::DEFAULT_ROUNDS;
+use crate::session::campaign::ab::Require;
 
-/// Hold two servers, or two configurations of one, against each other in interleaved rounds
+/// Compare two servers, or two configurations of one, in interleaved rounds
 #[derive(Debug, Args)]
 pub(in crate::cli) struct AbArgs {
     #[command(flatten)]
@@ -26,37 +19,16 @@ pub(in crate::cli) struct AbArgs {
     #[command(flatten, next_help_heading = "Sides")]
     pub(super) sides: SideArgs,
     #[command(flatten, next_help_heading = "Experiment")]
-    pub(super) experiment: ExperimentArgs,
+    pub(super) design: DesignArgs,
     #[command(flatten)]
-    pub(super) server: ServerArgs,
-    #[command(flatten)]
-    pub(super) deployment: DeploymentArgs,
-    #[command(flatten)]
-    pub(super) run: RunArgs,
-    #[command(flatten)]
-    pub(super) machine: MachineArgs,
+    pub(super) target: TargetArgs,
 
     /// What exits with 0; what does not meet it exits with 1
     #[arg(long, value_name = "WHAT", help_heading = "Output", value_enum, default_value_t = Require::NotWorse)]
     pub(super) require: Require,
 
-    #[command(flatten, next_help_heading = "Output")]
-    pub(super) validity: ValidityArgs,
-
-    /// Folder in which the experiment gets a folder of its own
-    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
-    pub(super) out: PathBuf,
-
-    /// Go on with the experiment in this folder, which was interrupted: type the same command again, with this behind it;
-    /// the runs that were flown are not flown again [default: a new experiment]
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    pub(super) resume: Option<PathBuf>,
-
     #[command(flatten)]
-    pub(super) show: ShowArgs,
-
-    #[command(flatten)]
-    pub(super) live: LiveArgs,
+    pub(super) campaign: CampaignArgs,
 }
 
 /// Who is compared. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
@@ -108,7 +80,7 @@ pub(super) struct SideArgs {
 
 /// How the comparison is made; all of it is fixed before the first round.
 #[derive(Debug, Args)]
-pub(super) struct ExperimentArgs {
+pub(super) struct DesignArgs {
     /// Rounds: runs of each side, A B, B A, A B and so on, each round with a seed of its own; all are flown, whatever
     /// comes of them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
@@ -123,49 +95,17 @@ pub(super) struct ExperimentArgs {
 
     /// A difference within this share of A's figure does not matter, of a figure that is itself a share within as many
     /// points, of failures always within half a point; who is surely within it is equivalent
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
     pub(super) margin: f64,
 
     /// By how much the ratio of B to A is known to spread from round to round, to be told which difference will be found
     /// [default: a guess after the first run]
-    #[arg(long, value_name = "SHARE", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
     pub(super) expected_spread: Option<f64>,
-
-    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
-    pub(super) pause: Duration,
 
     /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
     /// is warm; the workload's own warm-up comes on top in each run
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
           allow_negative_numbers = true)]
     pub(super) warmup_requests: u64,
-}
-
-/// What a script asks of B.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(super) enum Require {
-    /// Not shown to be worse: better, equivalent or inconclusive
-    #[default]
-    NotWorse,
-    /// Shown not to be worse: better or equivalent
-    Equivalent,
-    /// Shown to be better
-    Better,
-}
-
-impl Require {
-    /// Whether it is what is asked without being told.
-    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
-    pub(super) fn is_usual(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// A share of at most a half, such as `5%` or `0.05`.
-fn share(text: &str) -> Result<f64, String> {
-    args::share(text)
-        .filter(|share| (0.001..=0.5).contains(share))
-        .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
 }

@@ -1,17 +1,16 @@
-//! What the command line of an A/B test means, and the test's manifest.
+//! What the command line of an A/B test means, found free of mistakes before anything is sent.
 
-use std::path::Path;
-
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::args::{AbArgs, Require};
-use crate::engine::AnswerForm;
+use super::args::{AbArgs, SideArgs};
+use crate::cli::args::FiledServer;
+use crate::engine::{AnswerForm, BaseUrl};
 use crate::experiment::AbDesign;
-use crate::session::campaign::ab::AbPlan;
+use crate::record::DeploymentFacts;
+use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion};
 use crate::session::run::check_plan;
-use crate::session::settings::{RunSettings, ServerAddress};
-use crate::session::{MANIFEST, PlannedRun, Printer, ServerManifest, Stop, datasets};
+use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::session::{PlannedRun, Printer, ServerManifest, Stop, all, both, datasets};
 use crate::units::hexadecimal;
 use crate::workload::WorkloadSpec;
 
@@ -22,112 +21,90 @@ const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
 /// What a closed loop tells beside them: its users ask a fast server for more.
 const CLOSED: &str = "output_tokens_per_s";
 
-/// All that decides which runs a test has.
-#[derive(Clone, Debug, Serialize)]
-pub(super) struct AbManifest {
-    #[serde(flatten)]
-    question: Question,
-    a: ServerManifest,
-    b: ServerManifest,
-    warmup_requests: u64,
-    pause_s: f64,
-    /// Commands by their SHA-256: what is typed may hold a secret.
-    switch_cmd_sha256: Option<String>,
-    reset_cmd_sha256: Option<String>,
-}
-
-/// What is to be found out, and of what.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Question {
-    /// What the file is about, beside the files of other experiments.
-    kind: Kind,
-    pub(super) workload: WorkloadSpec,
-    rounds: u64,
-    metrics: Vec<String>,
-    margin: f64,
-    /// What a script asked of B; left out where that is the usual.
-    #[serde(default, skip_serializing_if = "Require::is_usual")]
-    pub(super) require: Require,
-    /// What varies the texts of the first round.
-    pub(super) salt: u64,
-}
-
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Kind {
-    Ab,
+/// A test that can begin, as far as can be known before a server is asked.
+pub(super) struct PlannedAb {
+    pub(super) runs: AbPlan,
+    pub(super) design: AbDesign,
+    pub(super) manifest: AbManifest,
 }
 
 impl AbArgs {
-    /// What is executed, what decides, and what both are kept as.
-    pub(super) fn plan(&self, printer: Printer) -> Result<(AbPlan, AbDesign, AbManifest), Stop> {
-        let spec = self.work.spec(&self.load.overrides(), printer)?;
-        let (workload, datasets) = datasets::open(spec, self.run.tokenizer.as_deref(), printer)?;
+    /// What is executed, what decides, and the manifest of both, or the mistakes in it.
+    pub(super) fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
+        let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
+        let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
+        let (spec, [a, b]) = both(self.work.spec(&self.load.overrides(), printer), self.settings(salt))?;
+        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
         let design = design(self, &workload)?;
-        let begun = self.resume.as_deref().and_then(Question::read);
-        let salt = self.run.salt.or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let sides = self.settings(salt)?;
-        let manifest = self.manifest(&sides, &workload, &design, salt)?;
-        sides.iter().try_for_each(|settings| settings.check(&workload, &datasets).map(drop))?;
+        let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
+        let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
         rounds.iter().try_for_each(check_plan)?;
-        let plan = AbPlan {
-            sides,
-            workload,
-            datasets,
+        let runs = AbPlan {
+            sides: [a, b],
             rounds,
-            pause: self.experiment.pause,
-            warmup_requests: self.experiment.warmup_requests,
+            pause: self.campaign.pause,
+            warmup_requests: self.design.warmup_requests,
             switch: self.sides.switch_cmd.clone(),
             reset: self.sides.reset_cmd.clone(),
         };
-        Ok((plan, design, manifest))
+        Ok(PlannedAb { runs, design, manifest })
     }
 
     fn manifest(
         &self,
-        [a, b]: &[RunSettings; 2],
+        [a, b]: [&RunSettings; 2],
         workload: &WorkloadSpec,
         design: &AbDesign,
         salt: u64,
     ) -> Result<AbManifest, Stop> {
-        let question = Question {
-            kind: Kind::Ab,
-            workload: workload.clone(),
-            rounds: design.rounds(),
-            metrics: design.metrics().iter().map(ToString::to_string).collect(),
-            margin: design.margin(),
-            require: self.require,
-            salt,
-        };
         let hashed =
             |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
         Ok(AbManifest {
-            question,
+            question: AbQuestion::new(workload.clone(), design, self.require, salt),
             a: side(a)?,
             b: side(b)?,
-            warmup_requests: self.experiment.warmup_requests,
-            pause_s: self.experiment.pause.as_secs_f64(),
+            warmup_requests: self.design.warmup_requests,
+            pause_s: self.campaign.pause.as_secs_f64(),
             switch_cmd_sha256: hashed(&self.sides.switch_cmd),
             reset_cmd_sha256: hashed(&self.sides.reset_cmd),
         })
     }
+
+    /// How runs of A and of B are executed, whose prompts vary by this salt.
+    fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
+        let SideArgs { a, b, b_engine, b_model, a_labels, b_labels, .. } = &self.sides;
+        all([("--a", a), ("--b", b)].map(|(name, url)| {
+            let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
+            parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
+        }))?;
+        let at_b =
+            FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
+        let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
+        let settings = |server, labels: &[(String, String)]| {
+            let target = self.target.with(
+                server,
+                DeploymentFacts { labels: labels.iter().cloned().collect(), ..DeploymentFacts::default() },
+            );
+            let screen = self.campaign.live.screen();
+            let mut settings = target.settings(&[], LoadOption::OfAllRuns, screen)?;
+            settings.requests.salt = Some(salt);
+            Ok::<_, Stop>(settings)
+        };
+        let server = &self.target.server;
+        Ok([settings(server.at(at_a), a_labels)?, settings(server.at(at_b), b_labels)?])
+    }
 }
 
-impl Question {
-    /// What was asked of the experiment in `folder`; `None` where there is none of this kind.
-    pub(super) fn read(folder: &Path) -> Option<Self> {
-        serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()
-    }
-
-    /// What was decided before the first round.
-    pub(super) fn design(&self) -> Result<AbDesign, Stop> {
-        let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
-        AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin).map_err(Stop::usage)
+impl SideArgs {
+    /// Whether A and B are one address, however each is written.
+    pub(super) fn are_one_address(&self) -> bool {
+        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
 }
 
-/// What is asked of one side.
+/// What is requested of one side.
 fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
     match settings.server.address {
         ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
@@ -141,9 +118,9 @@ fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
 
 /// What decides, before the first round: what was chosen, else the usual.
 fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
-    let mut metrics = args.experiment.metrics.clone();
+    let mut metrics = args.design.metrics.clone();
     if metrics.is_empty() {
-        let usual = match args.server.form() {
+        let usual = match args.target.server.form() {
             AnswerForm::Streamed => &USUAL[..],
             AnswerForm::Whole => &WHOLE[..],
         };
@@ -152,6 +129,6 @@ fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
         metrics = usual.collect::<Result<_, _>>().map_err(Stop::usage)?;
     }
     metrics.iter().try_for_each(|metric| metric.check(workload)).map_err(Stop::usage)?;
-    let design = AbDesign::new(args.experiment.rounds, metrics, args.experiment.margin);
+    let design = AbDesign::new(args.design.rounds, metrics, args.design.margin);
     design.map_err(Stop::usage)
 }

@@ -7,12 +7,12 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
-use super::{above_zero, at_least_zero, duration};
+use super::values::{above_zero, at_least_zero, duration};
 use crate::engine::{
     AnswerForm, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
 };
 use crate::session::settings::{ServerAddress, ServerSettings};
-use crate::session::{Mistakes, Stop};
+use crate::session::{Stop, both};
 
 /// Where a key is looked for without being told.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
@@ -89,7 +89,7 @@ pub(in crate::cli) struct ServerArgs {
     sampling_seed: Option<i64>,
 }
 
-/// What a file says of the server, in place of the command line.
+/// What a file, or a side of a comparison, says of the server in place of the shared options.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::cli) struct FiledServer<'a> {
     pub(in crate::cli) url: Option<&'a str>,
@@ -101,7 +101,7 @@ pub(in crate::cli) struct FiledServer<'a> {
 impl ServerArgs {
     /// The server that a file and the command line describe together; `file` names the file's part in messages.
     pub(in crate::cli) fn with(&self, filed: FiledServer<'_>, file: &str) -> Result<Self, Stop> {
-        let FiledServer { url, engine, model, wait } = filed;
+        let FiledServer { url, engine, model, .. } = filed;
         let both = [
             ("--url", self.url.is_some() && url.is_some()),
             ("--engine", self.engine.is_some() && engine.is_some()),
@@ -112,13 +112,7 @@ impl ServerArgs {
                 "{option} and {file} both say which server is meant\nhint: leave {option} out, or take it out of the file"
             )));
         }
-        Ok(Self {
-            url: url.map(str::to_owned).or_else(|| self.url.clone()),
-            engine: engine.or(self.engine),
-            model: model.map(str::to_owned).or_else(|| self.model.clone()),
-            wait: wait.unwrap_or(self.wait),
-            ..self.clone()
-        })
+        Ok(self.at(filed))
     }
 
     /// How answers come.
@@ -134,47 +128,42 @@ impl ServerArgs {
         }
     }
 
-    /// The same with what is given in place of its address, its way of speaking and its model.
-    pub(in crate::cli) fn at(
-        &self,
-        url: Option<String>,
-        engine: Option<Dialect>,
-        model: Option<String>,
-    ) -> Self {
+    /// The same with what is given in place of its address, its way of speaking, its model and its patience.
+    pub(in crate::cli) fn at(&self, given: FiledServer<'_>) -> Self {
         Self {
-            url: url.or_else(|| self.url.clone()),
-            engine: engine.or(self.engine),
-            model: model.or_else(|| self.model.clone()),
+            url: given.url.map(str::to_owned).or_else(|| self.url.clone()),
+            engine: given.engine.or(self.engine),
+            model: given.model.map(str::to_owned).or_else(|| self.model.clone()),
+            wait: given.wait.unwrap_or(self.wait),
             ..self.clone()
         }
     }
 
     /// What it means, or all mistakes in it.
     pub(in crate::cli) fn settings(&self) -> Result<ServerSettings, Stop> {
-        let mut mistakes = Mistakes::default();
-        let address = mistakes.note(self.address());
-        let headers = mistakes.note(self.headers());
-        let extra_body = mistakes.note(self.extra_body());
-        let tls = mistakes.note(self.tls(address.as_ref()));
-        let api_key = mistakes.note(self.api_key());
-        match (address, headers, extra_body, tls, api_key) {
-            (Some(address), Some(headers), Some(extra_body), Some(tls), Some(api_key)) => {
-                Ok(ServerSettings {
-                    address,
-                    dialect: self.dialect(),
-                    model: self.model.clone(),
-                    wait: self.wait,
-                    headers,
-                    api_key,
-                    tls,
-                    endpoint: self.endpoint,
-                    form: self.form(),
-                    sampling: self.sampling(),
-                    extra_body,
-                })
-            }
-            _ => Err(mistakes.found().unwrap_or_else(|| Stop::usage("the server is not described"))),
-        }
+        let address = self.address();
+        let tls = self.tls(address.as_ref().ok());
+        let secrets = both(tls, self.api_key());
+        let ((address, headers), (extra_body, (tls, api_key))) =
+            both(both(address, self.headers()), both(self.extra_body(), secrets))?;
+        Ok(ServerSettings {
+            address,
+            dialect: self.dialect(),
+            model: self.model.clone(),
+            wait: self.wait,
+            headers,
+            api_key,
+            tls,
+            endpoint: self.endpoint,
+            form: self.form(),
+            sampling: Sampling {
+                temperature: Some(self.temperature),
+                top_p: self.top_p,
+                top_k: self.top_k,
+                seed: self.sampling_seed,
+            },
+            extra_body,
+        })
     }
 
     fn address(&self) -> Result<ServerAddress, Stop> {
@@ -216,15 +205,6 @@ impl ServerArgs {
         headers.collect::<Result<_, _>>().map_err(|error| Stop::usage(format!("--header: {error}")))
     }
 
-    fn sampling(&self) -> Sampling {
-        Sampling {
-            temperature: Some(self.temperature),
-            top_p: self.top_p,
-            top_k: self.top_k,
-            seed: self.sampling_seed,
-        }
-    }
-
     fn tls(&self, address: Option<&ServerAddress>) -> Result<TlsOptions, Stop> {
         if let Some(ServerAddress::At(url)) = address
             && url.scheme() == Scheme::Http
@@ -258,37 +238,20 @@ mod tests {
     use clap::Parser;
 
     use super::*;
-    use crate::cli::args::{DeploymentArgs, MachineArgs, RunArgs};
+    use crate::cli::args::TargetArgs;
     use crate::live::Screen;
-    use crate::session::run::LoadOption;
-    use crate::session::settings::{RunSettings, Share};
+    use crate::session::settings::LoadOption;
     use crate::session::{ExperimentDir, ServerManifest};
 
     #[derive(Parser)]
     struct Typed {
         #[command(flatten)]
-        server: ServerArgs,
-        #[command(flatten)]
-        deployment: DeploymentArgs,
-        #[command(flatten)]
-        run: RunArgs,
-        #[command(flatten)]
-        machine: MachineArgs,
+        target: TargetArgs,
     }
 
     fn manifest(options: &[&str]) -> ServerManifest {
-        let Typed { server, deployment, run, machine } =
-            Typed::parse_from([&["skyline", "--engine"], options].concat());
-        ServerManifest::of(&RunSettings {
-            server: server.settings().unwrap(),
-            deployment: deployment.facts(),
-            requests: run.settings().unwrap(),
-            machine: machine.settings(),
-            share: Share::default(),
-            objectives: Vec::new(),
-            load_option: LoadOption::OfOneRun,
-            screen: Screen::Quiet,
-        })
+        let Typed { target } = Typed::parse_from([&["skyline", "--engine"], options].concat());
+        ServerManifest::of(&target.settings(&[], LoadOption::OfOneRun, Screen::Quiet).unwrap())
     }
 
     /// Why an experiment that began with `before` is not resumed with `now`.

@@ -4,7 +4,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::{above_zero, seconds};
+use super::values::{above_zero, seconds, since};
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
 
@@ -35,7 +35,7 @@ pub(in crate::cli) struct SliceArgs {
     trace_format: Option<TraceFormat>,
 
     /// Begin this long after the trace's zero [default: 0s where no workload file says]
-    #[arg(long, value_name = "TIME", value_parser = from)]
+    #[arg(long, value_name = "TIME", value_parser = since)]
     trace_from: Option<f64>,
 
     /// Replay this much of the trace, in its own time [default: to its end where no workload file says]
@@ -55,11 +55,6 @@ pub(in crate::cli) struct SliceArgs {
 
 fn format() -> impl TypedValueParser<Value = TraceFormat> {
     PossibleValuesParser::new(TraceFormat::VARIANTS).try_map(|name| name.parse::<TraceFormat>())
-}
-
-/// Seconds, with or without a unit.
-fn from(text: &str) -> Result<f64, String> {
-    crate::units::parse_duration(text).map(|duration| duration.as_secs_f64())
 }
 
 impl TraceArgs {
@@ -131,7 +126,7 @@ impl TraceArgs {
 
 impl SliceArgs {
     /// The trace with what was typed of it.
-    pub(in crate::cli) fn of(&self, trace: Trace) -> Trace {
+    fn of(&self, trace: Trace) -> Trace {
         Trace {
             format: self.trace_format.or(trace.format),
             from_s: self.trace_from.unwrap_or(trace.from_s),
@@ -140,6 +135,12 @@ impl SliceArgs {
             rate_scale: self.rate_scale.unwrap_or(trace.rate_scale),
             ..trace
         }
+    }
+
+    /// The trace in the file at `path` with what was typed of it.
+    pub(in crate::cli) fn of_file(&self, path: &str, skip_bad: bool) -> Trace {
+        let bad_lines = if skip_bad { BadLines::Skip } else { BadLines::Refuse };
+        self.of(Trace { bad_lines, ..Trace::whole(path) })
     }
 
     /// The first option that was typed.

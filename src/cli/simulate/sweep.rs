@@ -1,26 +1,22 @@
 //! `skyline simulate --sweep`: the search for the highest load, in virtual time.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use clap::Args;
 
-use super::{ENGINE, Fitted, SimulateArgs, header, keep};
-use crate::analysis::summarise;
+use super::simulation::Simulation;
 use crate::analysis::wording::seconds;
-use crate::cli::args::Described;
-use crate::cli::outcome::{self, Format};
-use crate::cli::sweep::{exit, rates, users};
+use crate::cli::args::{rates, users};
+use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
-    run_virtually,
+    Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
 };
-use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
 use crate::record::EngineFacts;
+use crate::report::documents;
 use crate::session::campaign::sweep::{at_load, check_axis};
+use crate::session::stored::JudgedRun;
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
-use crate::workload::WorkloadSpec;
 
 /// The search begins at this share of the workload's own rate.
 const BEGIN: f64 = 1.0 / 16.0;
@@ -43,7 +39,7 @@ const ENOUGH: u64 = 100;
 
 /// Which loads are simulated.
 #[derive(Debug, Args)]
-pub(super) struct SweepLoads {
+pub(super) struct SimulatedLoads {
     /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
     /// the workload's rate until one fails, then refined; `sweep` does the same against a server
     #[arg(long)]
@@ -71,53 +67,50 @@ pub(super) struct SweepLoads {
 
     /// With --sweep: do not show progress
     #[arg(long, short, requires = "sweep")]
-    quiet: bool,
+    pub(super) quiet: bool,
 }
 
-impl SweepLoads {
-    fn plan(&self, args: &SimulateArgs, spec: &WorkloadSpec) -> SweepPlan {
+impl SimulatedLoads {
+    /// The search over the loads, whose runs are `shortest_s` long at least.
+    pub(super) fn plan(&self, simulation: &Simulation, shortest_s: Option<f64>) -> Result<SweepPlan, Stop> {
+        let Simulation { spec, objectives, repeats, .. } = simulation;
         let typed = self.rates.as_ref().or(self.sweep_users.as_ref()).cloned();
         let axis = typed
             .unwrap_or_else(|| LoadAxis::Automatic { from_per_s: BEGIN * spec.arrival.mean_rate_per_s() });
-        SweepPlan {
+        check_axis(spec, &axis, "--sweep-users")?;
+        Ok(SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: args.objectives.iter().map(ToString::to_string).collect(),
-            repeats: args.workload.repeats,
+            objectives: objectives.iter().map(ToString::to_string).collect(),
+            repeats: *repeats,
             samples: self.samples,
-            shortest_s: args.workload.seconds(),
+            shortest_s,
             longest_s: LONGEST_S,
             fewest_users_per_s: None,
             precision: PRECISION,
             most_trials: self.max_runs,
             saturated_in_a_row: SATURATED,
             first_seed: spec.seed,
-        }
+        })
     }
 }
 
-/// Flies the runs that the search wants, one after another.
+/// Simulates the runs that the search wants, one after another.
 pub(super) fn run(
-    args: &SimulateArgs,
-    spec: &WorkloadSpec,
-    datasets: &Arc<Datasets>,
-    Fitted { described, engine_fit }: Fitted<'_>,
+    simulation: &Simulation,
+    mut plan: SweepPlan,
+    quiet: bool,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let mut plan = args.loads.plan(args, spec);
-    check_axis(spec, &plan.axis, "--sweep-users")?;
+    let Simulation { spec, model, objectives, .. } = simulation;
     if let LoadAxis::Users { users } = &plan.axis {
-        let fewest = users.first().copied().unwrap_or(1);
-        plan.fewest_users_per_s = rate_of(fewest, args, spec, datasets, described)?;
+        plan.fewest_users_per_s = rate_of(users.first().copied().unwrap_or(1), simulation)?;
     }
-    let mut search = Search::new(plan, &args.objectives).map_err(Stop::usage)?;
+    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
-    let parent = match &args.out {
-        Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
-        None => None,
-    };
+    let parent = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
     let (mut engine, mut sweep) = (None, None);
-    let mut line = StepLine::start(if args.loads.quiet { Screen::Quiet } else { Screen::detect() });
+    let mut line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() });
     let stopped = loop {
         let wanted = match search.next() {
             SearchStep::Measure(wanted) => wanted,
@@ -125,11 +118,11 @@ pub(super) fn run(
         };
         let TrialRequest { number, load, window_s, .. } = &wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let (trial, facts) = simulate(args, spec, datasets, described, &wanted, parent.as_deref())?;
+        let (trial, facts) = simulate(simulation, &wanted, parent.as_deref())?;
         let engine = engine.get_or_insert(facts).clone();
         search.record(trial);
-        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
-        // Until it is over, it is as if somebody had stopped it here.
+        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: model.deployment() };
+        // Until it is over, it is as if it was stopped here.
         let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
         if let Some(folder) = &parent {
             save::sweep(&so_far, folder)?;
@@ -143,29 +136,20 @@ pub(super) fn run(
     if let Some(folder) = &parent {
         save::sweep(&sweep, folder)?;
     }
-    args.show.show(printer, |format| match (format, engine_fit) {
-        (Format::Json, Some(fit)) => outcome::render_fitted(&sweep, fit),
-        _ => outcome::render_sweep(&sweep, format),
-    })?;
+    simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
     if let Some(folder) = parent {
-        printer.words(&format!("saved to {} (show it again: skyline report {0})", folder.display()));
+        say_saved(&folder, None, printer);
     }
-    Ok(exit(&sweep, args.validity.policy()))
+    Ok(exits::of_sweep(&sweep, simulation.invalid))
 }
 
-/// Requests per second that so many users send, from runs that become longer until they tell; `None` where none does.
-fn rate_of(
-    users: u64,
-    args: &SimulateArgs,
-    spec: &WorkloadSpec,
-    datasets: &Arc<Datasets>,
-    described: &Described,
-) -> Result<Option<f64>, Stop> {
+/// Requests per second that so many users send, from runs that become longer until they are enough; `None` where none is.
+fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
     let mut window_s = FIRST_LOOK_S;
     while window_s < LONGEST_S {
-        let (load, seed, run) = (Load::Users(users), spec.seed, String::new());
+        let (load, seed, run) = (Load::Users(users), simulation.spec.seed, String::new());
         let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
-        let (trial, _) = simulate(args, spec, datasets, described, &look, None)?;
+        let (trial, _) = simulate(simulation, &look, None)?;
         if trial.requests >= ENOUGH {
             return Ok(trial.achieved_per_s);
         }
@@ -174,24 +158,17 @@ fn rate_of(
     Ok(None)
 }
 
-/// One run, and who it says has answered.
+/// One run, and the engine that answered.
 fn simulate(
-    args: &SimulateArgs,
-    spec: &WorkloadSpec,
-    datasets: &Arc<Datasets>,
-    described: &Described,
+    simulation: &Simulation,
     wanted: &TrialRequest,
     parent: Option<&Path>,
 ) -> Result<(Trial, EngineFacts), Stop> {
-    let run = PlannedRun::alone(at_load(spec, wanted)?, datasets, MORE)?;
-    let described = described.with_seed(wanted.seed);
-    let schedule = run.schedule.clone();
-    let header = header(run, &described, &args.objectives);
-    let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
-    let summary = summarise(&log, &args.objectives);
+    let run = PlannedRun::alone(at_load(&simulation.spec, wanted)?, &simulation.datasets, MORE)?;
+    let log = simulation.run(run, &simulation.model.with_seed(wanted.seed))?;
+    let run = JudgedRun::of(log, &simulation.objectives);
     if let Some(parent) = parent {
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        keep(&log, &summary, &diagnosis, Some(&folder::inside(parent, &wanted.run)?))?;
+        save::run_with_log(run.report(None), &folder::inside(parent, &wanted.run)?)?;
     }
-    Ok((Trial::of(wanted, &summary), log.header.engine))
+    Ok((Trial::of(wanted, &run.summary), run.log.header.engine))
 }

@@ -1,68 +1,32 @@
 //! What is typed of a sweep.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
 
-use super::loads::{rates, users};
-use crate::analysis::Objective;
 use crate::cli::args::{
-    self, DeploymentArgs, LiveArgs, MachineArgs, RunArgs, ServerArgs, ValidityArgs, WorkArgs, above_zero,
-    duration, some_time,
+    CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
 };
-use crate::cli::show::ShowArgs;
 use crate::experiment::LoadAxis;
-use crate::session::Stop;
-use crate::session::run::LoadOption;
-use crate::session::settings::{RunSettings, Share};
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SweepArgs {
     #[command(flatten)]
     pub(super) workload: WorkArgs,
-
     #[command(flatten, next_help_heading = "Loads")]
-    pub(super) loads: LoadArgs,
-
+    pub(super) loads: SweepLoadArgs,
     #[command(flatten)]
-    pub(super) server: ServerArgs,
+    pub(super) target: TargetArgs,
     #[command(flatten)]
-    pub(super) deployment: DeploymentArgs,
+    pub(super) objectives: ObjectiveArgs,
     #[command(flatten)]
-    pub(super) run: RunArgs,
-    #[command(flatten)]
-    pub(super) machine: MachineArgs,
-
-    /// What the highest load has to meet, such as `p99 ttft < 500ms`, `p99 tpot < 50ms`, `error_rate < 1%`,
-    /// `slo_attainment > 95%` or, of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a preset of
-    /// two, such as `mlperf:llama-3.1-8b:interactive`; without any there is a curve and its knee; may be repeated
-    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
-    pub(super) objectives: Vec<Objective>,
-
-    #[command(flatten, next_help_heading = "Output")]
-    pub(super) validity: ValidityArgs,
-
-    /// Folder in which the sweep gets a folder of its own
-    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
-    pub(super) out: PathBuf,
-
-    /// Go on with the sweep in this folder, which was interrupted: type the same command again, with this behind it; the
-    /// runs that were flown are not flown again [default: a new sweep]
-    #[arg(long, value_name = "FOLDER", help_heading = "Output")]
-    pub(super) resume: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(super) show: ShowArgs,
-
-    #[command(flatten)]
-    pub(super) live: LiveArgs,
+    pub(super) campaign: CampaignArgs,
 }
 
 /// Which loads are measured, how often and for how long.
 #[derive(Debug, Args)]
-pub(super) struct LoadArgs {
+pub(super) struct SweepLoadArgs {
     /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2; of
     /// conversations they begin so many a second [default: the search finds them, doubling until a rate fails and
     /// refining then]
@@ -100,7 +64,7 @@ pub(super) struct LoadArgs {
     pub(super) max_seconds: Duration,
 
     /// The search ends when the 95 % interval of the highest rate that meets the objectives is no wider than this share
-    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_hyphen_values = true)]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
     pub(super) bracket: f64,
 
     /// The search ends after this many runs, whatever it has found
@@ -113,10 +77,6 @@ pub(super) struct LoadArgs {
           allow_negative_numbers = true)]
     pub(super) stop_after_saturated: u64,
 
-    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
-    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true)]
-    pub(super) pause: Duration,
-
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
           allow_negative_numbers = true)]
@@ -126,26 +86,4 @@ pub(super) struct LoadArgs {
     /// [default: no such run]
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
     pub(super) sustain: Option<Duration>,
-}
-
-impl SweepArgs {
-    pub(super) fn settings(&self) -> Result<RunSettings, Stop> {
-        Ok(RunSettings {
-            server: self.server.settings()?,
-            deployment: self.deployment.facts(),
-            requests: self.run.settings()?,
-            machine: self.machine.settings(),
-            share: Share::default(),
-            objectives: self.objectives.clone(),
-            load_option: LoadOption::OfLoads,
-            screen: self.live.screen(),
-        })
-    }
-}
-
-/// A share of at most a half, such as `5%` or `0.05`.
-fn share(text: &str) -> Result<f64, String> {
-    args::share(text)
-        .filter(|share| (0.001..=0.5).contains(share))
-        .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
 }

@@ -1,12 +1,34 @@
 //! A check of an endpoint as a document: the server, its test request, and the golden prompts of a workload.
 
+use serde_json::json;
+
 use crate::engine::SmokeReport;
 use crate::record::EngineFacts;
+use crate::report::data::json::indented;
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::units::count;
 
 /// A golden prompt by its name, with why its answer is wrong if it is.
 pub type CheckedPrompt = (String, Option<String>);
+
+/// The check as JSON.
+pub fn json(
+    facts: &EngineFacts,
+    smoke: &SmokeReport,
+    checks: &[CheckedPrompt],
+) -> serde_json::Result<String> {
+    let check = |(name, problem): &CheckedPrompt| json!({ "name": name, "passed": problem.is_none(), "problem": problem });
+    indented(&json!({
+        "schema": 1,
+        "server": facts,
+        "test_request": {
+            "chunks": smoke.chunks,
+            "prompt_tokens": smoke.usage.map(|usage| usage.prompt_tokens),
+            "completion_tokens": smoke.usage.map(|usage| usage.completion_tokens),
+        },
+        "checks": checks.iter().map(check).collect::<Vec<_>>(),
+    }))
+}
 
 /// The check as a document.
 pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPrompt]) -> Document {

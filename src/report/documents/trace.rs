@@ -1,6 +1,9 @@
 //! A trace as a document and in words: what it is, what was changed, what a reader should know of it.
 
+use serde_json::json;
+
 use crate::analysis::wording::{counted, percent, seconds};
+use crate::report::data::json::indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
@@ -22,6 +25,11 @@ pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
     kinds.table(table);
     document.add([kinds]);
     document
+}
+
+/// The trace as JSON: what was read of it, and its contents.
+pub fn json(trace: &Trace, found: &TraceFindings) -> serde_json::Result<String> {
+    indented(&json!({ "schema": 1, "trace": trace, "found": found }))
 }
 
 /// What was replayed, and all that was done to it.

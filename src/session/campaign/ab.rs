@@ -1,13 +1,15 @@
 //! An A/B test against two servers that are there all the time, or one machine that serves them in turn.
 
-use std::sync::Arc;
+use std::path::Path;
 use std::time::Duration;
 
-use super::dir::ExperimentDir;
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
 use super::executor::Campaign;
 use crate::analysis::Objective;
 use crate::experiment::{AbDesign, AbExperiment, AbRun, AbSide, Experiment, NotRounds, RunRequest};
-use crate::generator::Datasets;
 use crate::record::RunEnding;
 use crate::report::{self, documents, render};
 use crate::session::exit::Stop;
@@ -15,8 +17,8 @@ use crate::session::hooks::{Hook, Line, Output, Variable, Variables};
 use crate::session::interrupts::Interrupts;
 use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
-use crate::session::run::{Conditions, RunContext, StoredRun};
-use crate::session::settings::RunSettings;
+use crate::session::run::{CheckedWorkload, Conditions, RunContext, StoredRun};
+use crate::session::stored::save::PAGE;
 use crate::workload::WorkloadSpec;
 
 /// The file that commands write to, in the experiment's folder.
@@ -24,12 +26,85 @@ const OUTPUT: &str = "commands.log";
 /// What the test found, in the experiment's folder.
 const RESULT: &str = "ab.json";
 
+/// All that decides which runs a test has.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AbManifest {
+    #[serde(flatten)]
+    pub(crate) question: AbQuestion,
+    pub(crate) a: ServerManifest,
+    pub(crate) b: ServerManifest,
+    pub(crate) warmup_requests: u64,
+    pub(crate) pause_s: f64,
+    /// Commands by their SHA-256: what is typed may hold a secret.
+    pub(crate) switch_cmd_sha256: Option<String>,
+    pub(crate) reset_cmd_sha256: Option<String>,
+}
+
+/// What is to be found out, and of what.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct AbQuestion {
+    /// What the file is about, beside the files of other experiments.
+    kind: Kind,
+    pub(crate) workload: WorkloadSpec,
+    rounds: u64,
+    metrics: Vec<String>,
+    margin: f64,
+    /// What a script requires of B; left out where that is the usual.
+    #[serde(default, skip_serializing_if = "Require::is_usual")]
+    pub(crate) require: Require,
+    /// What varies the texts of the first round.
+    pub(crate) salt: u64,
+}
+
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Ab,
+}
+
+impl AbQuestion {
+    pub(crate) fn new(workload: WorkloadSpec, design: &AbDesign, require: Require, salt: u64) -> Self {
+        let metrics = design.metrics().iter().map(ToString::to_string).collect();
+        let (rounds, margin) = (design.rounds(), design.margin());
+        Self { kind: Kind::Ab, workload, rounds, metrics, margin, require, salt }
+    }
+
+    /// That of the experiment in `folder`; `None` where there is none of this kind.
+    pub(crate) fn read(folder: &Path) -> Option<Self> {
+        serde_json::from_str(&std::fs::read_to_string(folder.join(MANIFEST)).ok()?).ok()
+    }
+
+    /// What was decided before the first round.
+    pub(crate) fn design(&self) -> Result<AbDesign, Stop> {
+        let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
+        AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin).map_err(Stop::usage)
+    }
+}
+
+/// What a script requires of B.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Require {
+    /// Not shown to be worse: better, equivalent or inconclusive
+    #[default]
+    NotWorse,
+    /// Shown not to be worse: better or equivalent
+    Equivalent,
+    /// Shown to be better
+    Better,
+}
+
+impl Require {
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 /// How both sides are reached, and what their runs are.
 pub(crate) struct AbPlan {
-    /// Settings of A and of B.
-    pub(crate) sides: [RunSettings; 2],
-    pub(crate) workload: WorkloadSpec,
-    pub(crate) datasets: Arc<Datasets>,
+    /// The workload against A and against B.
+    pub(crate) sides: [CheckedWorkload; 2],
     /// A plan for each round.
     pub(crate) rounds: Vec<PlannedRun>,
     /// Time between two runs.
@@ -40,15 +115,6 @@ pub(crate) struct AbPlan {
     pub(crate) switch: Option<String>,
     /// Is run before each run.
     pub(crate) reset: Option<String>,
-}
-
-impl AbPlan {
-    pub(crate) const fn settings(&self, side: AbSide) -> &RunSettings {
-        match side {
-            AbSide::A => &self.sides[0],
-            AbSide::B => &self.sides[1],
-        }
-    }
 }
 
 /// The two servers, made ready when they are needed.
@@ -62,7 +128,8 @@ pub(crate) struct AbTargets<'a> {
     conditions: Option<Conditions>,
     /// Whether a run is recorded: the first alone is taken for a guess of the difference that can be found.
     guessed: bool,
-    quiet: bool,
+    /// Where words about progress go; absent: nowhere.
+    announce: Option<Printer>,
     design: AbDesign,
 }
 
@@ -72,10 +139,10 @@ impl<'a> AbTargets<'a> {
         design: AbDesign,
         interrupts: &'a Interrupts,
         printer: Printer,
-        quiet: bool,
+        announce: Option<Printer>,
     ) -> Self {
         let (output, ready, conditions, guessed) = (None, Vec::new(), None, false);
-        Self { plan, interrupts, printer, output, ready, conditions, guessed, quiet, design }
+        Self { plan, interrupts, printer, output, ready, conditions, guessed, announce, design }
     }
 
     /// Commands write into this folder.
@@ -99,20 +166,20 @@ impl<'a> AbTargets<'a> {
         let variables = Variables::default().with(Variable::Side, side.name());
         let Some(output) = &mut self.output else { return Ok(()) };
         let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT };
-        hook.run(&variables, output, self.interrupts)
+        hook.run(&variables, output, Some(self.interrupts))
     }
 
     /// Connects to `side` under the conditions of the other, and warms it.
     fn connect(&mut self, side: AbSide) -> Result<(), Stop> {
-        let AbPlan { workload, datasets, rounds, .. } = self.plan;
-        let settings = self.plan.settings(side);
-        let checked = settings.check(workload, datasets)?;
-        let (datasets, interrupts, printer) = (Arc::clone(datasets), self.interrupts, self.printer);
+        let AbPlan { sides: [a, b], rounds, .. } = self.plan;
+        let (interrupts, printer) = (self.interrupts, self.printer);
+        let checked = match side {
+            AbSide::A => a,
+            AbSide::B => b,
+        };
         let context = match self.conditions.clone() {
-            None => settings.connect(workload, datasets, checked, interrupts, printer),
-            Some(conditions) => {
-                settings.connect_under(conditions, workload, datasets, checked, interrupts, printer)
-            }
+            None => checked.connect(interrupts, printer),
+            Some(conditions) => checked.connect_under(conditions, interrupts, printer),
         };
         let context = context.map_err(|stop| stop.about(&format!("side {side}")))?;
         // Where one machine serves in turn, a page is of whichever side it serves.
@@ -174,9 +241,10 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
     }
 
     fn finished(&mut self, _request: &RunRequest<AbRun>, run: &StoredRun) -> Result<(), Stop> {
-        let silent = self.guessed || self.quiet || run.ending() == RunEnding::Interrupted;
-        if let Some(guess) = self.design.first_guess(&run.summary).filter(|_| !silent) {
-            self.printer.words(&guess);
+        let silent = self.guessed || run.ending() == RunEnding::Interrupted;
+        let guess = self.design.first_guess(&run.run.summary).filter(|_| !silent);
+        if let (Some(guess), Some(printer)) = (guess, self.announce) {
+            printer.words(&guess);
         }
         Ok(())
     }
@@ -193,7 +261,7 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         }
         match experiment.result() {
             Ok(test) => {
-                dir.write(ExperimentDir::PAGE, &render::html(&documents::ab(&test)))?;
+                dir.write(PAGE, &render::html(&documents::ab(&test)))?;
                 dir.write(RESULT, &report::json(&test).map_err(Stop::impossible)?)
             }
             Err(NotRounds::Nothing) => Ok(()),

@@ -8,11 +8,14 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::record::RunLog;
+use crate::engine::{AnswerForm, Header};
+use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
+use crate::session::command_line;
 use crate::session::exit::Stop;
 use crate::session::files::folder;
-use crate::session::files::whole_file::whole_file;
-use crate::session::stored::runs::ran_to_its_end;
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::session::stored::run::ran_to_its_end;
+use crate::session::stored::save;
 
 /// What was asked of the experiment, kept with its runs.
 pub(crate) const MANIFEST: &str = "asked.json";
@@ -34,9 +37,6 @@ pub(crate) struct ExperimentDir {
 }
 
 impl ExperimentDir {
-    /// The page with the experiment's pictures.
-    pub(crate) const PAGE: &str = "page.html";
-
     /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
     /// gone on with later.
     pub(crate) fn create(
@@ -85,16 +85,19 @@ impl ExperimentDir {
         )))
     }
 
+    /// The command line that resumes the experiment, without the options `left_out`.
+    pub(crate) fn command_to_resume(&self, left_out: &[&str]) -> String {
+        let folder = self.folder.to_string_lossy();
+        command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)])
+    }
+
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
     /// Writes `text` to the file `name`, whole or not at all.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Stop> {
-        let path = self.folder.join(name);
-        let end = if text.ends_with('\n') { "" } else { "\n" };
-        whole_file(&path, |out| write!(out, "{text}{end}"))
-            .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
+        save::text(&self.folder.join(name), text)
     }
 
     /// The log of the run called `name`, whose plan has this hash, if it came to its end.
@@ -196,6 +199,50 @@ fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
             let _ = write!(into, "\n  {name} was {before}, and is {now} now");
         }
         _ => {}
+    }
+}
+
+/// The server that was named, and all that was typed and shapes its requests. What may hold a secret is there as its
+/// SHA-256.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ServerManifest {
+    /// Its address; absent for the mock that lives with a command.
+    url: Option<String>,
+    engine: String,
+    /// The model that was named, or found.
+    pub(crate) model: Option<String>,
+    pub(crate) deployment: DeploymentFacts,
+    endpoint: String,
+    streamed: bool,
+    parameters: RequestParameters,
+    headers_sha256: Option<String>,
+    tokenizer: Option<String>,
+    /// What varies the texts, where that was said.
+    salt: Option<u64>,
+    limits: ClientLimits,
+    reset_cache: bool,
+}
+
+impl ServerManifest {
+    pub(crate) fn of(settings: &RunSettings) -> Self {
+        let RunSettings { server, deployment, requests, .. } = settings;
+        Self {
+            url: match &server.address {
+                ServerAddress::At(url) => Some(url.to_string()),
+                ServerAddress::EmbeddedMock => None,
+            },
+            engine: server.dialect.to_string(),
+            model: server.model.clone(),
+            deployment: deployment.clone(),
+            endpoint: server.endpoint.to_string(),
+            streamed: server.form == AnswerForm::Streamed,
+            parameters: server.parameters(requests.priority),
+            headers_sha256: Header::fingerprint(&server.headers),
+            tokenizer: requests.tokenizer.clone(),
+            salt: requests.salt,
+            limits: requests.limits(),
+            reset_cache: requests.reset_cache,
+        }
     }
 }
 

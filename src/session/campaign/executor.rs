@@ -12,6 +12,7 @@ use crate::session::interrupts::Interrupts;
 use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
 use crate::session::run::{RunContext, StoredRun};
+use crate::session::stored::JudgedRun;
 
 /// What tells one kind of experiment from another where its runs are carried out.
 pub(crate) trait Campaign<E: Experiment> {
@@ -123,7 +124,8 @@ impl<'a, C> CampaignExecutor<'a, C> {
         self.campaign.finished(request, &run)?;
         let interrupted = run.ending() == RunEnding::Interrupted;
         run.stored?;
-        let run = CompletedRun { summary: Box::new(run.summary), diagnosis: Some(Box::new(run.diagnosis)) };
+        let JudgedRun { summary, diagnosis, .. } = run.run;
+        let run = CompletedRun { summary: Box::new(summary), diagnosis: Some(Box::new(diagnosis)) };
         Ok(if interrupted { RunOutcome::Interrupted(Some(run)) } else { RunOutcome::Completed(run) })
     }
 }

@@ -1,21 +1,18 @@
 //! A table of experiments against the servers of its variants.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 
-use super::dir::ExperimentDir;
+use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::Campaign;
-use super::server::ServerManifest;
 use super::serving::Serving;
 use crate::analysis::Objective;
 use crate::experiment::matrix::{
     Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
 };
 use crate::experiment::{Experiment, FailureReach, NextStep, RunOutcome, RunRequest, Trial};
-use crate::generator::Datasets;
 use crate::record::RunEnding;
 use crate::report::render::{self, Extent};
 use crate::report::{self, Style, documents};
@@ -25,11 +22,10 @@ use crate::session::interrupts::Interrupts;
 use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
-use crate::session::settings::RunSettings;
-use crate::workload::WorkloadSpec;
+use crate::session::stored::save::PAGE;
 
 /// The table for programs, for people, the decision record, and the page.
-pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", ExperimentDir::PAGE];
+pub(crate) const FILES: [&str; 4] = ["matrix.json", "matrix.txt", "decision.md", PAGE];
 
 /// A row under a variant, ready to be executed.
 pub(crate) struct PlannedCell {
@@ -38,11 +34,8 @@ pub(crate) struct PlannedCell {
     pub(crate) row: String,
     /// Its folder inside that of the table.
     pub(crate) folder: String,
-    pub(crate) spec: WorkloadSpec,
-    pub(crate) datasets: Arc<Datasets>,
-    pub(crate) runs: Vec<PlannedRun>,
     pub(crate) checked: CheckedWorkload,
-    pub(crate) settings: RunSettings,
+    pub(crate) runs: Vec<PlannedRun>,
 }
 
 /// All that decides which runs a table has.
@@ -63,37 +56,27 @@ impl MatrixManifest {
     pub(crate) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Self {
         let cell = |cell: &PlannedCell| CellManifest {
             plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
-            server: ServerManifest::of(&cell.settings),
+            server: ServerManifest::of(&cell.checked.settings),
         };
         let cells = planned.iter().map(|planned| (planned.folder.clone(), cell(planned)));
         Self { experiments: experiments.clone(), cells: cells.collect() }
     }
 }
 
-/// How many addresses the rows that are asked for have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Addresses {
-    /// One, where variants serve one after another.
-    One,
-    /// Several, so that a page of metrics of one of them is not about the others.
-    Several,
-}
-
-impl Addresses {
-    /// Whom a page that is named counts for.
-    pub(crate) const ALL: &'static str = "every variant";
-}
+/// What a named page of metrics would count for.
+pub(crate) const EVERY_VARIANT: &str = "every variant";
 
 /// The runs of a table, and the server of the variant whose turn it is.
 pub(crate) struct MatrixCampaign<'a> {
-    pub(crate) experiments: &'a Experiments,
-    pub(crate) cells: Vec<PlannedCell>,
-    pub(crate) addresses: Addresses,
-    pub(crate) dir: &'a ExperimentDir,
-    pub(crate) interrupts: &'a Interrupts,
-    pub(crate) printer: Printer,
+    experiments: &'a Experiments,
+    cells: Vec<PlannedCell>,
+    /// Whether variants have addresses of their own, so that a page of metrics of one is not about the others.
+    several_addresses: bool,
+    dir: &'a ExperimentDir,
+    interrupts: &'a Interrupts,
+    printer: Printer,
     /// Time between two runs.
-    pub(crate) pause: Duration,
+    pause: Duration,
     serving: Option<Serving<'a>>,
     /// The connection of the row whose turn it is.
     context: Option<(MatrixSlot, RunContext)>,
@@ -105,14 +88,25 @@ impl<'a> MatrixCampaign<'a> {
     pub(crate) fn new(
         experiments: &'a Experiments,
         cells: Vec<PlannedCell>,
-        addresses: Addresses,
+        several_addresses: bool,
         dir: &'a ExperimentDir,
         interrupts: &'a Interrupts,
         printer: Printer,
         pause: Duration,
     ) -> Self {
         let (serving, context, unstopped) = (None, None, Vec::new());
-        Self { experiments, cells, addresses, dir, interrupts, printer, pause, serving, context, unstopped }
+        Self {
+            experiments,
+            cells,
+            several_addresses,
+            dir,
+            interrupts,
+            printer,
+            pause,
+            serving,
+            context,
+            unstopped,
+        }
     }
 
     /// What the table says so far.
@@ -129,7 +123,7 @@ impl<'a> MatrixCampaign<'a> {
     fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
         if self.serving.is_none() {
             let variant = &self.experiments.variants[slot.variant];
-            let server = self.cell(slot)?.settings.server.clone();
+            let server = self.cell(slot)?.checked.settings.server.clone();
             let serving = Serving::about_to_start(variant, &server, self.dir, self.interrupts)?;
             self.serving.insert(serving).start(self.dir, self.printer)?;
         }
@@ -142,22 +136,14 @@ impl<'a> MatrixCampaign<'a> {
             return Ok(());
         }
         self.context = None;
-        let PlannedCell { spec, datasets, checked, settings, .. } = self.cell(slot)?;
-        let serving = self.serving.as_ref();
-        let give_up = || serving.and_then(Serving::in_vain);
-        let context = settings.connect_unless(
-            &give_up,
-            spec,
-            Arc::clone(datasets),
-            checked.clone(),
-            self.interrupts,
-            self.printer,
-        )?;
+        let give_up = || self.serving.as_ref().and_then(Serving::in_vain);
+        let checked = &self.cell(slot)?.checked;
+        let context = checked.connect_unless(&give_up, self.interrupts, self.printer)?;
         if let Some(serving) = &mut self.serving {
             serving.serves();
         }
-        if self.addresses == Addresses::Several {
-            context.check_pages(Addresses::ALL)?;
+        if self.several_addresses {
+            context.check_pages(EVERY_VARIANT)?;
         }
         self.context = Some((slot, context));
         Ok(())
@@ -188,7 +174,9 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn objectives(&self, request: &RunRequest<MatrixRun>) -> &[Objective] {
-        self.cell(request.part.slot).map(|cell| cell.settings.objectives.as_slice()).unwrap_or_default()
+        self.cell(request.part.slot)
+            .map(|cell| cell.checked.settings.objectives.as_slice())
+            .unwrap_or_default()
     }
 
     fn rest(&mut self, _after: &RunRequest<MatrixRun>, _before: &RunRequest<MatrixRun>) {
@@ -230,7 +218,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn finished(&mut self, request: &RunRequest<MatrixRun>, run: &StoredRun) -> Result<(), Stop> {
-        match Trial::server_gone(&run.summary) {
+        match Trial::server_gone(&run.run.summary) {
             None => Ok(()),
             // An interrupted run says nothing of its server.
             Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),

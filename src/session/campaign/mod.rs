@@ -5,6 +5,5 @@ pub(crate) mod dir;
 pub(crate) mod executor;
 pub(crate) mod matrix;
 pub(crate) mod repeats;
-pub(crate) mod server;
 pub(crate) mod serving;
 pub(crate) mod sweep;

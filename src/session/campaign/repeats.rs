@@ -4,7 +4,6 @@ use super::dir::ExperimentDir;
 use super::executor::Campaign;
 use crate::analysis::Objective;
 use crate::experiment::{Experiment, RepeatRun, RepeatsExperiment, RunRequest};
-use crate::report::{Extras, RunReport};
 use crate::session::exit::Stop;
 use crate::session::planned::PlannedRun;
 use crate::session::run::{RunContext, StoredRun};
@@ -22,7 +21,7 @@ pub(crate) struct RepeatsCampaign<'a, F> {
 
 impl<F> Campaign<RepeatsExperiment> for RepeatsCampaign<'_, F>
 where
-    F: FnMut(RunReport<'_>, &StoredRun) -> Result<(), Stop>,
+    F: FnMut(&StoredRun) -> Result<(), Stop>,
 {
     fn plan(&mut self, request: &RunRequest<RepeatRun>) -> Result<PlannedRun, Stop> {
         let run = self.runs.get(request.part.number as usize - 1).cloned();
@@ -50,8 +49,7 @@ where
     }
 
     fn finished(&mut self, _request: &RunRequest<RepeatRun>, run: &StoredRun) -> Result<(), Stop> {
-        let extras = Extras { paired_open: None, diagnosis: Some(&run.diagnosis) };
-        self.failure = (self.export)(RunReport { log: &run.log, summary: &run.summary, extras }, run).err();
+        self.failure = (self.export)(run).err();
         Ok(())
     }
 

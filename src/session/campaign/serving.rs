@@ -62,9 +62,7 @@ impl<'a> Serving<'a> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
             printer.words(&format!("starting variant {name}: {}", settings.filled(command)));
-            let (command, limit) = (settings.filled(command), self.limit());
-            let hook = Hook { name: "start", line: Line::Filed(&command), limit };
-            hook.run(&self.variables, &mut self.output, self.interrupts).map_err(Stop::of_server)?;
+            self.run("start", command, Some(self.interrupts)).map_err(Stop::of_server)?;
         }
         if let Some(command) = &settings.serve {
             let command = settings.filled(command);
@@ -94,11 +92,7 @@ impl<'a> Serving<'a> {
     pub(crate) fn reset(&mut self, row: &str) -> Result<(), Stop> {
         self.variables = self.variables.clone().with(Variable::Row, row);
         match &self.variant.server.reset {
-            Some(command) => {
-                let (command, limit) = (self.variant.server.filled(command), self.limit());
-                let hook = Hook { name: "reset", line: Line::Filed(&command), limit };
-                hook.run(&self.variables, &mut self.output, self.interrupts)
-            }
+            Some(command) => self.run("reset", command, Some(self.interrupts)),
             None => Ok(()),
         }
     }
@@ -113,14 +107,10 @@ impl<'a> Serving<'a> {
 
     /// Ends it, and looks that it is gone where a command was to see to that.
     pub(crate) fn stop(mut self) -> Result<(), Stop> {
-        if let Some(process) = self.process.take() {
-            process.stop();
-        }
+        drop(self.process.take());
         let Variant { name, server: settings } = self.variant;
         let Some(command) = &settings.stop else { return Ok(()) };
-        let (command, limit) = (settings.filled(command), self.limit());
-        Hook { name: "stop", line: Line::Filed(&command), limit }
-            .run_in_any_case(&self.variables, &mut self.output)?;
+        self.run("stop", command, None)?;
         let Some((host, port)) = self.place else { return Ok(()) };
         let end = Instant::now() + GOING;
         while let Some(address) = answering(&host, port) {
@@ -134,9 +124,12 @@ impl<'a> Serving<'a> {
         Ok(())
     }
 
-    /// How long each of its commands may take.
-    fn limit(&self) -> Duration {
-        self.variant.server.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64)
+    /// Runs one of its commands to its end.
+    fn run(&mut self, name: &str, command: &str, interrupts: Option<&Interrupts>) -> Result<(), Stop> {
+        let settings = &self.variant.server;
+        let limit = settings.limit_s.map_or(Hook::USUAL_LIMIT, Duration::from_secs_f64);
+        let hook = Hook { name, line: Line::Filed(&settings.filled(command)), limit };
+        hook.run(&self.variables, &mut self.output, interrupts)
     }
 }
 

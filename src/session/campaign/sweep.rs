@@ -7,21 +7,20 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::dir::ExperimentDir;
+use super::dir::{ExperimentDir, ServerManifest};
 use super::executor::Campaign;
-use super::server::ServerManifest;
 use crate::analysis::Objective;
 use crate::analysis::wording::seconds;
 use crate::experiment::{
-    Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, RunRequest, Sweep, SweepExperiment, SweepPlan,
+    Experiment, HighestLoad, JudgedObjective, Load, LoadAxis, RunRequest, SweepExperiment, SweepPlan,
     SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
-use crate::report::{self, documents, render};
 use crate::session::exit::Stop;
 use crate::session::planned::{PlannedRun, with_seed};
 use crate::session::printer::Printer;
 use crate::session::run::RunContext;
+use crate::session::stored::save;
 use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};
 
 /// What gives a run of a sweep more to measure.
@@ -192,9 +191,7 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         {
             printer.words(&format!("  run {}, {}: {}", trial.number, trial.load, finding(trial)));
         }
-        let sweep = experiment.result();
-        dir.write(ExperimentDir::PAGE, &render::html(&documents::sweep(&sweep)))?;
-        dir.write(Sweep::FILE_NAME, &report::json(&sweep).map_err(Stop::impossible)?)
+        save::sweep(&experiment.result(), dir.folder())
     }
 }
 

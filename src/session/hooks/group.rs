@@ -1,7 +1,7 @@
-//! A process with all that it starts, signalled together.
+//! A process with all that it starts, signalled together, and a guard that ends it should this process die.
 
 use std::io;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// Between two looks at whether processes have ended.
@@ -13,15 +13,6 @@ pub(super) struct Group {
     leader: Child,
     /// How the leader ended, once it has.
     ended: Option<ExitStatus>,
-}
-
-/// Whether a group ended in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Awaited {
-    /// It did, its leader in this way.
-    Ended(ExitStatus),
-    /// It did not.
-    StillThere,
 }
 
 impl Group {
@@ -45,17 +36,12 @@ impl Group {
         self.ended
     }
 
-    /// Waits for the leader until `give_up` says that it has lasted long enough.
-    pub(super) fn await_leader(&mut self, mut give_up: impl FnMut() -> bool) -> Awaited {
-        loop {
-            if let Some(status) = self.leader_ended() {
-                return Awaited::Ended(status);
-            }
-            if give_up() {
-                return Awaited::StillThere;
-            }
+    /// Waits for the leader until `give_up` says that it has lasted long enough; how it ended, if it did.
+    pub(super) fn await_leader(&mut self, give_up: impl Fn() -> bool) -> Option<ExitStatus> {
+        while self.leader_ended().is_none() && !give_up() {
             std::thread::sleep(LOOK_EVERY);
         }
+        self.ended
     }
 
     /// Asks all of it to end, and after `grace` ends what is still there; the leader is gone afterwards.
@@ -74,8 +60,7 @@ impl Group {
     /// Whether any process of it is there.
     fn is_there(&mut self) -> bool {
         // Reaped first: a leader that nobody has waited for still counts as there.
-        let leads = self.leader_ended().is_none();
-        leads || self.has_members()
+        self.leader_ended().is_none() || self.has_members()
     }
 }
 
@@ -125,5 +110,45 @@ impl Group {
 
     fn has_members(&self) -> bool {
         false
+    }
+}
+
+/// Waits until nobody holds the other end of its standard input, then ends the group `$1`, for good after `$2` seconds.
+const SCRIPT: &str = r#"cat >/dev/null; kill -TERM -"$1"; sleep "$2"; kill -KILL -"$1""#;
+
+/// A shell that sleeps for as long as this process lives.
+///
+/// It holds the reading end of a pipe of which this process alone has the writing end. However this process ends, the
+/// system closes that end, and the shell wakes.
+#[derive(Debug)]
+pub(super) struct Guard {
+    shell: Child,
+}
+
+impl Guard {
+    /// Guards `group`.
+    pub(super) fn over(group: &Group, grace: Duration) -> io::Result<Self> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", SCRIPT, "sh", &group.id().to_string(), &grace.as_secs().to_string()]);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // What is sent to the group of this process must not end who outlives it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut shell, 0);
+        Ok(Self { shell: shell.spawn()? })
+    }
+
+    /// Closes this process's end of the pipe, as the system does when the process is gone.
+    #[cfg(test)]
+    pub(super) fn let_go(&mut self) {
+        self.shell.stdin = None;
+    }
+}
+
+impl Drop for Guard {
+    /// The group has been ended: nothing is left to guard, and its number may be given to others.
+    fn drop(&mut self) {
+        // Killed while the pipe is open, it has no moment in which to wake; the `cat` that it waits for ends with the pipe.
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
     }
 }

@@ -5,36 +5,11 @@
 //! group of its own: a Ctrl-C that is meant for the experiment does not reach it, and whatever it starts can be ended
 //! with it.
 
+mod command;
 mod group;
-mod guard;
-mod hook;
-mod output;
 mod server_process;
 #[cfg(test)]
 mod tests;
-mod variables;
 
-pub(crate) use self::{
-    hook::{Hook, Line},
-    output::Output,
-    server_process::ServerProcess,
-    variables::{Variable, Variables},
-};
-
-use std::process::{Command, Stdio};
-
-use crate::session::exit::Stop;
-use group::Group;
-
-/// Begins a command, which is called `name` where something is said of it.
-fn begin(name: &str, line: Line<'_>, variables: &Variables, output: &mut Output) -> Result<Group, Stop> {
-    let (out, err) = output.begin(name, line.shown())?;
-    let mut shell = Command::new("sh");
-    shell.arg("-c").arg(line.text()).envs(variables.named());
-    if let Ok(program) = std::env::current_exe() {
-        shell.env("SKYLINE", program);
-    }
-    shell.stdin(Stdio::null()).stdout(out).stderr(err);
-    Group::spawn(shell)
-        .map_err(|error| Stop::impossible(format!("`sh` cannot be started for the {name} command: {error}")))
-}
+pub(crate) use self::command::{Hook, Line, Output, Variable, Variables};
+pub(crate) use self::server_process::ServerProcess;

@@ -3,10 +3,8 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use super::group::Group;
-use super::guard::Guard;
-use super::hook::said;
-use super::{Line, Output, Variables, begin};
+use super::command::{Line, Output, Variables, begin, said};
+use super::group::{Group, Guard};
 use crate::session::exit::Stop;
 
 /// How long a server that is asked to end may take before it is killed: for one that frees a GPU, not too short.
@@ -54,11 +52,6 @@ impl ServerProcess {
             ))
             .of_server(),
         )
-    }
-
-    /// Ends it now.
-    pub(crate) fn stop(self) {
-        drop(self);
     }
 }
 

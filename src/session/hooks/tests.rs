@@ -1,10 +1,13 @@
 //! Real commands: how they end, what they are told and what is left of them.
 
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use super::command::begin;
 use super::*;
 use crate::session::exit::Exit;
+use crate::session::exit::Stop;
 use crate::session::interrupts::Interrupts;
 
 fn run(command: &str, limit: Duration, folder: &Path) -> Result<(), Stop> {
@@ -17,7 +20,7 @@ fn run_line(line: Line<'_>, limit: Duration, folder: &Path) -> Result<(), Stop> 
         .with(Variable::Variant, "big batch")
         .with(Variable::Flags, "--max-num-seqs 64");
     let mut output = Output::to(folder.join("hooks.log"));
-    Hook { name: "reset", line, limit }.run(&variables, &mut output, &Interrupts::default())
+    Hook { name: "reset", line, limit }.run(&variables, &mut output, Some(&Interrupts::default()))
 }
 
 /// Waits until `done`, for ten seconds at the most.
@@ -66,9 +69,8 @@ fn only_its_time_limit_cuts_off_a_command_that_tidies_up() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = Output::to(folder.path().join("hooks.log"));
     let run = |limit| Hook { name: "stop", line: Line::Filed("sleep 0.1"), limit };
-    run(Duration::from_mins(1)).run_in_any_case(&Variables::default(), &mut output).unwrap();
-    let late =
-        run(Duration::from_millis(10)).run_in_any_case(&Variables::default(), &mut output).unwrap_err();
+    run(Duration::from_mins(1)).run(&Variables::default(), &mut output, None).unwrap();
+    let late = run(Duration::from_millis(10)).run(&Variables::default(), &mut output, None).unwrap_err();
     assert!(late.message().contains("took longer than"), "{}", late.message());
 }
 
@@ -154,7 +156,7 @@ fn a_server_lives_as_long_as_its_value_and_ends_with_its_children() {
     let name = format!("/proc/{process}/comm");
     assert!(soon(|| std::fs::read_to_string(&name).is_ok_and(|name| name.trim() == "sleep")));
     let begin = Instant::now();
-    server.stop();
+    drop(server);
     assert!(!is_there(&process) && said.exists());
     assert!(
         begin.elapsed() < Duration::from_secs(14),
@@ -183,7 +185,7 @@ fn a_group_is_ended_when_the_pipe_of_its_guard_is_closed() {
     let folder = tempfile::tempdir().unwrap();
     let mut output = Output::to(folder.path().join("server.log"));
     let mut group = begin("serve", Line::Filed("sleep 600"), &Variables::default(), &mut output).unwrap();
-    let mut guard = guard::Guard::over(&group, Duration::from_secs(1)).unwrap();
+    let mut guard = group::Guard::over(&group, Duration::from_secs(1)).unwrap();
     assert!(group.leader_ended().is_none());
     // What the system does when this process is gone.
     guard.let_go();

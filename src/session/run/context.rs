@@ -2,10 +2,8 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-
 use std::time::Duration;
 
-use super::answers;
 use super::cache;
 use super::connect::ServerConnection;
 use super::connections::{self, Sending};
@@ -13,10 +11,10 @@ use super::golden::Golden;
 use super::machine;
 use super::pages;
 use super::start;
-use crate::analysis::{self, Summary};
+use super::tokens;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
-use crate::experiment::{Diagnosis, seed_of_run};
+use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{LiveView, WatchedRun};
 use crate::record::{
@@ -28,11 +26,11 @@ use crate::runner::{
 };
 use crate::session::command_line;
 use crate::session::exit::Stop;
-use crate::session::host;
 use crate::session::interrupts::Interrupts;
 use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
 use crate::session::settings::RunSettings;
+use crate::session::stored::run::JudgedRun;
 use crate::session::stored::save;
 use crate::telemetry::{FoundPage, Scraper};
 use crate::workload::WorkloadSpec;
@@ -63,11 +61,9 @@ pub(crate) struct Conditions {
     pub(super) salt: u64,
 }
 
-/// A run that has ended: its log, what it says, and where it is stored.
+/// A run that has ended, what it says, and where it is stored.
 pub(crate) struct StoredRun {
-    pub(crate) log: RunLog,
-    pub(crate) summary: Summary,
-    pub(crate) diagnosis: Diagnosis,
+    pub(crate) run: JudgedRun,
     pub(crate) folder: PathBuf,
     /// Whether all of it could be written.
     pub(crate) stored: Result<(), Stop>,
@@ -75,7 +71,7 @@ pub(crate) struct StoredRun {
 
 impl StoredRun {
     pub(crate) fn ending(&self) -> RunEnding {
-        self.log.footer.as_ref().map_or(RunEnding::Interrupted, |footer| footer.ending)
+        self.run.log.footer.as_ref().map_or(RunEnding::Interrupted, |footer| footer.ending)
     }
 }
 
@@ -162,7 +158,7 @@ impl RunContext {
         self.warn_of_connections(&options, &plan, sending);
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
         let counter = prompts.counter();
-        let keep = answers::keep(&server.smoke, counter.as_ref());
+        let keep = tokens::capture(&server.smoke, counter.as_ref());
         let engine = Arc::new(server.engine.for_another_run().capturing(keep));
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
@@ -254,7 +250,7 @@ impl RunContext {
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
-            host: host::facts(),
+            host: machine::host_facts(),
             shard: settings.share.shard,
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
@@ -317,7 +313,7 @@ impl RunContext {
     ) -> (RunLog, PathBuf, Result<(), Stop>) {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
-        answers::count(&mut collected, counter, &self.interrupts, self.settings.screen);
+        tokens::count_answers(&mut collected, counter, &self.interrupts, self.settings.screen);
         let FinishedRun { records, checks, telemetry, written } = collected.finish(&footer);
         // Only now: until all is stored, no signal may end the program.
         self.interrupts.run_ends();
@@ -332,9 +328,8 @@ impl RunContext {
 
     /// Computes what the run says, and stores it beside the log.
     fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> StoredRun {
-        let summary = analysis::summarise(&log, &self.settings.objectives);
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        let stored = written.and(save::run(&log, &summary, &diagnosis, &folder));
-        StoredRun { log, summary, diagnosis, folder, stored }
+        let run = JudgedRun::of(log, &self.settings.objectives);
+        let stored = written.and(save::run(run.report(None), &folder));
+        StoredRun { run, folder, stored }
     }
 }

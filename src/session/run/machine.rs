@@ -1,45 +1,21 @@
-//! Asks what this machine can do, and refuses a plan that asks for more before anything is sent.
+//! What machine this is and what it can do: refuses a plan that asks for more before anything is sent.
 
 use std::time::Duration;
 
 use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
 use crate::engine::AnswerForm;
-use crate::record::{Calibration, Shard};
+use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
 use crate::session::exit::Stop;
 use crate::session::printer::Printer;
-use crate::session::settings::{MachineCheck, RunSettings};
+use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
 use crate::units::{count, three_digits};
-use crate::workload::{ArrivalPattern, WorkloadSpec};
+use crate::workload::WorkloadSpec;
 
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
 /// Time for a person to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
-
-/// The option that lowers a load which is too much for this machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LoadOption {
-    /// The rate of the run; or it is shared out over generators.
-    OfOneRun,
-    /// The rate of all runs.
-    OfAllRuns,
-    /// The loads of a sweep.
-    OfLoads,
-    /// The row of a file.
-    InFile,
-}
-
-impl LoadOption {
-    fn name(self, arrival: &ArrivalPattern) -> &'static str {
-        match self {
-            Self::OfLoads => "--rates or --start-rate",
-            Self::InFile => "`rate_per_s` of the row",
-            Self::OfOneRun | Self::OfAllRuns if arrival.trace().is_some() => "--rate-scale",
-            Self::OfOneRun | Self::OfAllRuns => "--rate",
-        }
-    }
-}
 
 /// What this machine can measure, unless that is skipped or fails.
 pub(super) fn calibrated(check: MachineCheck, printer: Printer) -> Option<Calibration> {
@@ -119,4 +95,20 @@ fn commands(of: u64) -> Vec<String> {
         return (1..=of).map(command).collect();
     }
     vec![command(1), command(2), "  …".to_owned(), command(of)]
+}
+
+/// The operating system, the processor, the cores.
+pub(crate) fn host_facts() -> HostFacts {
+    HostFacts {
+        os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+        cpu: processor(),
+        cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+    }
+}
+
+/// The processor's name as Linux tells it; elsewhere it is left out.
+fn processor() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let (_, name) = text.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
+    Some(name.trim().to_owned())
 }

@@ -8,13 +8,13 @@ use super::context::{Conditions, RunContext};
 use super::golden;
 use super::machine;
 use super::pages;
-use super::prompts;
 use super::start;
+use super::tokens;
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
 use crate::record::Calibration;
 use crate::session::datasets;
-use crate::session::exit::{Mistakes, Stop};
+use crate::session::exit::{Stop, all, both};
 use crate::session::interrupts::Interrupts;
 use crate::session::printer::Printer;
 use crate::session::settings::{RunSettings, ServerAddress};
@@ -24,6 +24,9 @@ use crate::workload::WorkloadSpec;
 /// A workload that can be executed, as far as can be known before the server is asked.
 #[derive(Clone)]
 pub(crate) struct CheckedWorkload {
+    pub(crate) settings: RunSettings,
+    pub(crate) spec: WorkloadSpec,
+    pub(crate) datasets: Arc<Datasets>,
     needs: RequestNeeds,
     /// Makes prompts, where a tokenizer here counts them.
     exact: Option<PromptBuilder>,
@@ -33,25 +36,25 @@ pub(crate) struct CheckedWorkload {
 
 impl RunSettings {
     /// Finds all that is wrong with executing `spec`, whose datasets are these, before anything is sent.
-    pub(crate) fn check(&self, spec: &WorkloadSpec, datasets: &Datasets) -> Result<CheckedWorkload, Stop> {
-        let Self { server, requests, .. } = self;
+    pub(crate) fn check(
+        self,
+        spec: &WorkloadSpec,
+        datasets: &Arc<Datasets>,
+    ) -> Result<CheckedWorkload, Stop> {
+        let Self { server, requests, .. } = &self;
         let salt = requests.salt.unwrap_or_else(rand::random);
-        let mut mistakes = Mistakes::default();
-        mistakes.note(datasets::fit(spec, datasets, server.endpoint));
-        mistakes.note(golden::fit(spec, server.endpoint));
-        mistakes.note(save::check_objectives(&self.objectives, spec));
-        let exact = mistakes.note(prompts::exact(spec, salt, requests.tokenizer.as_deref()));
-        mistakes.note(self.check_shard(spec));
-        mistakes.note(self.check_priority());
-        let needs = mistakes.note(golden::needs(spec, server));
-        match (exact, needs, mistakes.found()) {
-            (Some(exact), Some(needs), None) => Ok(CheckedWorkload {
-                needs: RequestNeeds { priority: requests.priority, ..needs },
-                exact,
-                salt,
-            }),
-            (.., found) => Err(found.unwrap_or_else(|| Stop::usage("the workload cannot be executed"))),
-        }
+        let fits = all([
+            datasets::fit(spec, datasets, server.endpoint),
+            golden::fit(spec, server.endpoint),
+            save::check_objectives(&self.objectives, spec),
+            self.check_shard(spec),
+            self.check_priority(),
+        ]);
+        let exact = tokens::exact(spec, salt, requests.tokenizer.as_deref());
+        let ((), (exact, needs)) = both(fits, both(exact, golden::needs(spec, server)))?;
+        let needs = RequestNeeds { priority: requests.priority, ..needs };
+        let (spec, datasets) = (spec.clone(), Arc::clone(datasets));
+        Ok(CheckedWorkload { settings: self, spec, datasets, needs, exact, salt })
     }
 
     /// Several generators are one run only against one server, and with one salt where prompts share prefixes.
@@ -83,34 +86,25 @@ impl RunSettings {
         }
         Ok(())
     }
+}
 
-    /// Calibrates this machine, waits for the server and sends it a test request, so that runs of `spec`, which was
-    /// checked, can begin.
-    pub(crate) fn connect(
-        &self,
-        spec: &WorkloadSpec,
-        datasets: Arc<Datasets>,
-        checked: CheckedWorkload,
-        interrupts: &Interrupts,
-        printer: Printer,
-    ) -> Result<RunContext, Stop> {
-        self.connect_unless(&|| None, spec, datasets, checked, interrupts, printer)
+impl CheckedWorkload {
+    /// Calibrates this machine, waits for the server and sends it a test request, so that runs can begin.
+    pub(crate) fn connect(&self, interrupts: &Interrupts, printer: Printer) -> Result<RunContext, Stop> {
+        self.connect_unless(&|| None, interrupts, printer)
     }
 
     /// The same, unless `give_up` knows a reason why the server will never be ready.
     pub(crate) fn connect_unless(
         &self,
         give_up: GiveUp<'_>,
-        spec: &WorkloadSpec,
-        datasets: Arc<Datasets>,
-        checked: CheckedWorkload,
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        let calibration = machine::calibrated(self.machine, printer);
-        machine::check_load(self, calibration.as_ref(), spec)?;
-        self.open(give_up, (spec, datasets, checked), calibration, interrupts, printer)
+        let calibration = machine::calibrated(self.settings.machine, printer);
+        machine::check_load(&self.settings, calibration.as_ref(), &self.spec)?;
+        self.open(give_up, calibration, interrupts, printer)
     }
 
     /// The same under the conditions of other runs: this machine is not calibrated again, and prompts are those of the
@@ -118,46 +112,41 @@ impl RunSettings {
     pub(crate) fn connect_under(
         &self,
         conditions: Conditions,
-        spec: &WorkloadSpec,
-        datasets: Arc<Datasets>,
-        checked: CheckedWorkload,
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        let context = self.open(&|| None, (spec, datasets, checked), None, interrupts, printer)?;
-        Ok(RunContext { conditions, ..context })
+        Ok(RunContext { conditions, ..self.open(&|| None, None, interrupts, printer)? })
     }
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
-        cache::advise(self, printer);
-        start::in_time(self.share.start_at)
+        cache::advise(&self.settings, printer);
+        start::in_time(self.settings.share.start_at)
     }
 
     fn open(
         &self,
         give_up: GiveUp<'_>,
-        (spec, datasets, checked): (&WorkloadSpec, Arc<Datasets>, CheckedWorkload),
         calibration: Option<Calibration>,
         interrupts: &Interrupts,
         printer: Printer,
     ) -> Result<RunContext, Stop> {
-        let CheckedWorkload { needs, exact, salt } = checked;
-        let server = ServerConnection::open_unless(give_up, &self.server, needs, printer)?;
-        let pages = pages::find(&self.requests.telemetry, &server, printer)?;
-        let prompts = match exact {
-            Some(exact) => exact,
-            None if datasets.writes_words() => prompts::counted(spec, salt, &server, printer)?,
-            None => PromptBuilder::with_word_list(&spec.classes, salt),
+        let Self { settings, spec, datasets, salt, .. } = self;
+        let server = ServerConnection::open_unless(give_up, &settings.server, self.needs.clone(), printer)?;
+        let pages = pages::find(&settings.requests.telemetry, &server, printer)?;
+        let prompts = match &self.exact {
+            Some(exact) => exact.clone(),
+            None if datasets.writes_words() => tokens::counted(spec, *salt, &server, printer)?,
+            None => PromptBuilder::with_word_list(&spec.classes, *salt),
         };
-        let prompts = prompts.with_datasets(datasets);
-        let template_tokens = prompts::template_tokens(&server, &prompts, printer);
+        let prompts = prompts.with_datasets(Arc::clone(datasets));
+        let template_tokens = tokens::template_tokens(&server, &prompts, printer);
         Ok(RunContext {
-            settings: self.clone(),
+            settings: settings.clone(),
             server,
             pages,
             interrupts: interrupts.clone(),
-            conditions: Conditions { calibration, prompts, salt },
+            conditions: Conditions { calibration, prompts, salt: *salt },
             template_tokens,
             printer,
         })

@@ -26,35 +26,21 @@ impl RunContext {
     /// Sends the first `requests` of `schedule`, a few at a time, and counts none. What goes wrong is told, and left for
     /// the runs to show. An interrupt ends it.
     pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
-        let Self { server, interrupts, printer, .. } = self;
-        let warm = server.engine.warm_server(self.first(schedule, 0, requests), FEW);
-        let failed = server.runtime.block_on(async {
-            tokio::select! {
-                answered = warm => answered.err(),
-                () = interrupts.stop_wished() => None,
-            }
-        });
-        if let Some(failure) = failed {
-            printer.words(&format!("warning: the server answered a request of the warm-up with {failure}"));
+        let warm = self.server.engine.warm_server(self.first(schedule, 0, requests), FEW);
+        if let Some(Err(failure)) = self.unless_stopped(warm) {
+            self.printer
+                .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
         }
     }
 
     /// How long the server takes for one request of `schedule` alone, the longest of three that follow the first `after`;
     /// `None` where it is interrupted.
     pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
-        let Self { server, interrupts, .. } = self;
         let clock = RunClock::starting_in(Duration::ZERO);
         let mut stays = Vec::new();
         for request in self.first(schedule, after, ALONE) {
             let begin = clock.now();
-            let answer = server.engine.warm_server(std::iter::once(request), 1);
-            let answered = server.runtime.block_on(async {
-                tokio::select! {
-                    answered = answer => Some(answered),
-                    () = interrupts.stop_wished() => None,
-                }
-            });
-            match answered {
+            match self.unless_stopped(self.server.engine.warm_server(std::iter::once(request), 1)) {
                 Some(Ok(())) => stays.push(clock.now().since(begin)),
                 Some(Err(failure)) => {
                     return Err(Stop::impossible(format!(
@@ -71,18 +57,11 @@ impl RunContext {
     /// How long so many users wait for an answer on average, each of whom asks again at once, by the first requests of
     /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
     pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
-        let Self { server, interrupts, .. } = self;
         let clock = RunClock::starting_in(Duration::ZERO);
         let requests = self.first(schedule, 0, Self::asked_by(users) as usize);
-        let answers = server.engine.warm_server(requests, users as usize);
+        let answers = self.server.engine.warm_server(requests, users as usize);
         let begin = clock.now();
-        let answered = server.runtime.block_on(async {
-            tokio::select! {
-                answered = answers => Some(answered),
-                () = interrupts.stop_wished() => None,
-            }
-        });
-        match answered {
+        match self.unless_stopped(answers) {
             Some(Ok(())) => Ok(Some(clock.now().since(begin) / OF_EACH as u32)),
             Some(Err(failure)) => Err(Stop::impossible(format!(
                 "the server answered a request before the first run with {failure}\nhint: look at the server's log"
@@ -109,7 +88,7 @@ impl RunContext {
 
     /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
-        let Self { server, interrupts, printer, .. } = self;
+        let Self { server, printer, .. } = self;
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
@@ -125,12 +104,17 @@ impl RunContext {
                 waited += LOOK;
             }
         };
-        server.runtime.block_on(async {
+        self.unless_stopped(at_rest);
+    }
+
+    /// What `answer` comes to; `None` where an interrupt ends the wait.
+    fn unless_stopped<T>(&self, answer: impl Future<Output = T>) -> Option<T> {
+        self.server.runtime.block_on(async {
             tokio::select! {
-                () = at_rest => {}
-                () = interrupts.stop_wished() => {}
+                answered = answer => Some(answered),
+                () = self.interrupts.stop_wished() => None,
             }
-        });
+        })
     }
 
     /// So many requests of `schedule`, after that many.

@@ -14,18 +14,25 @@ use crate::session::campaign::matrix::FILES;
 use crate::session::exit::Stop;
 
 /// What is stored at a path.
+#[derive(strum::Display)]
 pub(crate) enum Stored {
     /// Results of another tool.
+    #[strum(to_string = "a result of another tool")]
     Foreign(Vec<ForeignRun>),
     /// A sweep.
+    #[strum(to_string = "a sweep")]
     Sweep(Box<Sweep>),
     /// An A/B test.
+    #[strum(to_string = "an A/B test")]
     AbTest,
     /// A table of experiments, in this folder.
+    #[strum(to_string = "a table of experiments")]
     Matrix(PathBuf),
     /// Runs that repeat one another, in the order of their numbers.
+    #[strum(to_string = "the folder of repeats")]
     Repeats(Vec<PathBuf>),
     /// One run, or nothing that is known: reading the run then says what is wrong.
+    #[strum(to_string = "a run")]
     Run,
 }
 

@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use super::run::JudgedRun;
 use super::save;
-use crate::analysis::{Objective, Summary, summarise};
-use crate::experiment::{Diagnosis, Repeats};
+use crate::analysis::Objective;
+use crate::experiment::Repeats;
 use crate::record::RunLog;
 use crate::session::exit::Stop;
 
 /// Name of a run's folder before its number.
-pub(crate) const PREFIX: &str = "run-";
+const PREFIX: &str = "run-";
 
 /// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if `folder` is that of
 /// one run.
@@ -29,12 +30,12 @@ pub(crate) fn runs_in(folder: &Path) -> Vec<PathBuf> {
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Computes from their logs again what the runs in `folders` say together, and hands each to `tell` meanwhile. Without
+/// Computes from their logs again what the runs in `folders` say together, and hands each to `report` meanwhile. Without
 /// `objectives` they are held against those of the first.
 pub(crate) fn again(
     folders: &[PathBuf],
     objectives: &[Objective],
-    mut tell: impl FnMut(&Path, &RunLog, &Summary, &Diagnosis) -> Result<(), Stop>,
+    mut report: impl FnMut(&Path, &JudgedRun) -> Result<(), Stop>,
 ) -> Result<Repeats, Stop> {
     let (mut runs, mut diagnoses) = (Vec::new(), Vec::new());
     let mut demanded = objectives.to_vec();
@@ -44,11 +45,10 @@ pub(crate) fn again(
             demanded = save::objectives_of(&log.header)?;
         }
         save::check_objectives(objectives, &log.header.workload)?;
-        let summary = summarise(&log, &demanded);
-        let found = Diagnosis::of_run(&log, &summary);
-        tell(folder, &log, &summary, &found)?;
-        diagnoses.push(found);
-        runs.push(summary);
+        let run = JudgedRun::of(log, &demanded);
+        report(folder, &run)?;
+        diagnoses.push(run.diagnosis);
+        runs.push(run.summary);
     }
     let repeats = Repeats::of(&runs, &demanded).map_err(|error| {
         let folder = folders.first().and_then(|run| run.parent()).unwrap_or(Path::new("."));

@@ -2,11 +2,10 @@
 
 use std::path::Path;
 
-use crate::analysis::{Objective, Summary};
-use crate::experiment::{Diagnosis, Repeats, Sweep};
-use crate::record::{RunHeader, RunLog};
-use crate::report::{self, Extras, RunReport, documents, render};
-use crate::session::campaign::dir::ExperimentDir;
+use crate::analysis::Objective;
+use crate::experiment::{Repeats, Sweep};
+use crate::record::RunHeader;
+use crate::report::{self, RunReport, documents, render};
 use crate::session::exit::Stop;
 use crate::session::files::whole_file::whole_file;
 use crate::workload::WorkloadSpec;
@@ -15,23 +14,22 @@ use crate::workload::WorkloadSpec;
 const SUMMARY: &str = "summary.json";
 /// File of the page in a run's folder.
 pub(crate) const RUN_PAGE: &str = "report.html";
+/// The page with an experiment's pictures, in its folder.
+pub(crate) const PAGE: &str = "page.html";
 /// File of what repeats say together, in the folder that holds their folders.
 const REPEATS: &str = "repeats.json";
 
 /// Writes the summary and the page of a run beside its log.
-pub(crate) fn run(log: &RunLog, summary: &Summary, diagnosis: &Diagnosis, folder: &Path) -> Result<(), Stop> {
-    let extras = Extras { paired_open: None, diagnosis: Some(diagnosis) };
-    run_with_extras(RunReport { log, summary, extras }, folder)
+pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
+    let RunReport { log, summary, extras } = report;
+    text(&folder.join(SUMMARY), &report::json_with(summary, extras).map_err(Stop::impossible)?)?;
+    text(&folder.join(RUN_PAGE), &render::html(&documents::run(summary, extras, Some(log))))
 }
 
-/// The same with an open run that is paired with it.
-pub(crate) fn run_with_extras(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
-    let json = report::json_with(report.summary, report.extras).map_err(Stop::impossible)?;
-    text(&folder.join(SUMMARY), &json)?;
-    text(
-        &folder.join(RUN_PAGE),
-        &render::html(&documents::run(report.summary, report.extras, Some(report.log))),
-    )
+/// The same with the log itself.
+pub(crate) fn run_with_log(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {
+    report.log.store(folder).map_err(Stop::impossible)?;
+    run(report, folder)
 }
 
 /// Writes what repeats say together.
@@ -41,13 +39,14 @@ pub(crate) fn repeats(repeats: &Repeats, folder: &Path) -> Result<(), Stop> {
 
 /// Writes a sweep and its page into the folder of its runs.
 pub(crate) fn sweep(sweep: &Sweep, folder: &Path) -> Result<(), Stop> {
-    text(&folder.join(ExperimentDir::PAGE), &render::html(&documents::sweep(sweep)))?;
+    text(&folder.join(PAGE), &render::html(&documents::sweep(sweep)))?;
     text(&folder.join(Sweep::FILE_NAME), &report::json(sweep).map_err(Stop::impossible)?)
 }
 
-/// Writes a text to a file, whole or not at all.
+/// Writes a text to a file, whole or not at all, with a line break at its end.
 pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
-    whole_file(path, |out| out.write_all(text.as_bytes()))
+    let end = if text.ends_with('\n') { "" } else { "\n" };
+    whole_file(path, |out| write!(out, "{text}{end}"))
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
 }
 

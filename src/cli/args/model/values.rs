@@ -1,8 +1,11 @@
 //! Reads the values of model options that are more than a number or a name.
 
-use std::fmt;
+use std::path::Path;
+use std::time::Duration;
 
-use crate::simulator::{Delay, Precision, SchedulingPolicy, Speculation};
+use serde_json::{Map, Value};
+
+use crate::simulator::{Delay, EngineModel, KvTransfer, Precision, SchedulingPolicy, Speculation, StepTable};
 use crate::units;
 
 /// Servers in each of two pools.
@@ -11,14 +14,6 @@ pub(super) struct PoolSizes {
     pub(super) prefill: u32,
     pub(super) decode: u32,
 }
-
-/// Speculative decoding as it was described.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Acceptance(pub(super) Speculation);
-
-/// Format of the KV cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct KvCacheFormat(pub(super) Precision);
 
 /// Time of a proposed token as a share of a step: a draft with a twentieth of the model's weights (an assumption).
 const DRAFT_COST: f64 = 0.05;
@@ -34,35 +29,39 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// An engine, how its keys and values travel, and its settings.
+pub(super) type Parts = (EngineModel, Option<KvTransfer>, Map<String, Value>);
+
+pub(super) fn facts_of<const N: usize>(facts: [(&str, Value); N]) -> Map<String, Value> {
+    facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// Names of scheduling policies.
+pub(super) const POLICIES: [(&str, SchedulingPolicy); 2] =
+    [("fcfs", SchedulingPolicy::Fcfs), ("priority", SchedulingPolicy::Priority)];
+/// vLLM's names of formats of the KV cache, of which `auto` means the 16 bits in which every model here was published.
+pub(super) const KV_CACHE_FORMATS: [(&str, Precision); 2] =
+    [("auto", Precision::Bf16), ("fp8", Precision::Fp8)];
+
 pub(super) fn policy(text: &str) -> Result<SchedulingPolicy, String> {
-    match text {
-        "fcfs" => Ok(SchedulingPolicy::Fcfs),
-        "priority" => Ok(SchedulingPolicy::Priority),
-        _ => Err(format!("no scheduling policy is called `{text}`; known: fcfs, priority")),
-    }
+    named("scheduling policy", &POLICIES, text)
 }
 
-pub(super) const fn policy_name(policy: SchedulingPolicy) -> &'static str {
-    match policy {
-        SchedulingPolicy::Fcfs => "fcfs",
-        SchedulingPolicy::Priority => "priority",
-    }
+pub(super) fn kv_cache(text: &str) -> Result<Precision, String> {
+    named("format of the KV cache", &KV_CACHE_FORMATS, text)
 }
 
-/// vLLM's names, of which `auto` means the 16 bits in which every model here was published.
-const KV_CACHE_FORMATS: [(&str, Precision); 2] = [("auto", Precision::Bf16), ("fp8", Precision::Fp8)];
-
-pub(super) fn kv_cache(text: &str) -> Result<KvCacheFormat, String> {
-    let found = KV_CACHE_FORMATS.into_iter().find(|(name, _)| *name == text);
-    found
-        .map(|(_, precision)| KvCacheFormat(precision))
-        .ok_or_else(|| format!("no format of the KV cache is called `{text}`; known: auto, fp8"))
+fn named<T: Copy>(what: &str, all: &[(&str, T)], text: &str) -> Result<T, String> {
+    let found = all.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+    found.ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|(name, _)| *name).collect();
+        format!("no {what} is called `{text}`; known: {}", names.join(", "))
+    })
 }
 
-impl fmt::Display for KvCacheFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(KV_CACHE_FORMATS.iter().find(|(_, kept)| *kept == self.0).map_or("", |(name, _)| name))
-    }
+/// The name of one of `all`.
+pub(super) fn name_of<T: PartialEq>(all: &[(&'static str, T)], value: &T) -> &'static str {
+    all.iter().find(|(_, known)| known == value).map_or("", |(name, _)| name)
 }
 
 /// `6:2`.
@@ -74,14 +73,14 @@ pub(super) fn pools(text: &str) -> Result<PoolSizes, String> {
 }
 
 /// `0.8:4` or `0.8:4:0.1`.
-pub(super) fn acceptance(text: &str) -> Result<Acceptance, String> {
+pub(super) fn speculation(text: &str) -> Result<Speculation, String> {
     let read = || {
         let mut parts = text.split(':').map(str::trim);
         let between = |text: &str| text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share));
         let acceptance = between(parts.next()?)?;
         let draft_tokens = parts.next()?.parse().ok().filter(|n| (1..=LONGEST_DRAFT).contains(n))?;
         let draft_cost = parts.next().map_or(Some(DRAFT_COST), between)?;
-        parts.next().is_none().then_some(Acceptance(Speculation { draft_tokens, acceptance, draft_cost }))
+        parts.next().is_none().then_some(Speculation { draft_tokens, acceptance, draft_cost })
     };
     read().ok_or_else(|| {
         format!(
@@ -89,13 +88,6 @@ pub(super) fn acceptance(text: &str) -> Result<Acceptance, String> {
              to 1, such as 0.8:4 or 0.8:4:0.1"
         )
     })
-}
-
-impl fmt::Display for Acceptance {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Speculation { draft_tokens, acceptance, draft_cost } = self.0;
-        write!(f, "{acceptance}:{draft_tokens}:{draft_cost}")
-    }
 }
 
 /// `80ms`, `log-normal:80ms:0.45`, …
@@ -121,6 +113,36 @@ pub(super) fn delay(text: &str) -> Result<Delay, String> {
              log-normal:80ms:0.45 or gamma:80ms:4"
         )
     })
+}
+
+/// The table in the file at `path`: lines `batch,ms`, batch sizes rising. Empty lines, `#` comments and a heading are
+/// ignored.
+pub(super) fn step_table(path: &Path, prefill_tokens_per_s: Option<f64>) -> Result<StepTable, String> {
+    let said = |what: String| format!("--step-times {}: {what}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| said(error.to_string()))?;
+    let rows = step_rows(&text).map_err(said)?;
+    StepTable::new(&rows, prefill_tokens_per_s).map_err(|error| said(error.to_string()))
+}
+
+fn step_rows(text: &str) -> Result<Vec<(u32, Duration)>, String> {
+    let mut rows = Vec::new();
+    for (line, number) in text.trim_start_matches('\u{feff}').lines().zip(1..) {
+        let content = line.split('#').next().unwrap_or("").trim();
+        let is_heading = rows.is_empty() && content.starts_with(|c: char| c.is_alphabetic());
+        if content.is_empty() || is_heading {
+            continue;
+        }
+        let row = content.split_once(',').and_then(|(batch, ms)| {
+            let time = Duration::try_from_secs_f64(ms.trim().parse::<f64>().ok()? / 1e3).ok()?;
+            Some((batch.trim().parse().ok()?, time))
+        });
+        rows.push(row.ok_or_else(|| {
+            format!(
+                "line {number}: `{content}` is no row; write a batch size and milliseconds, such as 8,31.5"
+            )
+        })?);
+    }
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -151,13 +173,31 @@ mod tests {
         for text in ["6", "0:2", "6:0", "6:2:1", "a:b"] {
             assert!(pools(text).is_err(), "{text}");
         }
-        let draft = |draft_cost| Acceptance(Speculation { draft_tokens: 4, acceptance: 0.8, draft_cost });
-        assert_eq!(acceptance("0.8:4"), Ok(draft(0.05)));
-        assert_eq!(acceptance("0.8:4:0.1"), Ok(draft(0.1)));
+        let draft = |draft_cost| Speculation { draft_tokens: 4, acceptance: 0.8, draft_cost };
+        assert_eq!(speculation("0.8:4"), Ok(draft(0.05)));
+        assert_eq!(speculation("0.8:4:0.1"), Ok(draft(0.1)));
         for text in ["0.8", "1.2:4", "0.8:0", "0.8:4:2", "0.8:4:0.1:5", "0.8:65"] {
-            assert!(acceptance(text).is_err(), "{text}");
+            assert!(speculation(text).is_err(), "{text}");
         }
         assert!(share("0").is_err() && share("1.01").is_err() && share("nan").is_err());
         assert_eq!(share("1"), Ok(1.0));
+    }
+
+    #[test]
+    fn rows_are_read_with_or_without_a_heading() {
+        let expected = vec![(1, Duration::from_micros(30_500)), (8, Duration::from_millis(33))];
+        assert_eq!(
+            step_rows("batch,ms\n1, 30.5\n\n# measured on Tuesday\n8,33 # a note\n").unwrap(),
+            expected
+        );
+        assert_eq!(step_rows("1,30.5\n8,33").unwrap(), expected);
+    }
+
+    #[test]
+    fn a_bad_row_is_named() {
+        for text in ["1,30\n8;33\n", "1,30\n8,soon\n", "1,30\n-8,3\n", "1,30\nms,batch\n"] {
+            let error = step_rows(text).unwrap_err();
+            assert!(error.contains("line 2") && error.contains("such as 8,31.5"), "{error}");
+        }
     }
 }

@@ -1,6 +1,91 @@
-//! Reads a list of loads, or a ladder of them, as typed.
+//! Reads values that several options share: durations, shares, numbers, labels, lists of loads.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
 
 use crate::experiment::LoadAxis;
+use crate::mock::StopLength;
+use crate::units;
+
+/// A duration such as `250ms`, `90s` or `2m`.
+pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
+    units::parse_duration(text)
+}
+
+/// A duration of more than nothing.
+pub(in crate::cli) fn some_time(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err(format!("`{text}` is no time at all; give more than 0")),
+        time => Ok(time),
+    }
+}
+
+/// A share such as `5%` or `0.05`, whatever it is.
+pub(in crate::cli) fn share(text: &str) -> Option<f64> {
+    match text.strip_suffix('%') {
+        Some(percent) => percent.trim().parse::<f64>().ok().map(|percent| percent / 100.0),
+        None => text.parse().ok(),
+    }
+}
+
+/// A number above zero.
+pub(in crate::cli) fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value > 0.0 => Ok(value),
+        _ => Err(format!("`{text}` is not a number above 0")),
+    }
+}
+
+/// Zero or a number above it.
+pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err(format!("`{text}` is not 0 or a number above it")),
+    }
+}
+
+/// A whole number from 1 on.
+pub(in crate::cli) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a whole number from 1 on"))
+}
+
+/// Seconds, with or without a unit, above zero.
+pub(in crate::cli) fn seconds(text: &str) -> Result<f64, String> {
+    some_time(text).map(|time| time.as_secs_f64())
+}
+
+/// Seconds from some moment on, with or without a unit.
+pub(in crate::cli) fn since(text: &str) -> Result<f64, String> {
+    duration(text).map(|time| time.as_secs_f64())
+}
+
+/// A share of at most a half, such as `5%` or `0.05`.
+pub(in crate::cli) fn share_up_to_half(text: &str) -> Result<f64, String> {
+    share(text)
+        .filter(|share| (0.001..=0.5).contains(share))
+        .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
+}
+
+/// A name and its value.
+pub(in crate::cli) fn label(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}` is not a label; write it as name=value, such as commit=4f2a91c")),
+    }
+}
+
+/// A median in tokens and the sigma around it, such as `150,0.8`.
+pub(in crate::cli) fn stop_length(text: &str) -> Result<StopLength, String> {
+    let read = || {
+        let (median, sigma) = text.split_once(',')?;
+        let (median, sigma) = (median.trim().parse::<f64>().ok()?, sigma.trim().parse::<f64>().ok()?);
+        let sound = (1.0..=1e6).contains(&median) && (0.0..=5.0).contains(&sigma);
+        sound.then_some(StopLength { median, sigma })
+    };
+    read().ok_or_else(|| {
+        format!("`{text}` is not a median of 1 to 1,000,000 tokens and a sigma of 0 to 5, such as 150,0.8")
+    })
+}
 
 /// Most loads of one sweep.
 const MOST: usize = 200;

@@ -1,7 +1,8 @@
 //! What `--format` takes and what it refuses.
 
-use super::*;
-use crate::report::Extras;
+use super::formats::{AB, Asked, FormatArgs, RUN, SWEEP};
+use crate::report::{Extent, Extras, Format, RunReport};
+use crate::session::{Printer, Stop};
 
 fn args(typed: &[&str]) -> FormatArgs {
     FormatArgs {
@@ -49,7 +50,7 @@ fn files_are_written_whole_and_where_they_are_wanted() {
     std::fs::write(&there, "old").unwrap();
     let asked = args(&[&format!("json={}", there.display()), &format!("text={}", folder.path().display())]);
     let outputs = asked.outputs().unwrap();
-    outputs.check_run().unwrap();
+    outputs.check(&RUN).unwrap();
     assert_eq!(std::fs::read_to_string(&there).unwrap(), "old", "a check changes nothing");
     outputs.write_run(report, folder.path(), Printer).unwrap();
     assert_eq!(
@@ -65,15 +66,15 @@ fn files_are_written_whole_and_where_they_are_wanted() {
 #[test]
 fn what_cannot_be_written_is_told_before() {
     let nowhere = args(&["json=/nowhere/at/all/summary.json"]);
-    let refusal = refusal(nowhere.outputs().unwrap().check_run());
+    let refusal = refusal(nowhere.outputs().unwrap().check(&RUN));
     assert!(refusal.contains("cannot write /nowhere/at/all/summary.json"), "{refusal}");
-    args(&["json=/dev/null"]).outputs().unwrap().check_run().unwrap();
+    args(&["json=/dev/null"]).outputs().unwrap().check(&RUN).unwrap();
 }
 
 #[test]
 fn two_documents_do_not_share_a_file() {
     let twice = args(&["json=/dev/null", "text=/dev/null"]);
-    let refusal = refusal(twice.outputs().unwrap().check_run());
+    let refusal = refusal(twice.outputs().unwrap().check(&RUN));
     assert!(refusal.contains("something else is written there too"), "{refusal}");
 }
 
@@ -85,7 +86,7 @@ fn a_place_is_the_same_however_it_is_spelled() {
     std::fs::write(at("a"), "").unwrap();
     for other in ["a", "./a", "link"] {
         let twice = args(&[&format!("json={}", at("a")), &format!("text={}", at(other))]);
-        let refusal = refusal(twice.outputs().unwrap().check_run());
+        let refusal = refusal(twice.outputs().unwrap().check(&RUN));
         assert!(refusal.contains("something else is written there too"), "{other}: {refusal}");
     }
 }
@@ -94,7 +95,7 @@ fn a_place_is_the_same_however_it_is_spelled() {
 fn a_document_is_written_once_though_it_is_asked_for_twice() {
     let planned = |typed: &[&str]| {
         let args = args(typed);
-        let planned = args.outputs().unwrap().planned("a run", |export| export.run).unwrap();
+        let planned = args.outputs().unwrap().planned(&RUN).unwrap();
         planned.iter().map(|planned| planned.document.file).collect::<Vec<_>>()
     };
     assert_eq!(planned(&["csv", "requests.csv"]), ["summary.csv", "requests.csv"]);
@@ -103,11 +104,11 @@ fn a_document_is_written_once_though_it_is_asked_for_twice() {
 
 #[test]
 fn what_is_shown_has_its_form_too() {
-    let check = |typed: &str| args(&[typed]).outputs().unwrap().check_run();
+    let check = |typed: &str| args(&[typed]).outputs().unwrap().check(&RUN);
     check("summary.json").unwrap();
     assert!(refusal(check("sweep.json")).contains("--format sweep.json: a run has no such form"));
     assert!(refusal(check("ab.txt")).contains("a run has no such form"));
-    args(&["sweep.json"]).outputs().unwrap().check_sweep().unwrap();
+    args(&["sweep.json"]).outputs().unwrap().check(&SWEEP).unwrap();
     let table = |typed: &str| args(&[typed]).outputs().unwrap().only_shown("a table of experiments");
     assert_eq!(table("json").unwrap(), Format::Json);
     assert!(refusal(table("summary.json")).contains("a table of experiments has no such form"));
@@ -117,15 +118,17 @@ fn what_is_shown_has_its_form_too() {
 fn only_runs_are_pushed() {
     let pushing = FormatArgs { collector: Some("http://127.0.0.1:4318".to_owned()), ..args(&[]) };
     let outputs = pushing.outputs().unwrap();
-    outputs.check_run().unwrap();
-    for refused in [outputs.check_sweep(), outputs.check_ab(), outputs.only_shown("a table").map(drop)] {
+    outputs.check(&RUN).unwrap();
+    for refused in [outputs.check(&SWEEP), outputs.check(&AB), outputs.only_shown("a table").map(drop)] {
         assert!(refusal(refused).contains("is not pushed"));
     }
 }
 
 #[test]
 fn several_runs_write_into_their_own_folders() {
-    assert_eq!(args(&["json"]).outputs().unwrap().check_runs().unwrap(), Some(Format::Json));
+    let outputs = args(&["json"]).outputs().unwrap();
+    outputs.check_runs().unwrap();
+    assert_eq!(outputs.shown(), Some(Format::Json));
     let refusal = refusal(args(&["json=all.json"]).outputs().unwrap().check_runs());
     assert!(refusal.contains("each writes a file into its own folder"), "{refusal}");
 }

@@ -1,7 +1,5 @@
 //! `--format`: the forms that a report is wanted in, checked before anything is done, and written at the end.
 
-mod list;
-
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -9,28 +7,27 @@ use std::str::FromStr;
 
 use clap::Args;
 
-pub(super) use self::list::{OwnFiles, RunList};
-
-use crate::experiment::{AbTest, Sweep};
-use crate::report::{Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace};
+use crate::report::{
+    Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteAb, WriteRun, WriteSweep,
+};
 use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, whole_file};
 
 /// The forms that a report is wanted in.
 #[derive(Debug, Args)]
-pub(super) struct FormatArgs {
+pub(in crate::cli) struct FormatArgs {
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help = help())]
-    formats: Vec<Asked>,
+    pub(super) formats: Vec<Asked>,
 
     /// Print the summary as JSON on standard output, and nothing else: --format json
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 
     /// Print all of the report as text; the default is a screen of it
     #[arg(long)]
-    full: bool,
+    pub(super) full: bool,
 
     #[arg(long = "otlp", value_name = "URL", help = PUSH)]
-    collector: Option<String>,
+    pub(super) collector: Option<String>,
 }
 
 /// What `--help` says of `--otlp`.
@@ -54,17 +51,17 @@ fn help() -> String {
 
 /// One format, as it was typed.
 #[derive(Clone, Debug)]
-struct Asked {
+pub(super) struct Asked {
     typed: String,
-    export: &'static Export,
+    pub(super) export: &'static Export,
     /// The one file of it that is wanted; absent: all.
     file: Option<&'static str>,
-    place: Place,
+    pub(super) place: Place,
 }
 
 /// Where a document goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
+pub(super) enum Place {
     /// Where such go.
     Usual,
     StandardOutput,
@@ -125,27 +122,43 @@ impl Asked {
     }
 }
 
-/// What was asked for, free of contradictions.
+/// The requested outputs, free of contradictions.
 #[derive(Debug)]
-pub(super) struct Outputs<'a> {
+pub(in crate::cli) struct Outputs {
     /// What is shown; absent where a document goes to standard output.
     shown: Option<Format>,
     /// All that was typed.
-    asked: Vec<&'a Asked>,
+    pub(super) asked: Vec<Asked>,
     /// Who is pushed to.
     collector: Option<Collector>,
 }
 
+/// A kind of result that has files.
+pub(in crate::cli) struct Kind<W: 'static> {
+    name: &'static str,
+    /// The files that a format has for it.
+    files: fn(&'static Export) -> &'static [ExportFile<W>],
+    /// Whether its figures can be pushed.
+    is_pushed: bool,
+}
+
+pub(in crate::cli) const RUN: Kind<WriteRun> =
+    Kind { name: "a run", files: |export| export.run, is_pushed: true };
+pub(in crate::cli) const SWEEP: Kind<WriteSweep> =
+    Kind { name: "a sweep", files: |export| export.sweep, is_pushed: false };
+pub(in crate::cli) const AB: Kind<WriteAb> =
+    Kind { name: "an A/B experiment", files: |export| export.ab, is_pushed: false };
+
 /// A document that is to be written.
-struct Planned<W: 'static> {
-    asked: String,
-    document: &'static ExportFile<W>,
+pub(super) struct Planned<W: 'static> {
+    asked: &'static str,
+    pub(super) document: &'static ExportFile<W>,
     place: Place,
 }
 
 impl FormatArgs {
     /// What was asked for. Two things cannot both go to standard output.
-    pub(super) fn outputs(&self) -> Result<Outputs<'_>, Stop> {
+    pub(in crate::cli) fn outputs(&self) -> Result<Outputs, Stop> {
         let json = self.json.then_some(("--json", Some(Format::Json)));
         let to_stdout = self.formats.iter().filter_map(|asked| match asked.shown() {
             None if asked.place != Place::StandardOutput => None,
@@ -176,18 +189,18 @@ impl FormatArgs {
                 typed.parse().map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
             Collector::new(&url)
         });
-        Ok(Outputs { shown, asked: self.formats.iter().collect(), collector: collector.transpose()? })
+        Ok(Outputs { shown, asked: self.formats.clone(), collector: collector.transpose()? })
     }
 }
 
-impl Outputs<'_> {
+impl Outputs {
     /// What is shown on standard output; absent where a document goes there.
-    pub(super) fn shown(&self) -> Option<Format> {
+    pub(in crate::cli) fn shown(&self) -> Option<Format> {
         self.shown
     }
 
     /// The form in which `subject` is shown, of which no other is written.
-    pub(super) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
+    pub(in crate::cli) fn only_shown(&self, subject: &str) -> Result<Format, Stop> {
         self.refuse_to_push(subject)?;
         // A file of it has a name that only another report has.
         let other = self.asked.iter().find(|asked| asked.shown().is_none() || asked.file.is_some());
@@ -200,29 +213,28 @@ impl Outputs<'_> {
         }
     }
 
-    /// Finds what cannot be written of a run, before it is executed.
-    pub(super) fn check_run(&self) -> Result<(), Stop> {
-        check(&self.planned("a run", |export| export.run)?)
-    }
-
-    /// The same of a sweep, before it is shown.
-    pub(super) fn check_sweep(&self) -> Result<(), Stop> {
-        self.refuse_to_push("a sweep")?;
-        check(&self.planned("a sweep", |export| export.sweep)?)
-    }
-
-    /// The same of an A/B experiment.
-    pub(super) fn check_ab(&self) -> Result<(), Stop> {
-        self.refuse_to_push("an A/B experiment")?;
-        check(&self.planned("an A/B experiment", |export| export.ab)?)
+    /// Finds what cannot be written of a result of this kind, before it is there.
+    pub(in crate::cli) fn check<W>(&self, kind: &Kind<W>) -> Result<(), Stop> {
+        if !kind.is_pushed {
+            self.refuse_to_push(kind.name)?;
+        }
+        self.planned(kind)?.iter().try_for_each(|planned| match &planned.place {
+            Place::Path(path) => try_whole_file(path).map_err(|error| {
+                Stop::usage(format!(
+                    "cannot write {}: {error}\nhint: name a place in a folder that can be written",
+                    path.display()
+                ))
+            }),
+            Place::Usual | Place::StandardOutput => Ok(()),
+        })
     }
 
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
-    pub(super) fn check_runs(&self) -> Result<Option<Format>, Stop> {
-        self.planned("a run", |export| export.run)?;
-        let elsewhere = |asked: &&&Asked| asked.shown().is_none() && asked.place != Place::Usual;
+    pub(in crate::cli) fn check_runs(&self) -> Result<(), Stop> {
+        self.planned(&RUN)?;
+        let elsewhere = |asked: &&Asked| asked.shown().is_none() && asked.place != Place::Usual;
         match self.asked.iter().find(elsewhere) {
-            None => Ok(self.shown),
+            None => Ok(()),
             Some(asked) => Err(Stop::usage(format!(
                 "--format {}: of several runs each writes a file into its own folder\n\
                  hint: name the format alone, or write one of the runs with `skyline report`",
@@ -231,31 +243,37 @@ impl Outputs<'_> {
         }
     }
 
-    /// Writes a run that is kept in `folder`.
-    pub(super) fn write_run(
+    /// Writes a run that is stored in `folder`, and pushes its figures.
+    pub(in crate::cli) fn write_run(
         &self,
         report: RunReport<'_>,
         folder: &Path,
         printer: Printer,
     ) -> Result<(), Stop> {
-        let planned = self.planned("a run", |export| export.run)?;
-        let written = write_all(&planned, folder, printer, |write, out| write(report, out));
+        let written = self.write(&RUN, folder, printer, |write, out| write(report, out));
         if let Some(collector) = &self.collector {
             collector.push(report, printer);
         }
         written
     }
 
-    /// Writes a sweep that is kept in `folder`.
-    pub(super) fn write_sweep(&self, sweep: &Sweep, folder: &Path, printer: Printer) -> Result<(), Stop> {
-        let planned = self.planned("a sweep", |export| export.sweep)?;
-        write_all(&planned, folder, printer, |write, out| write(sweep, out))
-    }
-
-    /// Writes an A/B experiment that is kept in `folder`.
-    pub(super) fn write_ab(&self, test: &AbTest, folder: &Path, printer: Printer) -> Result<(), Stop> {
-        let planned = self.planned("an A/B experiment", |export| export.ab)?;
-        write_all(&planned, folder, printer, |write, out| write(test, out))
+    /// Writes each document of a result that is stored in `folder`, and says where. One that cannot be written does not
+    /// keep the others from being.
+    pub(in crate::cli) fn write<W>(
+        &self,
+        kind: &Kind<W>,
+        folder: &Path,
+        printer: Printer,
+        write: impl Fn(&W, Out<'_>) -> std::io::Result<()>,
+    ) -> Result<(), Stop> {
+        let mut outcome = Ok(());
+        for Planned { asked, document, place } in self.planned(kind)? {
+            let written = write_to(place, (asked, folder.join(document.file)), printer, |out| {
+                write(&document.write, out)
+            });
+            outcome = outcome.and(written);
+        }
+        outcome
     }
 
     /// Only the figures of runs are pushed.
@@ -268,24 +286,18 @@ impl Outputs<'_> {
         }
     }
 
-    /// The documents of all that is to be written, of `subject`, each once. What is shown is found to have its form.
-    fn planned<W>(
-        &self,
-        subject: &str,
-        of: fn(&'static Export) -> &'static [ExportFile<W>],
-    ) -> Result<Vec<Planned<W>>, Stop> {
+    /// The documents of all that is to be written, each once. What is shown is found to have its form.
+    pub(super) fn planned<W>(&self, kind: &Kind<W>) -> Result<Vec<Planned<W>>, Stop> {
+        let Kind { name: subject, files: of, .. } = kind;
         let mut all: Vec<Planned<W>> = Vec::new();
-        for &asked in &self.asked {
+        for asked in &self.asked {
             let documents: Vec<_> = of(asked.export)
                 .iter()
                 .filter(|document| asked.file.is_none_or(|file| file == document.file))
                 .collect();
             if documents.is_empty() {
-                let possible: Vec<_> = Export::ALL
-                    .iter()
-                    .filter(|export| !of(export).is_empty())
-                    .map(|export| export.name)
-                    .collect();
+                let possible = Export::ALL.iter().filter(|export| !of(export).is_empty());
+                let possible: Vec<_> = possible.map(|export| export.name).collect();
                 return Err(Stop::usage(format!(
                     "--format {}: {subject} has no such form\nhint: its formats are {}",
                     asked.typed,
@@ -310,7 +322,7 @@ impl Outputs<'_> {
                         asked.typed
                     )));
                 }
-                all.push(Planned { asked: asked.export.name.to_owned(), document, place });
+                all.push(Planned { asked: asked.export.name, document, place });
             }
         }
         Ok(all)
@@ -318,7 +330,7 @@ impl Outputs<'_> {
 }
 
 /// Where a document goes, one of `several` of its format or the only one.
-fn place<W>(asked: &Asked, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
+pub(super) fn place<W>(asked: &Asked, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
     match &asked.place {
         Place::Usual => Ok(Place::Usual),
         Place::StandardOutput if several => Err(Stop::usage(format!(
@@ -344,51 +356,24 @@ fn place<W>(asked: &Asked, document: &ExportFile<W>, several: bool) -> Result<Pl
     }
 }
 
-fn cannot(path: &Path, error: &std::io::Error) -> Stop {
-    Stop::impossible(format!(
-        "cannot write {}: {error}\nhint: FORMAT=PATH writes to another place",
-        path.display()
-    ))
-}
-
-/// Finds out whether all of it can be written.
-fn check<W>(planned: &[Planned<W>]) -> Result<(), Stop> {
-    planned.iter().try_for_each(|planned| match &planned.place {
-        Place::Path(path) => try_whole_file(path).map_err(|error| {
-            Stop::usage(format!(
-                "cannot write {}: {error}\nhint: name a place in a folder that can be written",
-                path.display()
-            ))
-        }),
-        Place::Usual | Place::StandardOutput => Ok(()),
-    })
-}
-
-/// Writes each document, and says where. One that cannot be written does not keep the others from being.
-fn write_all<W>(
-    planned: &[Planned<W>],
-    folder: &Path,
+/// Writes a document to its place, which is usually `usual`, and says where.
+pub(super) fn write_to(
+    place: Place,
+    (asked, usual): (&str, PathBuf),
     printer: Printer,
-    write: impl Fn(&W, Out<'_>) -> std::io::Result<()>,
+    write: impl FnOnce(Out<'_>) -> std::io::Result<()>,
 ) -> Result<(), Stop> {
-    let mut outcome = Ok(());
-    for Planned { asked, document, place } in planned {
-        let path = match place {
-            Place::StandardOutput => {
-                let written = printer.stream(|out| write(&document.write, out));
-                outcome = outcome.and(written);
-                continue;
-            }
-            Place::Usual => &folder.join(document.file),
-            Place::Path(path) => path,
-        };
-        match whole_file(path, |out| write(&document.write, out)) {
-            Ok(()) => printer.words(&format!("{asked}: {}", path.display())),
-            Err(error) => outcome = outcome.and(Err(cannot(path, &error))),
-        }
-    }
-    outcome
+    let path = match place {
+        Place::StandardOutput => return printer.stream(write),
+        Place::Usual => usual,
+        Place::Path(path) => path,
+    };
+    whole_file(&path, write).map_err(|error| {
+        Stop::impossible(format!(
+            "cannot write {}: {error}\nhint: FORMAT=PATH writes to another place",
+            path.display()
+        ))
+    })?;
+    printer.words(&format!("{asked}: {}", path.display()));
+    Ok(())
 }
-
-#[cfg(test)]
-mod tests;

@@ -3,19 +3,19 @@
 use std::io;
 use std::path::Path;
 
-use super::{Asked, Outputs, Place, cannot, place};
+use super::formats::{Asked, Outputs, Place, place, write_to};
 use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
-use crate::session::{Printer, Stop, whole_file};
+use crate::session::{Printer, Stop};
 
 /// Lists of runs that are asked for, with the runs so far.
 #[derive(Debug)]
-pub(in crate::cli) struct RunList<'a> {
-    lists: Vec<List<'a>>,
+pub(in crate::cli) struct RunList {
+    lists: Vec<List>,
 }
 
 #[derive(Debug)]
-struct List<'a> {
-    asked: &'a Asked,
+struct List {
+    asked: Asked,
     document: &'static ExportFile<WriteRun>,
     runs: Vec<Vec<u8>>,
 }
@@ -29,15 +29,15 @@ pub(in crate::cli) enum OwnFiles {
     None,
 }
 
-impl<'a> Outputs<'a> {
+impl Outputs {
     /// Takes out what makes a list of several runs.
-    pub(in crate::cli) fn take_lists(&mut self, own: OwnFiles) -> RunList<'a> {
+    pub(in crate::cli) fn take_lists(&mut self, own: OwnFiles) -> RunList {
         let mut lists = Vec::new();
-        self.asked.retain(|&asked| {
+        self.asked.retain(|asked| {
             let listed = asked.export.run.iter().find(|document| document.content == Content::Listed);
             match listed {
                 Some(document) if own == OwnFiles::None || asked.place != Place::Usual => {
-                    lists.push(List { asked, document, runs: Vec::new() });
+                    lists.push(List { asked: asked.clone(), document, runs: Vec::new() });
                     false
                 }
                 _ => true,
@@ -47,7 +47,7 @@ impl<'a> Outputs<'a> {
     }
 }
 
-impl RunList<'_> {
+impl RunList {
     /// Whether nobody asked for one.
     pub(in crate::cli) fn is_empty(&self) -> bool {
         self.lists.is_empty()
@@ -74,16 +74,8 @@ impl RunList<'_> {
                 }
                 out.write_all(if runs.is_empty() { b"[]\n" } else { b"]\n" })
             };
-            let path = match place(asked, document, false)? {
-                Place::StandardOutput => {
-                    printer.stream(joined)?;
-                    continue;
-                }
-                Place::Usual => folder.join(document.file),
-                Place::Path(path) => path,
-            };
-            whole_file(&path, joined).map_err(|error| cannot(&path, &error))?;
-            printer.words(&format!("{}: {}", asked.export.name, path.display()));
+            let usual = (asked.export.name, folder.join(document.file));
+            write_to(place(asked, document, false)?, usual, printer, joined)?;
         }
         Ok(())
     }

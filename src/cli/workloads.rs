@@ -1,19 +1,69 @@
-//! `skyline workloads fit`: a workload fitted to a stored run or to a trace.
+//! `skyline workloads`: what can be run.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, Subcommand};
 
-use crate::cli::args::SliceArgs;
+use super::args::SliceArgs;
+use super::output::{ShowArgs, rendered};
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
-use crate::report::{Style, documents};
-use crate::session::{Printer, Stop, survey};
-use crate::workload::{BadLines, Trace};
+use crate::report::{Format, Style, documents};
+use crate::session::{Exit, Printer, Stop, survey};
+use crate::workload::{WorkloadSpec, library};
+
+/// List the embedded workloads, show one, or fit one to a run or a trace.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(super) struct WorkloadsArgs {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Print a workload's TOML, to start your own from: `skyline workloads show short_chat > my.toml`
+    Show {
+        /// Name of an embedded workload, or the path of a file, which is then checked
+        workload: String,
+    },
+    /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit
+    Fit(Box<FitArgs>),
+}
+
+pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> {
+    match &args.action {
+        None => list(&args.show, printer)?,
+        Some(Action::Show { workload }) => printer.data(&show(workload)?)?,
+        Some(Action::Fit(args)) => fit(args, printer)?,
+    }
+    Ok(Exit::Fine)
+}
+
+fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
+    show.check()?;
+    let workloads = library::all().map_err(Stop::impossible)?;
+    show.show(printer, |format| match format {
+        Format::Text(_) => Ok(documents::workloads_text(&workloads)),
+        _ => rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads)),
+    })
+}
+
+/// The text of a workload that is sound; an unsound one is answered with its mistakes.
+fn show(workload: &str) -> Result<String, Stop> {
+    WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
+    match library::source(workload) {
+        Some(source) => Ok(source.to_owned()),
+        None => std::fs::read_to_string(workload).map_err(Stop::usage),
+    }
+}
 
 /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
 #[derive(Debug, Args)]
@@ -24,7 +74,7 @@ run the very requests again, replay the trace (bench --trace), or make one of th
 Examples:
   skyline workloads fit results/my-run > fitted.toml
   skyline workloads fit conversation_trace.jsonl --trace-from 10m --trace-for 30m --out fitted.toml")]
-pub(super) struct FitArgs {
+struct FitArgs {
     /// A run's folder or its run.jsonl; or a trace in any format that `--trace` reads
     source: PathBuf,
 
@@ -43,7 +93,7 @@ pub(super) struct FitArgs {
 /// Columns of the report in a comment: each of its lines is one line of the file.
 const UNWRAPPED: usize = 10_000;
 
-pub(super) fn run(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
+fn fit(args: &FitArgs, printer: Printer) -> Result<(), Stop> {
     let FittedWorkload { spec, report } = if is_run(&args.source) { of_run(args)? } else { of_trace(args)? };
     let report =
         render::text(&documents::fit(&report), Style { width: UNWRAPPED, ..Style::PLAIN }, Extent::Full);
@@ -89,7 +139,6 @@ fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
 }
 
 fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
-    let bad_lines = if args.skip_bad { BadLines::Skip } else { BadLines::Refuse };
     let path = args.source.display().to_string();
     if holds_runs(&args.source) {
         return Err(Stop::usage(format!(
@@ -97,7 +146,7 @@ fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
              the run's own folder inside it"
         )));
     }
-    let trace = args.slice.of(Trace { bad_lines, ..Trace::whole(&path) });
+    let trace = args.slice.of_file(&path, args.skip_bad);
     let found = survey(&trace, 0).map_err(Stop::usage)?;
     let traced = RequestTrace::of_slice(&trace, &found, 0).map_err(Stop::usage)?;
     fit_trace(&trace, &found, &traced).map_err(Stop::usage)

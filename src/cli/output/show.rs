@@ -1,12 +1,13 @@
 //! How a verb prints its result: `--format`, `--json`, `--full`, and the one place that renders it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
 use console::Term;
+use serde::Serialize;
 
-use crate::report::{Colour, Document, Extent, Format, Style, render};
+use crate::report::{self, Colour, Document, Extent, Format, RunReport, Style, documents, render as medium};
 use crate::session::{Printer, Stop, save, try_whole_file, wants_colour};
 
 /// What is printed unless another form is asked for.
@@ -18,7 +19,7 @@ const WIDEST: usize = 120;
 
 /// The forms in which a result is printed.
 #[derive(Clone, Debug, Default, Args)]
-pub(super) struct ShowArgs {
+pub(in crate::cli) struct ShowArgs {
     /// Print the result as text, json, html or markdown, with commas between several; FORMAT=PATH writes a file
     /// [default: text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
@@ -63,7 +64,7 @@ impl FromStr for Asked {
 impl ShowArgs {
     /// Refuses what cannot be printed, before anything is done: two forms on standard output, a file that cannot be
     /// written.
-    pub(super) fn check(&self) -> Result<(), Stop> {
+    pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(
                 "two formats both go to standard output\nhint: name a file for one of them, as in --format html=page.html",
@@ -88,12 +89,11 @@ impl ShowArgs {
     }
 
     /// Prints a result in the forms asked for; as text where no other goes to standard output.
-    pub(super) fn show(
+    pub(in crate::cli) fn show(
         &self,
         printer: Printer,
         render: impl Fn(Format) -> Result<String, Stop>,
     ) -> Result<(), Stop> {
-        self.check()?;
         printer.data(&render(self.shown())?)?;
         for asked in &self.formats {
             let Some(path) = &asked.path else { continue };
@@ -105,8 +105,31 @@ impl ShowArgs {
         Ok(())
     }
 
+    /// Prints a result that is its own JSON in the requested forms.
+    pub(in crate::cli) fn result(
+        &self,
+        printer: Printer,
+        result: &impl Serialize,
+        document: impl Fn() -> Document,
+    ) -> Result<(), Stop> {
+        self.show(printer, |format| render(format, result, &document))
+    }
+
+    /// Prints a short result in the requested forms, all of it as text too.
+    pub(in crate::cli) fn whole(
+        &self,
+        printer: Printer,
+        document: impl Fn() -> Document,
+        json: impl Fn() -> serde_json::Result<String>,
+    ) -> Result<(), Stop> {
+        self.show(printer, |format| match format {
+            Format::Text(_) => rendered(Format::Text(Extent::Full), &document, &json),
+            other => rendered(other, &document, &json),
+        })
+    }
+
     /// The form that goes to standard output.
-    pub(super) fn shown(&self) -> Format {
+    pub(in crate::cli) fn shown(&self) -> Format {
         match self.to_stdout().next().unwrap_or(SCREEN) {
             Format::Text(_) if self.full => Format::Text(Extent::Full),
             format => format,
@@ -114,23 +137,41 @@ impl ShowArgs {
     }
 }
 
-/// A result in the form asked for.
-pub(super) fn rendered(
+/// A run in the requested form; only a page has its charts.
+pub(in crate::cli) fn render_run(report: RunReport<'_>, format: Format) -> Result<String, Stop> {
+    let RunReport { log, summary, extras } = report;
+    let log = (format == Format::Html).then_some(log);
+    rendered(format, || documents::run(summary, extras, log), || report::json_with(summary, extras))
+}
+
+/// A result that is its own JSON, in the requested form.
+pub(in crate::cli) fn render(
+    format: Format,
+    result: &impl Serialize,
+    document: impl FnOnce() -> Document,
+) -> Result<String, Stop> {
+    rendered(format, document, || report::json(result))
+}
+
+/// A result in the requested form.
+pub(in crate::cli) fn rendered(
     format: Format,
     document: impl FnOnce() -> Document,
     json: impl FnOnce() -> serde_json::Result<String>,
 ) -> Result<String, Stop> {
     match format {
-        Format::Text(extent) => Ok(render::text(&document(), style(), extent)),
+        Format::Text(extent) => Ok(medium::text(&document(), style(), extent)),
         Format::Json => json().map_err(Stop::impossible),
-        Format::Html => Ok(render::html(&document())),
-        Format::Markdown => Ok(render::markdown(&document())),
+        Format::Html => Ok(medium::html(&document())),
+        Format::Markdown => Ok(medium::markdown(&document())),
     }
 }
 
-/// All of a result as text for standard output.
-pub(super) fn text(document: &Document) -> String {
-    render::text(document, style(), Extent::Full)
+/// Says where a result is stored, and how to show it again: the whole, or its run of this name.
+pub(in crate::cli) fn say_saved(folder: &Path, run: Option<&str>, printer: Printer) {
+    let folder = folder.display();
+    let one = run.map(|run| format!("; one run: skyline report {folder}/{run}")).unwrap_or_default();
+    printer.words(&format!("saved to {folder} (show it again: skyline report {folder}{one})"));
 }
 
 /// How text is written to standard output.

@@ -1,9 +1,15 @@
-//! Chooses what counts the tokens of prompts.
+//! Chooses what counts the tokens of prompts, and of answers where the server does not.
+
+use std::ops::ControlFlow;
 
 use super::connect::ServerConnection;
-use crate::generator::PromptBuilder;
-use crate::record::PromptMethod;
+use crate::engine::{CaptureText, SmokeReport};
+use crate::generator::{PromptBuilder, TokenCounter};
+use crate::live::{CountLine, Screen};
+use crate::record::{PromptMethod, TokenSource};
+use crate::runner::CollectedRun;
 use crate::session::exit::Stop;
+use crate::session::interrupts::Interrupts;
 use crate::session::printer::Printer;
 use crate::units::count;
 use crate::workload::WorkloadSpec;
@@ -67,4 +73,28 @@ pub(super) fn template_tokens(
         ));
     }
     reported.checked_sub(own)
+}
+
+/// What is to be kept of answers, by how the server answered the test request: their words, where it counts nothing and
+/// something here can.
+pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> CaptureText {
+    match (smoke.token_source, counter) {
+        (TokenSource::Chunks, Some(_)) => CaptureText::Yes,
+        _ => CaptureText::No,
+    }
+}
+
+/// Counts what was kept; a person who wants to leave need not wait for it.
+pub(super) fn count_answers(
+    gathered: &mut CollectedRun,
+    counter: Option<&TokenCounter>,
+    interrupts: &Interrupts,
+    screen: Screen,
+) {
+    let (Some(counter), 1..) = (counter, gathered.uncounted()) else { return };
+    let line = CountLine::start(screen, gathered.uncounted());
+    gathered.count(counter, |done| {
+        line.at(done);
+        if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
 }

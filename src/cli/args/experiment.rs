@@ -1,0 +1,178 @@
+//! Options of verbs that execute runs: what they are judged by, where they are stored, how progress is shown.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::values::duration;
+use crate::analysis::{Objective, ObjectivePreset};
+use crate::cli::output::ShowArgs;
+use crate::experiment::InvalidRuns;
+use crate::live::Screen;
+use crate::session::Printer;
+
+/// What a result is judged by.
+#[derive(Clone, Debug, Default, Args)]
+pub(in crate::cli) struct ObjectiveArgs {
+    /// Objective to judge by, such as `p95 ttft < 500ms`, `error_rate < 1%`, `goodput > 5/s`, `slo_attainment > 95%` or,
+    /// of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a preset of two, such as
+    /// `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; of a sweep the highest load is the highest that meets all
+    /// of them, and without any there is a curve and its knee; of a stored result in place of its own; may be repeated
+    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
+    objectives: Vec<TypedObjective>,
+}
+
+/// One objective, or those that a preset stands for.
+#[derive(Clone, Debug)]
+struct TypedObjective(Vec<Objective>);
+
+impl FromStr for TypedObjective {
+    type Err = <Objective as FromStr>::Err;
+
+    fn from_str(typed: &str) -> Result<Self, Self::Err> {
+        match ObjectivePreset::named(typed) {
+            Some(preset) => {
+                preset.objectives().iter().map(|text| text.parse()).collect::<Result<_, _>>().map(Self)
+            }
+            None => typed.parse().map(|objective| Self(vec![objective])),
+        }
+    }
+}
+
+impl ObjectiveArgs {
+    /// Whether there are any.
+    pub(in crate::cli) fn are_given(&self) -> bool {
+        !self.objectives.is_empty()
+    }
+
+    /// Each of them once.
+    pub(in crate::cli) fn objectives(&self) -> Vec<Objective> {
+        let mut all: Vec<Objective> = Vec::new();
+        for objective in self.objectives.iter().flat_map(|typed| &typed.0) {
+            if !all.contains(objective) {
+                all.push(objective.clone());
+            }
+        }
+        all
+    }
+}
+
+/// Whether an INVALID run fails the command.
+#[derive(Clone, Copy, Debug, Args)]
+pub(in crate::cli) struct ValidityArgs {
+    /// Exit with 0 or 1 as if the run were valid; the report still says INVALID, and why
+    #[arg(long)]
+    allow_invalid: bool,
+}
+
+impl ValidityArgs {
+    /// What INVALID runs do to the exit code; the report says INVALID all the same.
+    pub(in crate::cli) fn invalid_runs(self) -> InvalidRuns {
+        if self.allow_invalid { InvalidRuns::Counted } else { InvalidRuns::LeftOut }
+    }
+}
+
+/// Several runs that are one experiment.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct CampaignArgs {
+    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true,
+          help_heading = "Experiment")]
+    pub(in crate::cli) pause: Duration,
+
+    /// Resume the experiment in this folder, which was interrupted: type the same command again, with this behind it;
+    /// runs that came to their end are read and not executed again [default: a new experiment]
+    #[arg(long, value_name = "FOLDER", help_heading = "Experiment")]
+    pub(in crate::cli) resume: Option<PathBuf>,
+
+    #[command(flatten, next_help_heading = "Output")]
+    pub(in crate::cli) validity: ValidityArgs,
+
+    /// Folder in which the experiment gets a folder of its own
+    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
+    pub(in crate::cli) out: PathBuf,
+
+    #[command(flatten)]
+    pub(in crate::cli) show: ShowArgs,
+
+    #[command(flatten)]
+    pub(in crate::cli) live: LiveArgs,
+}
+
+/// Whether progress is shown, and how.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(in crate::cli) struct LiveArgs {
+    /// How progress is shown on a terminal: `dashboard`, on all of it while a run is on, where there are 60 columns and 12
+    /// rows or more, or `line`; elsewhere a line is printed every five seconds
+    #[arg(long, value_name = "HOW", value_enum, hide_possible_values = true, default_value_t = LiveForm::Dashboard)]
+    live: LiveForm,
+
+    /// Do not show progress
+    #[arg(long, short, conflicts_with = "live")]
+    quiet: bool,
+}
+
+/// Forms of progress on a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LiveForm {
+    /// On the whole terminal while a run is on, which then is as it was before
+    Dashboard,
+    /// In one line, redrawn in place
+    Line,
+}
+
+impl LiveArgs {
+    /// Where words about progress go; absent: nowhere.
+    pub(in crate::cli) fn announce(self, printer: Printer) -> Option<Printer> {
+        (!self.quiet).then_some(printer)
+    }
+
+    /// What progress is shown on.
+    pub(in crate::cli) fn screen(self) -> Screen {
+        match self.live {
+            _ if self.quiet => Screen::Quiet,
+            LiveForm::Dashboard => Screen::detect(),
+            LiveForm::Line => Screen::detect().in_a_line(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        args: ObjectiveArgs,
+    }
+
+    fn objectives(typed: &[&str]) -> Vec<String> {
+        let typed = ["skyline"].into_iter().chain(typed.iter().flat_map(|text| ["--objective", text]));
+        let objectives = Typed::try_parse_from(typed).unwrap().args.objectives();
+        objectives.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_preset_is_what_it_stands_for() {
+        let preset = "mlperf:llama-3.1-8b:interactive";
+        assert_eq!(objectives(&[preset]), ["p99 ttft <= 500ms", "p99 tpot <= 30ms"]);
+    }
+
+    #[test]
+    fn nothing_is_demanded_twice() {
+        assert_eq!(objectives(&["p95 ttft < 1s", "p95 ttft < 1s", "error_rate < 1%"]).len(), 2);
+        let preset = "mlperf:llama-3.1-8b:interactive";
+        assert_eq!(objectives(&[preset, "p99 tpot <= 30ms", preset]).len(), 2);
+    }
+
+    #[test]
+    fn what_is_neither_objective_nor_preset_is_refused() {
+        assert!(Typed::try_parse_from(["skyline", "--objective", "mlperf:x"]).is_err());
+    }
+}

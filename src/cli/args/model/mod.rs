@@ -1,0 +1,191 @@
+//! What is modelled: hardware, model, scheduler, layout; or plain delays.
+
+mod physics;
+mod values;
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::{Args, Parser};
+use serde_json::{Map, Value, json};
+
+use self::physics::PhysicsArgs;
+use self::values::{Parts, PoolSizes, facts_of};
+use super::values::above_zero;
+use crate::record::DeploymentFacts;
+use crate::session::Stop;
+use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
+
+/// The model of a deployment. Options have vLLM's names and defaults where vLLM has them.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Model")]
+pub(in crate::cli) struct ModelArgs {
+    #[command(flatten)]
+    physics: PhysicsArgs,
+
+    /// Seed of what is random in the model: speculation, drawn delays
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    model_seed: u64,
+
+    /// Servers that are alike
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Layout", conflicts_with = "pools",
+          group = "several", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    replicas: u32,
+
+    /// Who gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
+    /// up to 1,024 tokens that are not of low priority); of pools, which prefill server
+    #[arg(
+        long,
+        value_name = "RULE",
+        default_value = "least-loaded",
+        help_heading = "Layout",
+        requires = "several"
+    )]
+    router: RoutingRule,
+
+    /// Prompts in one pool of servers, answers in another, such as 6:2 [default: no pools]
+    #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", group = "several",
+          value_parser = values::pools)]
+    pools: Option<PoolSizes>,
+
+    /// Gigabits per second of the link between the pools, which all transfers of keys and values share
+    #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
+          requires = "pools", allow_negative_numbers = true)]
+    kv_transfer_gbps: f64,
+
+    /// A plain server without physics: time from the start of service to the first token, such as 80ms,
+    /// exponential:80ms, uniform:50ms:90ms, normal:80ms:10ms, log-normal:80ms:0.45 (median, sigma) or gamma:80ms:4
+    /// (mean, shape) [default: physics]
+    #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "itl", value_parser = values::delay,
+          conflicts_with = "PhysicsArgs")]
+    ttft: Option<Delay>,
+
+    /// Of a plain server: time from each token to the next, in the same forms [default: physics]
+    #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "ttft", value_parser = values::delay)]
+    itl: Option<Delay>,
+
+    /// Of a plain server: slots, the requests served at a time; others wait, first come, first served
+    #[arg(
+        long,
+        alias = "places",
+        value_name = "N",
+        help_heading = "Plain server",
+        requires = "ttft",
+        default_value = "256"
+    )]
+    slots: NonZeroUsize,
+}
+
+/// A model that was described: how to make it, and what to say of it.
+#[derive(Clone, Debug)]
+pub(in crate::cli) struct Described {
+    /// From which servers are made.
+    pub(in crate::cli) fleet: Fleet,
+    /// Name of the model that is served.
+    pub(in crate::cli) model: String,
+    /// Longest prompt and answer together, tokens; absent for a plain server.
+    pub(in crate::cli) max_model_len: Option<u64>,
+    /// Every setting under its name, for the header of a run.
+    pub(in crate::cli) facts: Map<String, Value>,
+}
+
+impl Described {
+    /// The same model with another seed.
+    pub(in crate::cli) fn with_seed(&self, seed: u64) -> Self {
+        let mut model = self.clone();
+        model.fleet.seed = seed;
+        model.facts.insert("model_seed".to_owned(), json!(seed));
+        model
+    }
+
+    /// What a person would say of a server like this; nothing of a plain one.
+    pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
+        let report = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
+        let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
+        let gpus =
+            ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
+        DeploymentFacts {
+            hardware: report("hardware"),
+            gpus,
+            serving_model: report("serving_model"),
+            precision: report("precision"),
+            ..DeploymentFacts::default()
+        }
+    }
+
+    /// Every setting in one line, for people.
+    pub(in crate::cli) fn claim(&self) -> String {
+        let settings = self.facts.iter().map(|(name, value)| match value {
+            Value::String(text) => format!("{name} {text}"),
+            value => format!("{name} {value}"),
+        });
+        settings.collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl ModelArgs {
+    /// What is described where nothing is typed.
+    pub(in crate::cli) fn untyped() -> Result<Self, Stop> {
+        #[derive(Parser)]
+        #[command(no_binary_name = true)]
+        struct Nothing {
+            #[command(flatten)]
+            model: ModelArgs,
+        }
+        Nothing::try_parse_from(<[&str; 0]>::default()).map(|nothing| nothing.model).map_err(Stop::usage)
+    }
+
+    /// The same with what is said of a server that was measured, where nothing was typed.
+    pub(in crate::cli) fn with_facts(&self, facts: &DeploymentFacts) -> Self {
+        Self { physics: self.physics.with_facts(facts), ..self.clone() }
+    }
+
+    /// Whether both hardware and model were named.
+    pub(in crate::cli) const fn names_both(&self) -> bool {
+        self.physics.hardware.is_some() && self.physics.serving_model.is_some()
+    }
+
+    /// Whether the longest context was named.
+    pub(in crate::cli) const fn names_context(&self) -> bool {
+        self.physics.max_model_len.is_some()
+    }
+
+    /// The model that was meant.
+    pub(in crate::cli) fn describe(&self) -> Result<Described, Stop> {
+        let (engine, transfer, mut facts) = match (self.ttft, self.itl) {
+            (Some(ttft), Some(itl)) => self.plain(ttft, itl)?,
+            _ => self.physics.batching(self.kv_transfer_gbps)?,
+        };
+        let layout = match (self.pools, transfer) {
+            (Some(PoolSizes { prefill, decode }), Some(transfer)) => {
+                facts.insert("kv_transfer_gbps".to_owned(), json!(self.kv_transfer_gbps));
+                FleetLayout::Pools { prefill, decode, rule: self.router, transfer }
+            }
+            _ => FleetLayout::Replicas { count: self.replicas, rule: self.router },
+        };
+        facts.insert("layout".to_owned(), json!(layout.to_string()));
+        facts.insert("model_seed".to_owned(), json!(self.model_seed));
+        let (model, max_model_len) = match &engine {
+            EngineModel::Batching(config) => {
+                (self.physics.placed().model.name.to_owned(), Some(u64::from(config.limits.max_model_len)))
+            }
+            EngineModel::Plain { .. } => ("plain".to_owned(), None),
+        };
+        let fleet = Fleet { engine, layout, seed: self.model_seed, front_end: Duration::ZERO };
+        Ok(Described { fleet, model, max_model_len, facts })
+    }
+
+    fn plain(&self, ttft: Delay, itl: Delay) -> Result<Parts, Stop> {
+        if self.pools.is_some() {
+            return Err(Stop::usage(
+                "a plain server has no prefill and decode to put into pools\nhint: leave out --pools, or --ttft and --itl",
+            ));
+        }
+        let facts = [
+            ("ttft", json!(ttft.to_string())),
+            ("itl", json!(itl.to_string())),
+            ("places", json!(self.slots)),
+        ];
+        Ok((EngineModel::Plain { slots: self.slots.get(), ttft, itl }, None, facts_of(facts)))
+    }
+}

@@ -1,0 +1,261 @@
+//! Whom requests go to, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
+
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::server::ServerArgs;
+use super::values::{at_least_one, label, some_time};
+use crate::analysis::Objective;
+use crate::engine::{MetricsUrl, PriorityField};
+use crate::live::Screen;
+use crate::record::{DeploymentFacts, Shard};
+use crate::runner::Timeouts;
+use crate::session::settings::{
+    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
+};
+use crate::session::{Stop, both};
+
+/// The server, what serves, and how runs against it are executed.
+#[derive(Clone, Debug, Args)]
+pub(in crate::cli) struct TargetArgs {
+    #[command(flatten)]
+    pub(in crate::cli) server: ServerArgs,
+    #[command(flatten)]
+    deployment: DeploymentArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    machine: MachineArgs,
+}
+
+impl TargetArgs {
+    /// The same with another server and with what a file says of the deployment in place of what was typed, its labels
+    /// beside those.
+    pub(in crate::cli) fn with(&self, server: ServerArgs, filed: DeploymentFacts) -> Self {
+        let typed = self.deployment.clone();
+        let deployment = DeploymentArgs {
+            hardware: filed.hardware.or(typed.hardware),
+            gpus: filed.gpus.or(typed.gpus),
+            serving_model: filed.serving_model.or(typed.serving_model),
+            precision: filed.precision.or(typed.precision),
+            labels: typed.labels.into_iter().chain(filed.labels).collect(),
+        };
+        Self { server, deployment, ..self.clone() }
+    }
+
+    /// The deployment, as the user describes it.
+    pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
+        let DeploymentArgs { hardware, gpus, serving_model, precision, labels } = self.deployment.clone();
+        let labels = labels.into_iter().collect();
+        DeploymentFacts { hardware, gpus, serving_model, precision, labels }
+    }
+
+    /// What varies the texts of prompts, where that was typed.
+    pub(in crate::cli) fn salt(&self) -> Option<u64> {
+        self.run.salt
+    }
+
+    /// How runs are executed that are judged by `objectives`, or all mistakes in it.
+    pub(in crate::cli) fn settings(
+        &self,
+        objectives: &[Objective],
+        load_option: LoadOption,
+        screen: Screen,
+    ) -> Result<RunSettings, Stop> {
+        let (server, requests) = both(self.server.settings(), self.run.settings())?;
+        Ok(RunSettings {
+            server,
+            deployment: self.deployment(),
+            requests,
+            machine: self.machine.settings(),
+            share: Share::default(),
+            objectives: objectives.to_vec(),
+            load_option,
+            screen,
+        })
+    }
+}
+
+/// The deployment. It is kept with the run; nothing of it is sent.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Deployment")]
+struct DeploymentArgs {
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
+    /// name [default: not said]
+    #[arg(long, value_name = "NAME")]
+    hardware: Option<String>,
+
+    /// Accelerators that serve together, for figures per GPU [default: not said]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    gpus: Option<u32>,
+
+    /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
+    /// deepseek-v3, whose sizes are known, or any other name [default: not said]
+    #[arg(long, value_name = "NAME")]
+    serving_model: Option<String>,
+
+    /// Format of the weights, such as bf16, fp8 or int4 [default: not said]
+    #[arg(long, value_name = "FORMAT")]
+    precision: Option<String>,
+
+    /// Anything else to keep with the run, as `name=value`; may be repeated [default: nothing]
+    #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
+    labels: Vec<(String, String)>,
+}
+
+/// Limits and prompts.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Run")]
+struct RunArgs {
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
+    #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
+    max_concurrency: Option<NonZeroUsize>,
+
+    /// Fail a request that takes longer than this in all
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
+    timeout: Duration,
+
+    /// Fail a request without a first token after this long [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
+    first_token_timeout: Option<Duration>,
+
+    /// Fail a request that is silent between two tokens for longer than this [default: no limit]
+    #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
+    between_tokens_timeout: Option<Duration>,
+
+    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
+    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
+    /// else common words; for answers the number of chunks]
+    #[arg(long, value_name = "PATH|ID")]
+    tokenizer: Option<String>,
+
+    /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
+    /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
+    #[arg(long)]
+    send_priority: bool,
+
+    /// Empty the server's prefix cache before the run (vLLM in development mode, SGLang)
+    #[arg(long)]
+    reset_cache: bool,
+
+    /// Salt of the prompts: the same salt sends the same texts again, which may find a warm prefix cache
+    /// [default: a new one each run]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    salt: Option<u64>,
+
+    #[command(flatten)]
+    telemetry: TelemetryArgs,
+}
+
+impl RunArgs {
+    fn settings(&self) -> Result<RequestSettings, Stop> {
+        Ok(RequestSettings {
+            max_concurrency: self.max_concurrency,
+            timeouts: Timeouts {
+                first_token: self.first_token_timeout,
+                between_tokens: self.between_tokens_timeout,
+                total: Some(self.timeout),
+            },
+            tokenizer: self.tokenizer.clone(),
+            priority: if self.send_priority { PriorityField::Sent } else { PriorityField::Unsent },
+            reset_cache: self.reset_cache,
+            salt: self.salt,
+            telemetry: self.telemetry.settings()?,
+        })
+    }
+}
+
+/// Pages of metrics.
+///
+/// Addresses are taken as text and read here, because clap repeats a value that it cannot parse.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Telemetry")]
+struct TelemetryArgs {
+    /// Page of metrics in Prometheus' format to read while a run is on, beside the server's own: of another of its
+    /// replicas, or of a DCGM exporter for utilisation, memory and power of GPUs; may be repeated. Where servers at several
+    /// addresses are compared, by `ab` or `matrix`, of exporters alone: the page of one server would count for all
+    /// [default: none]
+    #[arg(long = "metrics-url", value_name = "URL")]
+    urls: Vec<String>,
+
+    /// Leave the server's own page of metrics unread
+    #[arg(long)]
+    no_metrics: bool,
+
+    /// Time from one reading of a page to the next
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = some_time, allow_hyphen_values = true)]
+    metrics_interval: Duration,
+}
+
+impl TelemetryArgs {
+    /// What it means.
+    fn settings(&self) -> Result<TelemetrySettings, Stop> {
+        let mut urls: Vec<MetricsUrl> = Vec::new();
+        for text in &self.urls {
+            let url = text.parse().map_err(|error| Stop::usage(format!("--metrics-url: {error}")))?;
+            if !urls.contains(&url) {
+                urls.push(url);
+            }
+        }
+        Ok(TelemetrySettings {
+            urls,
+            own_page: if self.no_metrics { OwnPage::Unread } else { OwnPage::Read },
+            interval: self.metrics_interval,
+        })
+    }
+}
+
+/// Whether this machine is asked first what it can do, and heeded.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "This machine")]
+struct MachineArgs {
+    /// Do not ask first, for half a second, what this machine can do
+    #[arg(long)]
+    no_calibration: bool,
+
+    /// Run a plan that asks for more than this machine can be trusted with
+    #[arg(long, conflicts_with = "no_calibration")]
+    force: bool,
+}
+
+/// The part of this machine beside others.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "This machine")]
+pub(in crate::cli) struct ShareArgs {
+    /// Run only the I-th of N equal shares of the plan, such as 1/2, while other generators run the others; limits
+    /// such as --max-concurrency are each generator's own; `skyline merge` joins the runs [default: the whole plan]
+    #[arg(long, value_name = "I/N", conflicts_with = "repeats")]
+    pub(in crate::cli) shard: Option<Shard>,
+
+    /// Begin at this moment, such as 2026-11-21T08:00:00Z, so that several generators begin together [default: as
+    /// soon as everything is ready]
+    #[arg(long, value_name = "TIME", value_parser = moment, conflicts_with = "repeats")]
+    pub(in crate::cli) start_at: Option<jiff::Timestamp>,
+}
+
+impl MachineArgs {
+    /// What it means.
+    fn settings(self) -> MachineCheck {
+        match (self.no_calibration, self.force) {
+            (true, _) => MachineCheck::Skipped,
+            (false, true) => MachineCheck::Overridden,
+            (false, false) => MachineCheck::Enforced,
+        }
+    }
+}
+
+impl ShareArgs {
+    /// What it means.
+    pub(in crate::cli) fn settings(self) -> Share {
+        Share { shard: self.shard, start_at: self.start_at }
+    }
+}
+
+/// A moment with its offset from UTC.
+fn moment(text: &str) -> Result<jiff::Timestamp, String> {
+    text.parse().map_err(|_| {
+        format!("`{text}` is not a moment; write it with its offset from UTC, such as 2026-11-21T08:00:00Z")
+    })
+}

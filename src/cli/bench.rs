@@ -1,0 +1,271 @@
+//! `skyline bench`: one workload, one server, one run or several.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs};
+use super::output::{FormatArgs, Outputs, RUN, exits, render, render_run, say_saved};
+use crate::experiment::{Experiment, InvalidRuns, PairedOpen, RepeatsExperiment, drive};
+use crate::generator::Schedule;
+use crate::record::RunEnding;
+use crate::report::documents;
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::repeats::RepeatsCampaign;
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
+use crate::session::settings::{LoadOption, RunSettings};
+use crate::session::stored::open_folder;
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
+};
+use crate::units::three_digits;
+use crate::workload::WorkloadSpec;
+
+/// Run a workload against a server and report how it did.
+#[derive(Debug, Args)]
+pub(super) struct BenchArgs {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    share: ShareArgs,
+
+    /// Of a closed loop: run the same work in open arrivals afterwards, by a Poisson process at the rate that the users
+    /// reached, and show what the closed loop hides
+    #[arg(long, help_heading = "Workload")]
+    paired_open: bool,
+
+    #[command(flatten)]
+    objectives: ObjectiveArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
+
+    /// Folder in which the run gets a folder of its own
+    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
+    out: PathBuf,
+
+    #[command(flatten, next_help_heading = "Output")]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    live: LiveArgs,
+}
+
+/// Runs of a workload that can be executed, as far as can be known before the server is asked.
+struct BenchPlan {
+    checked: CheckedWorkload,
+    runs: Vec<PlannedRun>,
+    paired_open: bool,
+    invalid: InvalidRuns,
+    out: PathBuf,
+    outputs: Outputs,
+    announce: Option<Printer>,
+}
+
+pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
+    let interrupts = Interrupts::listen(printer);
+    let mut plan = args.plan(printer)?;
+    folder::base(&plan.out)?;
+    let context = plan.checked.connect(&interrupts, printer)?;
+    match <[PlannedRun; 1]>::try_from(std::mem::take(&mut plan.runs)) {
+        Ok([run]) => once(&plan, &context, run),
+        Err(runs) => repeatedly(&plan, &context, runs),
+    }
+}
+
+impl BenchArgs {
+    /// What is executed, or all mistakes that can be found before anything is sent.
+    fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
+        let repeats = self.workload.repeats;
+        let outputs = self.format.outputs().and_then(|outputs| {
+            if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs)
+        });
+        let (outputs, (spec, settings)) = both(outputs, both(self.workload.spec(printer), self.settings()))?;
+        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let ((), checked) = both(self.check_pair(&spec), settings.check(&spec, &datasets))?;
+        let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
+        advise(repeats, printer);
+        runs.iter().try_for_each(check_plan)?;
+        if let Some(shard) = self.share.shard {
+            runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
+        }
+        Ok(BenchPlan {
+            checked,
+            runs,
+            paired_open: self.paired_open,
+            invalid: self.validity.invalid_runs(),
+            out: self.out.clone(),
+            outputs,
+            announce: self.live.announce(printer),
+        })
+    }
+
+    fn settings(&self) -> Result<RunSettings, Stop> {
+        let objectives = self.objectives.objectives();
+        let settings = self.target.settings(&objectives, LoadOption::OfOneRun, self.live.screen())?;
+        Ok(RunSettings { share: self.share.settings(), ..settings })
+    }
+
+    /// Refuses `--paired-open` where there is no closed loop, or not one run.
+    fn check_pair(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        let refusal = if !self.paired_open {
+            return Ok(());
+        } else if spec.arrival.users().is_none() {
+            "--paired-open needs a closed loop to hold the open run against\n\
+             hint: give --users, or leave --paired-open out: this load is not closed"
+        } else if self.workload.repeats > 1 {
+            "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
+        } else if self.share.shard.is_some() || self.share.start_at.is_some() {
+            "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
+             hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report tells"
+        } else {
+            return Ok(());
+        };
+        Err(Stop::usage(refusal))
+    }
+}
+
+/// Fewer runs make intervals too wide to be of much use.
+const ADVISED: u64 = 5;
+
+/// Says before they are executed when runs are too few for narrow intervals.
+pub(super) fn advise(runs: u64, printer: Printer) {
+    if (2..ADVISED).contains(&runs) {
+        printer.words(&format!(
+            "{runs} runs make wide intervals; {ADVISED} or more are advised (--repeats {ADVISED})"
+        ));
+    }
+}
+
+/// One run, one report.
+fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit, Stop> {
+    let RunContext { interrupts, printer, .. } = context;
+    let pair = plan.paired_open.then(|| (run.workload.clone(), run.schedule.clone()));
+    if pair.is_some() {
+        // Between the two runs an interrupt spares the second, and the first is reported.
+        interrupts.series_begins();
+    }
+    let closed = context.execute(run, 1, |header| {
+        folder::create(&plan.out, &header.workload.name, &header.engine.engine, header.started_at)
+    })?;
+    let open = pair
+        .map_or(Ok(None), |(workload, schedule)| execute_open(plan, context, &workload, &schedule, &closed));
+    // Whatever became of the open run, the closed one is reported.
+    let paired_open = open.as_ref().ok().and_then(Option::as_ref);
+    let report = closed.run.report(paired_open);
+    if let Some(format) = plan.outputs.shown() {
+        printer.data(&render_run(report, format)?)?;
+    }
+    // What was written when the closed run was over knew nothing of the open one.
+    let again = paired_open.map_or(Ok(()), |_| save::run(report, &closed.folder));
+    let written = plan.outputs.write_run(report, &closed.folder, *printer);
+    let ending = closed.ending();
+    closed.stored.and(open.map(drop)).and(again).and(written)?;
+    say_saved(&closed.folder, None, *printer);
+    printer.words(&format!("report: {}", closed.folder.join(save::RUN_PAGE).display()));
+    let interrupted = plan.paired_open && interrupts.stop_is_wished();
+    Ok(match ending {
+        RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
+            exits::of_run(&closed.run.summary, plan.invalid)
+        }
+        _ => Exit::Interrupted,
+    })
+}
+
+/// Executes the open run that goes with `closed`, with prompts of its own, and compares the two; `None` where nothing came of
+/// the closed run, or one of the two was interrupted.
+fn execute_open(
+    plan: &BenchPlan,
+    context: &RunContext,
+    workload: &WorkloadSpec,
+    schedule: &Schedule,
+    closed: &StoredRun,
+) -> Result<Option<PairedOpen>, Stop> {
+    let open = PairedOpen::workload(workload, &closed.run.summary);
+    let Some(workload) = open.filter(|_| !context.interrupts.stop_is_wished()) else { return Ok(None) };
+    let rate = three_digits(workload.arrival.mean_rate_per_s());
+    if let Some(printer) = plan.announce {
+        printer.words(&format!(
+            "the closed run is over; now the open one, at the {rate}/s that its users reached"
+        ));
+    }
+    let part = format!("the open run beside the closed one, at {rate}/s");
+    let run = PlannedRun { part: Some(part), ..PlannedRun::like(schedule, workload)? };
+    // Other texts, so that the closed run has not warmed the prefix cache.
+    let open = context.execute(run, 2, |_| open_folder(&closed.folder))?;
+    let whole = open.ending() != RunEnding::Interrupted;
+    open.stored?;
+    Ok(PairedOpen::of(&closed.run.summary, &open.run.summary).filter(|_| whole))
+}
+
+/// Executes `runs` one after another and reports them together. An interrupt ends the run that is under way and spares the
+/// rest; what had ended is reported.
+fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> Result<Exit, Stop> {
+    let (interrupts, printer) = (&context.interrupts, context.printer);
+    let name = &plan.checked.spec.name;
+    let folder = folder::create(&plan.out, name, &context.engine().engine, jiff::Timestamp::now())?;
+    let dir = ExperimentDir::unlocked(folder);
+    interrupts.series_begins();
+    let objectives = &plan.checked.settings.objectives;
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
+    let campaign = RepeatsCampaign {
+        context,
+        runs,
+        objectives,
+        export: |run: &StoredRun| plan.outputs.write_run(run.run.report(None), &run.folder, printer),
+        failure: None,
+    };
+    drive(&mut experiment, &mut CampaignExecutor::new(campaign, &dir, interrupts, plan.announce))?;
+    let repeats = experiment.result().map_err(Stop::impossible)?;
+    if let Some(format) = plan.outputs.shown() {
+        printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
+    }
+    say_saved(dir.folder(), Some("run-1"), printer);
+    Ok(if experiment.is_interrupted() {
+        Exit::Interrupted
+    } else {
+        exits::of_repeats(&repeats, plan.invalid)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        bench: BenchArgs,
+    }
+
+    fn plan(typed: &[&str]) -> Result<BenchPlan, Stop> {
+        Typed::parse_from([&["bench", "short_chat", "5", "--quiet"], typed].concat()).bench.plan(Printer)
+    }
+
+    #[test]
+    fn all_that_was_typed_wrong_is_said_at_once() {
+        let wrong = ["--format=ab.txt", "--trace-from=5s", "--url=nowhere", "--header=x", "--metrics-url=y"];
+        let stop = plan(&wrong).err().unwrap();
+        for option in ["--format ab.txt", "--trace-from", "--url: ", "--header: ", "--metrics-url: "] {
+            assert!(stop.message().contains(option), "{option} in {}", stop.message());
+        }
+        assert_eq!(stop.exit(), Exit::Usage);
+        let stop = plan(&["--paired-open", "--send-priority", "--engine=tgi"]).err().unwrap();
+        for option in ["--paired-open needs a closed loop", "--send-priority: "] {
+            assert!(stop.message().contains(option), "{option} in {}", stop.message());
+        }
+    }
+
+    #[test]
+    fn a_plan_has_the_runs_that_were_typed() {
+        let one = plan(&[]).unwrap();
+        assert_eq!((one.runs.len(), one.runs[0].repeat, one.paired_open), (1, None, false));
+        let three = plan(&["--repeats=3", "--objective=p95 ttft < 1s", "--objective=p95 ttft < 1s"]).unwrap();
+        assert_eq!((three.runs.len(), three.checked.settings.objectives.len()), (3, 1));
+        assert_ne!(three.runs[0].workload.seed, three.runs[1].workload.seed);
+    }
+}

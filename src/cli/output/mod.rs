@@ -1,0 +1,12 @@
+//! What a verb leaves behind: results in the requested formats, and an exit code.
+
+pub(super) mod exits;
+mod formats;
+mod lists;
+mod show;
+#[cfg(test)]
+mod tests;
+
+pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
+pub(super) use self::lists::{OwnFiles, RunList};
+pub(super) use self::show::{ShowArgs, render, render_run, rendered, say_saved};

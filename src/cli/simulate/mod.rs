@@ -1,0 +1,322 @@
+//! `skyline simulate`: what to expect of a deployment, before it is there.
+
+mod fit;
+mod simulation;
+mod sweep;
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use self::fit::FitArgs;
+use self::simulation::Simulation;
+use self::sweep::SimulatedLoads;
+use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
+use super::bench::advise;
+use super::output::{ShowArgs, exits, render, say_saved};
+use crate::analysis::summarise;
+use crate::experiment::{
+    CompletedRun, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment,
+    RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
+};
+use crate::live::{Screen, StepLine};
+use crate::report::{Extent, Extras, Format, RunReport, documents};
+use crate::session::stored::{JudgedRun, open_folder};
+use crate::session::{Exit, PlannedRun, Printer, Stop, both, datasets, folder, save};
+use crate::simulator::RoutingRule;
+use crate::units::three_digits;
+use crate::workload::{Overrides, TraceFindings, WorkloadSpec};
+
+pub(super) use self::fit::fitted_to;
+
+/// Predict how a deployment would do under a workload, in virtual time
+#[derive(Debug, Args)]
+pub(super) struct SimulateArgs {
+    #[command(flatten)]
+    workload: WorkloadArgs,
+    #[command(flatten)]
+    model: ModelArgs,
+    #[command(flatten, next_help_heading = "Loads")]
+    loads: SimulatedLoads,
+    #[command(flatten)]
+    fit: FitArgs,
+
+    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
+    /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
+    /// estimate]
+    #[arg(long, value_name = "PATH|ID", help_heading = "Dataset")]
+    tokenizer: Option<String>,
+
+    #[command(flatten)]
+    objectives: ObjectiveArgs,
+
+    #[command(flatten, next_help_heading = "Output")]
+    validity: ValidityArgs,
+
+    /// Folder in which the run gets a folder of its own [default: not kept, as it can be computed again at any time]
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    out: Option<PathBuf>,
+
+    #[command(flatten)]
+    show: ShowArgs,
+}
+
+/// What is simulated.
+struct SimulatePlan {
+    simulation: Simulation,
+    work: Work,
+    /// What the user should know beforehand.
+    notes: Vec<String>,
+    quiet: bool,
+}
+
+/// Which runs are simulated.
+enum Work {
+    /// So many repeats, or one run.
+    Runs(Vec<PlannedRun>),
+    /// A run at each of these rates, predicted from a fit.
+    Rates(EngineFit, LoadAxis),
+    /// A search over loads.
+    Sweep(SweepPlan),
+}
+
+pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
+    let SimulatePlan { simulation, work, notes, quiet } = args.plan(printer)?;
+    notes.iter().for_each(|note| printer.words(note));
+    refuse_poor_fit(simulation.engine_fit.as_ref(), printer)?;
+    simulation.out.as_deref().map_or(Ok(()), folder::base)?;
+    // Where the fit has no place in what is shown.
+    let apart = matches!(work, Work::Sweep(_)) || simulation.repeats > 1;
+    if let Some(fit) = simulation.engine_fit.as_ref().filter(|_| apart && args.show.shown() != Format::Json) {
+        printer.words(&fit_in_words(fit)?);
+    }
+    match work {
+        Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
+        Work::Rates(fit, axis) => rates(&simulation, fit, &axis, printer),
+        Work::Runs(runs) => {
+            advise(simulation.repeats, printer);
+            match <[PlannedRun; 1]>::try_from(runs) {
+                Ok([run]) => once(simulation, run, printer),
+                Err(runs) => repeatedly(&simulation, runs, printer),
+            }
+        }
+    }
+}
+
+impl SimulateArgs {
+    /// What is simulated, or the mistakes in it.
+    fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
+        let ((), spec) = both(self.check_outputs(), self.workload.spec(printer))?;
+        let tokenizer = self.tokenizer.as_deref();
+        let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
+        let (model, engine_fit) = described;
+        let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
+        let objectives = self.objectives.objectives();
+        save::check_objectives(&objectives, &spec)?;
+        let notes = notes(&spec, model.fleet.layout.rule());
+        let simulation = Simulation {
+            spec,
+            datasets,
+            model,
+            engine_fit,
+            objectives,
+            repeats: self.workload.repeats,
+            invalid: self.validity.invalid_runs(),
+            out: self.out.clone(),
+            show: self.show.clone(),
+        };
+        let work = match (&simulation.engine_fit, &self.loads.rates) {
+            _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.seconds())?),
+            (Some(fit), Some(axis)) => Work::Rates(fit.clone(), axis.clone()),
+            _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
+        };
+        Ok(SimulatePlan { simulation, work, notes, quiet: self.loads.quiet })
+    }
+
+    /// Refuses options that do not go together.
+    fn check_outputs(&self) -> Result<(), Stop> {
+        let rates_alone = self.loads.rates.is_some() && !self.loads.sweep;
+        let kept = self.workload.repeats > 1 || self.out.is_some() || self.objectives.are_given();
+        let options = if rates_alone && self.fit.fit.is_empty() {
+            Err(Stop::usage(
+                "--rates needs --sweep, or --fit with runs that were measured\nhint: for one rate there is --rate",
+            ))
+        } else if rates_alone && kept {
+            Err(Stop::usage(
+                "--rates with --fit shows one prediction of each rate, which is neither stored, repeated nor judged\n\
+                 hint: leave --repeats, --out and --objective out, or give --sweep too",
+            ))
+        } else {
+            Ok(())
+        };
+        both(self.show.check(), options).map(drop)
+    }
+
+    fn check_tokenizer(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        if self.tokenizer.is_some() && !spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
+            return Err(Stop::usage(format!(
+                "--tokenizer counts the rows of a dataset, and `{}` has none\nhint: leave it out",
+                spec.name
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a simulation cannot show of a workload.
+fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
+    let mut shared = spec.classes.iter().filter_map(|class| class.shared_prefix.as_ref()).peekable();
+    let alike = spec.classes.iter().any(|class| class.conversation.is_some())
+        || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
+    let mut notes = Vec::new();
+    if rule == RoutingRule::PrefixAware && shared.peek().is_none() && !alike {
+        notes.push("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
+    }
+    if shared.any(|prefixes| prefixes.warmed() > 0) {
+        notes.push("note: a simulated server begins with an empty cache; no prefix is warm here");
+    }
+    if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
+        notes.push(
+            "note: the simulator says nothing: checks are not asked, and answers of a form are taken to be as long as \
+             their limit",
+        );
+    }
+    notes.into_iter().map(str::to_owned).collect()
+}
+
+/// Refuses to predict from an engine that does not reproduce the runs that it was fitted to.
+fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop> {
+    let Some(fit) = fit.filter(|fit| fit.grade == Grade::Poor) else { return Ok(()) };
+    printer.words(&fit_in_words(fit)?);
+    Err(Stop::impossible(
+        "the engine does not tell the runs again that it was fitted to, so that nothing is predicted from it\n\
+         hint: was it one server that answered, alone, and with what limits (--max-num-seqs, \
+         --max-num-batched-tokens)? a queue in front of it is not seen by its steps",
+    ))
+}
+
+fn fit_in_words(fit: &EngineFit) -> Result<String, Stop> {
+    render(Format::Text(Extent::Full), fit, || documents::engine_fit(fit))
+}
+
+/// One run, one prediction.
+fn once(simulation: Simulation, run: PlannedRun, printer: Printer) -> Result<Exit, Stop> {
+    let Simulation { model, objectives, .. } = &simulation;
+    let schedule = run.schedule.clone();
+    let header = simulation.header(run, model);
+    let (log, mut prediction) =
+        predict(header, schedule.clone(), &model.fleet, objectives).map_err(Stop::usage)?;
+    prediction.engine_fit.clone_from(&simulation.engine_fit);
+    let open = prediction.pair(&log, &schedule, &model.fleet).map_err(Stop::usage)?;
+    let at = log.header.started_at;
+    let stored = simulation.create_folder(&log.header.workload.name, at).and_then(|folder| {
+        let Some(folder) = folder else { return Ok(None) };
+        let extras = Extras { paired_open: None, diagnosis: Some(&prediction.diagnosis) };
+        save::run_with_log(RunReport { log: &log, summary: &prediction.summary, extras }, &folder)?;
+        if let Some(open) = open {
+            save::run_with_log(JudgedRun::of(open, &[]).report(None), &open_folder(&folder)?)?;
+        }
+        Ok(Some(folder))
+    });
+    simulation.show.result(printer, &prediction, || documents::prediction(&prediction))?;
+    if let Some(folder) = stored? {
+        say_saved(&folder, None, printer);
+    }
+    Ok(exits::of_run(&prediction.summary, simulation.invalid))
+}
+
+/// What a fitted engine predicts of each of the rates.
+fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Printer) -> Result<Exit, Stop> {
+    let mut predicted = Vec::new();
+    let mut line = StepLine::start(Screen::detect());
+    for rate in axis.loads().into_iter().map(Load::amount) {
+        line.at(&format!("{}/s in virtual time", three_digits(rate)));
+        let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
+        let spec = simulation.spec.clone().with(&overrides).map_err(Stop::usage)?;
+        for run in PlannedRun::all(&spec, &simulation.datasets, 1)? {
+            let log = simulation.run(run, &simulation.model)?;
+            let summary = summarise(&log, &[]);
+            predicted.push((log, summary));
+        }
+    }
+    drop(line);
+    let predicted = PredictedRates::of(fit, &predicted);
+    simulation.show.result(printer, &predicted, || documents::predicted_rates(&predicted))?;
+    Ok(Exit::Fine)
+}
+
+/// Several runs, each with seeds of its own, and what they say together.
+fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) -> Result<Exit, Stop> {
+    let Simulation { model, objectives, .. } = simulation;
+    let parent = simulation.create_folder(&simulation.spec.name, jiff::Timestamp::now())?;
+    let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
+    let mut line = StepLine::start(Screen::detect());
+    let mut runs = runs.into_iter();
+    let virtually = |request: &RunRequest<RepeatRun>, so_far: &RepeatsExperiment| {
+        let RepeatRun { number, of } = request.part;
+        let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
+        line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
+        let model = model.with_seed(seed_of_run(model.fleet.seed, number));
+        let run = JudgedRun::of(simulation.run(run, &model)?, objectives);
+        if let Some(parent) = &parent {
+            if let Ok(so_far) = so_far.result() {
+                save::repeats(&so_far, parent)?;
+            }
+            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
+        }
+        let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
+        Ok::<_, Stop>(CompletedRun { summary, diagnosis })
+    };
+    drive(&mut experiment, &mut VirtualExecutor(virtually))?;
+    drop(line);
+    let repeats = experiment.result().map_err(Stop::impossible)?;
+    if let Some(parent) = &parent {
+        save::repeats(&repeats, parent)?;
+    }
+    simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
+    if let Some(parent) = &parent {
+        say_saved(parent, Some("run-1"), printer);
+    }
+    Ok(exits::of_repeats(&repeats, simulation.invalid))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        simulate: SimulateArgs,
+    }
+
+    fn plan(typed: &[&str]) -> Result<SimulatePlan, Stop> {
+        Typed::parse_from([&["simulate", "short_chat", "5"], typed].concat()).simulate.plan(Printer)
+    }
+
+    #[test]
+    fn all_that_was_typed_wrong_is_said_at_once() {
+        let wrong = ["--rates=1,2", "--trace-from=5s", "--format=json,html"];
+        let stop = plan(&wrong).err().unwrap();
+        for problem in ["--rates needs --sweep", "--trace-from is about a trace", "two formats"] {
+            assert!(stop.message().contains(problem), "{problem} in {}", stop.message());
+        }
+        let stop = plan(&["--tokenizer=x", "--tensor-parallel=7"]).err().unwrap();
+        for problem in ["--tokenizer counts", "--tensor-parallel 7"] {
+            assert!(stop.message().contains(problem), "{problem} in {}", stop.message());
+        }
+    }
+
+    #[test]
+    fn a_plan_says_which_runs_are_simulated() {
+        let runs = |typed: &[&str]| match plan(typed).unwrap().work {
+            Work::Runs(runs) => runs.len(),
+            Work::Rates(..) | Work::Sweep(_) => 0,
+        };
+        assert_eq!((runs(&[]), runs(&["--repeats=3"]), runs(&["--sweep"])), (1, 3, 0));
+        let notes = plan(&["--router=prefix-aware", "--replicas=2"]).unwrap().notes;
+        assert!(notes.iter().any(|note| note.contains("routes by load here")), "{notes:?}");
+    }
+}

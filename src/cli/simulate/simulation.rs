@@ -1,0 +1,101 @@
+//! A workload and the model that answers it: what all ways to simulate have in common.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use crate::analysis::Objective;
+use crate::cli::args::Described;
+use crate::cli::output::{ShowArgs, rendered};
+use crate::experiment::{EngineFit, InvalidRuns, run_virtually};
+use crate::generator::Datasets;
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::report::{self, Document};
+use crate::session::run::host_facts;
+use crate::session::{PlannedRun, Printer, Stop, command_line, folder};
+use crate::simulator::BLOCK_SIZE;
+use crate::workload::WorkloadSpec;
+
+/// What stands in a run where the name of a server would.
+const ENGINE: &str = "simulator";
+
+/// A simulation that can begin.
+pub(super) struct Simulation {
+    pub(super) spec: WorkloadSpec,
+    pub(super) datasets: Arc<Datasets>,
+    pub(super) model: Described,
+    /// The fit that the model comes from, where it comes from one.
+    pub(super) engine_fit: Option<EngineFit>,
+    pub(super) objectives: Vec<Objective>,
+    /// Runs of each load.
+    pub(super) repeats: u64,
+    pub(super) invalid: InvalidRuns,
+    pub(super) out: Option<PathBuf>,
+    pub(super) show: ShowArgs,
+}
+
+impl Simulation {
+    /// The log of `run`, as `model` answers it.
+    pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<RunLog, Stop> {
+        let schedule = run.schedule.clone();
+        run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)
+    }
+
+    /// The header of a run that no server answers.
+    pub(super) fn header(&self, run: PlannedRun, model: &Described) -> RunHeader {
+        RunHeader {
+            schema: RunHeader::SCHEMA,
+            skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
+            started_at: jiff::Timestamp::now(),
+            command: command_line::masked(std::env::args_os()),
+            repeat: run.repeat,
+            plan: run.plan,
+            prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
+            cache: None,
+            engine: EngineFacts {
+                engine: ENGINE.to_owned(),
+                url: "virtual time".to_owned(),
+                endpoint: "no wire".to_owned(),
+                streamed: true,
+                model: model.model.clone(),
+                parameters: None,
+                server_version: None,
+                max_model_len: model.max_model_len,
+                cache_block_tokens: Some(BLOCK_SIZE),
+                request_id_prefix: String::new(),
+                serving_flags: serde_json::Map::new(),
+                modelled: model.facts.clone(),
+            },
+            limits: ClientLimits::default(),
+            objectives: self.objectives.iter().map(ToString::to_string).collect(),
+            host: host_facts(),
+            stamps: StampSource::default(),
+            shard: None,
+            calibration: None,
+            telemetry: Vec::new(),
+            deployment: model.deployment(),
+            workload: run.workload,
+        }
+    }
+
+    /// Creates the folder of a run, or of several, where they are to be stored.
+    pub(super) fn create_folder(&self, name: &str, at: jiff::Timestamp) -> Result<Option<PathBuf>, Stop> {
+        self.out.as_deref().map(|base| folder::create(base, name, ENGINE, at)).transpose()
+    }
+
+    /// Prints what was predicted, as JSON with how well the engine fits.
+    pub(super) fn show(
+        &self,
+        printer: Printer,
+        predicted: &impl Serialize,
+        document: impl Fn() -> Document,
+    ) -> Result<(), Stop> {
+        self.show.show(printer, |format| {
+            rendered(format, &document, || match &self.engine_fit {
+                Some(fit) => report::fitted_json(predicted, fit),
+                None => report::json(predicted),
+            })
+        })
+    }
+}

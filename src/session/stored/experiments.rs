@@ -1,0 +1,130 @@
+//! Stored experiments, judged again from the logs of their runs.
+
+use std::fmt::Display;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::run::completed;
+use super::save;
+use crate::analysis::{Objective, summarise};
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun, Trust};
+use crate::experiment::{
+    AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
+    Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
+};
+use crate::record::RunLog;
+use crate::session::campaign::ab::{AbQuestion, Require};
+use crate::session::campaign::dir::MANIFEST;
+use crate::session::campaign::matrix::FILES;
+use crate::session::exit::Stop;
+use crate::session::files::folder;
+
+/// Reads the runs of an experiment in this folder, and carries none out.
+struct StoredRuns<'a>(&'a Path);
+
+impl<E: Experiment> Executor<E> for StoredRuns<'_> {
+    type Error = Stop;
+
+    fn stored(&mut self, request: &RunRequest<E::Part>) -> Result<Option<CompletedRun>, Stop> {
+        let log = completed(&self.0.join(&request.name))?;
+        Ok(log.map(|log| CompletedRun::from(summarise(&log, &[]))))
+    }
+
+    fn run(&mut self, _request: &RunRequest<E::Part>, _experiment: &E) -> Result<RunOutcome, Stop> {
+        Ok(RunOutcome::Absent)
+    }
+}
+
+/// The A/B test in `folder`, and what was required of B.
+pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Require), Stop> {
+    let question = AbQuestion::read(folder).ok_or_else(|| {
+        Stop::usage(format!("{}: the manifest of its A/B test cannot be read", folder.display()))
+    })?;
+    let mut experiment = AbExperiment::new(question.design()?, invalid).stored_only();
+    drive(&mut experiment, &mut StoredRuns(folder))?;
+    match experiment.result() {
+        Ok(test) => Ok((test, question.require)),
+        Err(error @ NotRounds::ServerChanged { .. }) => {
+            Err(Stop::impossible(error).about(&folder.display().to_string()))
+        }
+        Err(error) => Err(Stop::usage(format!(
+            "{}: {error}\nhint: run the experiment to its end with --resume",
+            folder.display()
+        ))),
+    }
+}
+
+/// The table of experiments in `folder`.
+pub(crate) fn matrix(folder: &Path, trust: Trust) -> Result<Matrix, Stop> {
+    /// What was requested of it, as far as it is judged by that.
+    #[derive(Deserialize)]
+    struct Manifest {
+        experiments: serde_json::Value,
+    }
+    let unreadable = |file: &str, error: &dyn Display| {
+        Stop::usage(format!(
+            "cannot read {}: {error}\nhint: show one of its runs, such as row-A/run-1",
+            folder.join(file).display()
+        ))
+    };
+    let text =
+        |file: &str| std::fs::read_to_string(folder.join(file)).map_err(|error| unreadable(file, &error));
+    let ended: Ended =
+        serde_json::from_str(&text(FILES[0])?).map_err(|error| unreadable(FILES[0], &error))?;
+    if ended.schema > Matrix::SCHEMA {
+        let newer =
+            format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
+        return Err(unreadable(FILES[0], &newer));
+    }
+    let manifest: Manifest =
+        serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
+    let experiments =
+        Experiments::from_stored(&manifest.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
+    let mut cells = Vec::new();
+    for slot in experiments.order() {
+        let runs = CellRuns { slot, runs: row_runs(folder, &experiments, slot)?, failed: None };
+        cells.extend(ended.completed(&experiments, slot, runs));
+    }
+    let matrix = Matrix::of(&experiments, &cells, ended.stopped, trust);
+    Ok(Matrix { unstopped: ended.unstopped, ..matrix })
+}
+
+/// The runs of a row that came to their end against a server that was there.
+fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Result<Vec<RowRun>, Stop> {
+    let row = &experiments.rows[slot.row];
+    let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
+    let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
+    let mut runs = Vec::new();
+    for repeat in 1..=row.repeats() {
+        let name = experiments.run_folder(slot, repeat);
+        if let Some(log) = completed(&folder.join(&name))? {
+            runs.extend(RowRun::of(name, summarise(&log, objectives)).ok());
+        }
+    }
+    Ok(runs)
+}
+
+/// The sweep stored at `path` as it would be with these objectives and the same runs.
+pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
+    save::check_objectives(objectives, &stored.workload)?;
+    let texts = objectives.iter().map(ToString::to_string).collect();
+    let before = stored.plan.objectives.join("; ");
+    let plan = SweepPlan { objectives: texts, ..stored.plan };
+    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
+    let mut trials: Vec<_> = stored.points.into_iter().flat_map(|point| point.trials).collect();
+    trials.sort_by_key(|trial| trial.number);
+    for Trial { number, load, seed, window_s, run, .. } in trials {
+        let log = RunLog::read(&folder::of(path).join(&run)).map_err(Stop::usage)?;
+        let request = TrialRequest { number, load, repeat: 1, seed, window_s, run };
+        search.record(Trial::of(&request, &summarise(&log, objectives)));
+    }
+    let Sweep { started_at, workload, engine, deployment, paired, stopped, stopped_sentence, .. } = stored;
+    let sweep = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
+    let stopped_sentence = match before.as_str() {
+        same if same == sweep.plan.objectives.join("; ") => stopped_sentence,
+        "" => format!("run without objectives: {stopped_sentence}"),
+        others => format!("run for other objectives ({others}): {stopped_sentence}"),
+    };
+    Ok(Sweep { paired, stopped_sentence, ..sweep })
+}
