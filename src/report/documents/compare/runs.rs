@@ -8,7 +8,7 @@ use crate::analysis::{FigureKind, Metric, Quantile};
 use crate::experiment::compare::{
     AgainstBaseline, ChangeStanding, Compared, ComparedRow, Interval, Pairing, SideDescription,
 };
-use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
+use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
 use crate::report::document::{Chart, Document, Level, Note, Section};
 use crate::report::documents::diagnosis::{self, Detail};
 
@@ -104,7 +104,7 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
         let Interval { value: by, low, high } = changed;
         let [low, high] = [low, high].map(|end| end.map(|end| end * 100.0));
         let point = Point { low, high, ..Point::at(by * 100.0, names.len() as f64, String::new()) };
-        series.push(Series::points("", palette, Line::None, vec![point]));
+        series.push(Series::points("", palette, LineStyle::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
             label(&row.subject),
@@ -122,8 +122,8 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
     let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
-    let plot =
-        Plot::rows(description, axis, names, series).with_rules([Rule::Place(0.0, "no change".to_owned())]);
+    let plot = Plot::rows(description, axis, names, series)
+        .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
     section.chart(Chart::new("Change against the baseline", plot).hint(hint));
 }

@@ -4,7 +4,7 @@ use super::rows::{change, change_interval, label, p_value, value, verdict as row
 use super::sides::{demands, differences, sides, verdict};
 use crate::experiment::Load;
 use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
 use crate::units::three_digits;
 
@@ -139,7 +139,7 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
-    let lines = [Line::Solid, Line::Dashed];
+    let lines = [LineStyle::Solid, LineStyle::Dashed];
     let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
     let series: Vec<Series> = compared
         .answers
@@ -152,7 +152,7 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
                 let (low, high, at_least) = (level.low, level.high, level.value.is_none());
                 Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
             });
-            let dashed = if line == Line::Dashed { " (dashed)" } else { "" };
+            let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
             Series::points(format!("{}{dashed}", side.side), palette, line, points.collect())
         })
         .collect();

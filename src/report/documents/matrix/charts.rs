@@ -3,7 +3,7 @@
 use super::cells::{name, shown};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::matrix::Matrix;
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{Chart, Section};
 use crate::report::documents::compare::label;
 
@@ -44,7 +44,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
                 at_least: measured.value.is_none(),
                 ..Point::at(measured.value.or(measured.at_least)?, place as f64, String::new())
             };
-            Some(Series::points("", palette, Line::None, vec![point]))
+            Some(Series::points("", palette, LineStyle::None, vec![point]))
         }));
     }
     let points = || series.iter().flat_map(Series::marked);

@@ -4,7 +4,7 @@ use super::latencies::{bracket, is_trusted, load_unit, loads, not_trusted, stand
 use crate::experiment::{
     AcrossRuns, ArrivalUnit, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
 };
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -29,7 +29,7 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
         .iter()
         .zip(Palette::SERIES)
         .map(|((name, read), palette)| {
-            Series::points(*name, palette, Line::Solid, points(sweep, name, *read, is_trusted))
+            Series::points(*name, palette, LineStyle::Solid, points(sweep, name, *read, is_trusted))
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
@@ -85,7 +85,7 @@ fn asked(sweep: &Sweep) -> Series {
         Point::at(x, y, words)
     };
     let points = sweep.points.iter().map(|point| at(point.load.amount()));
-    Series::points("requested", Palette::Faint, Line::Dashed, points.collect())
+    Series::points("requested", Palette::Faint, LineStyle::Dashed, points.collect())
 }
 
 /// Closed loops and open arrivals at the throughput that the users reached, on one plot.
@@ -113,7 +113,7 @@ fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>
             );
             Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
         });
-        Series::points(title, palette, Line::Solid, points.collect())
+        Series::points(title, palette, LineStyle::Solid, points.collect())
     };
     let series = vec![
         side(|figure| figure.closed, "closed loop", Palette::First),

@@ -6,7 +6,7 @@ use crate::analysis::wording::counted;
 use crate::analysis::{Bin, BinWait, Figure, LoadForm, Metric, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::chart::{
-    Axis, Form, LevelStyle, Levels, Palette, Panel, Plot, Series, Slot, Value, Zone, ZoneKind,
+    Axis, LevelStyle, Levels, Palette, Panel, Plot, Series, SeriesForm, Slot, Value, Zone, ZoneKind,
 };
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 
@@ -227,8 +227,9 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
             })
             .collect(),
     };
-    let series =
-        |strand: &Strand| Series::new(strand.name.clone(), strand.palette, Form::Levels(levels(strand)));
+    let series = |strand: &Strand| {
+        Series::new(strand.name.clone(), strand.palette, SeriesForm::Levels(levels(strand)))
+    };
     Panel::new(y, strands.iter().map(series).collect())
 }
 
