@@ -1,6 +1,6 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
-use super::server::served_by;
+use super::parts::cells::served_by;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::{
     AbMetric, AbOverall, AbSide, AbTest, AbUnit, AbVerdict, CompletedSide, DifferenceScale,

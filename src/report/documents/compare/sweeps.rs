@@ -1,7 +1,8 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{change, change_interval, label, p_value, value, verdict as row_verdict};
-use super::sides::{demands, differences, sides, verdict};
+use super::rows::{
+    change, change_interval, demands, differences, label, p_value, sides, value, verdict, verdict_line,
+};
 use crate::experiment::Load;
 use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
@@ -16,7 +17,7 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.answers.iter().map(|answer| answer.side.as_str()).collect();
     let mut document =
-        Document::new("Sweeps compared with a baseline").verdict(verdict(gates, Vec::new(), &names));
+        Document::new("Sweeps compared with a baseline").verdict(verdict_line(gates, Vec::new(), &names));
     let mut setup = Section::continued(Level::Summary);
     sides(&mut setup, compared.answers.iter().map(in_words));
     differences(&mut setup, &compared.differences);
@@ -88,7 +89,7 @@ fn by_load(against: &SweepAgainst) -> Section {
             change(row),
             change_interval(row),
             p_value(row),
-            row_verdict(row.standing).to_owned(),
+            verdict(row.standing).to_owned(),
         ]);
     }
     section.table(table);

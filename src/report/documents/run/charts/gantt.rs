@@ -1,6 +1,6 @@
 //! Some requests phase by phase: waiting to be sent, waiting for the first token, receiving.
 
-use super::moment::moment;
+use super::clock::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};

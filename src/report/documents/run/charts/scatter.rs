@@ -1,8 +1,7 @@
 //! Every request, or as many as there is room for, by when it was scheduled and how long it waited.
 
 use super::bounds::Bounds;
-use super::moment::moment;
-use super::over_time::Clock;
+use super::clock::{Clock, moment};
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};

@@ -1,8 +1,6 @@
 //! A capacity plan as a document: the answer, the offers, what each rests on, and the assumptions.
 
 use super::engine_fit;
-use super::sweep::latencies::{Marked, that_decide};
-use super::sweep::loads_table;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
@@ -10,6 +8,8 @@ use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine,
 use crate::report::document::{
     ALWAYS, Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
 };
+use crate::report::documents::sweep::latencies::{Marked, that_decide};
+use crate::report::documents::sweep::loads_table;
 use crate::units::{count, three_digits};
 
 /// Steps of a chart's line that are drawn.
