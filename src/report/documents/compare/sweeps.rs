@@ -2,8 +2,9 @@
 
 use super::rows::{change, change_interval, label, p_value, value, verdict as row_verdict};
 use super::sides::{demands, differences, sides, verdict};
+use crate::analysis::FigureLevel;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
 use crate::units::three_digits;
@@ -82,7 +83,7 @@ fn by_load(against: &SweepAgainst) -> Section {
     let mut table = Table::new(format!("{}, load by load", against.side), columns);
     for (at, row) in against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row))) {
         table.row([
-            format!("{} {}", at.load, label(&row.subject)),
+            format!("{} {}", at.load, label(&row.figure)),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),
@@ -122,7 +123,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     section
 }
 
-type Read = fn(&AnswerOfSide) -> &Vec<(Load, ComparedFigure)>;
+type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
 
 /// The figures behind a chart, side by side.
 fn levels(compared: &ComparedSweeps, read: Read) -> Table {

@@ -79,7 +79,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
 fn explain(table: &mut Table, matrix: &Matrix) {
     let figures = || {
         let of = |cell: &MatrixCell| {
-            FIGURES.map(|(_, subject, _)| cell.figures.figure(&subject).and_then(|of| of.mark))
+            FIGURES.map(|(_, subject, _)| cell.figures.get(&subject).and_then(|of| of.mark))
         };
         matrix.cells.iter().flat_map(of)
     };
@@ -117,10 +117,10 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 
 /// The figure of a row, if it is known, with its reservation.
 pub(super) fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
-    let measured = cell.figures.figure(subject);
+    let measured = cell.figures.get(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
-        match (measured.value, measured.at_least) {
+        match (measured.mean, measured.mean_at_least) {
             (Some(value), _) => format!("{}{sign}", figure(value)),
             (None, Some(least)) => format!(">{}{sign}", figure(least)),
             (None, None) => NOTHING.to_owned(),

@@ -1,7 +1,7 @@
 //! The figures of a table of experiments, row by row.
 
 use super::cells::{name, shown};
-use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::Matrix;
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
 use crate::report::document::{Chart, Section};
@@ -37,7 +37,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
         rows.push(Row { name: name(matrix, cell), words });
         let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
         let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
-        series.extend(cell.figures.figure(subject).and_then(|measured| {
+        series.extend(cell.figures.get(subject).map(AcrossRuns::level).and_then(|measured| {
             let point = Point {
                 low: measured.low,
                 high: measured.high,
