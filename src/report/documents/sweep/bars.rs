@@ -3,7 +3,7 @@
 use super::loads::shown;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::Sweep;
-use crate::report::document::{Bar, BarChart, Chart, cell};
+use crate::report::document::{BarChart, BarRow, Chart, cell};
 
 /// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.
 pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
@@ -17,13 +17,13 @@ pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
     let usual = [Metric::Ttft, Metric::E2e].map(|metric| FigureKey::percentile(Quantile::P99, metric));
     let mut known = bounded.chain(usual.iter().map(|key| (key, None))).filter(|(key, _)| followed(key));
     let Some((key, bound)) = known.next() else { return chart };
-    let bars: Vec<Bar> = sweep
+    let bars: Vec<BarRow> = sweep
         .points
         .iter()
         .filter_map(|point| {
             let figure = point.figures.get(key);
             let length = figure?.mean_at_least?;
-            Some(Bar { name: point.load.to_string(), length, label: shown(figure) })
+            Some(BarRow { name: point.load.to_string(), length, label: shown(figure) })
         })
         .collect();
     if bars.len() < 2 || bars.iter().all(|bar| bar.length <= 0.0) {
