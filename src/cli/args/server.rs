@@ -237,7 +237,6 @@ fn json_object(text: &str) -> Result<Map<String, Value>, String> {
 mod tests {
     use clap::Parser;
 
-    use super::*;
     use crate::cli::args::TargetArgs;
     use crate::live::Screen;
     use crate::session::settings::LoadOption;

@@ -81,7 +81,7 @@ impl SimulatedLoads {
         Ok(SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: objectives.iter().map(ToString::to_string).collect(),
+            objectives: objectives.clone(),
             repeats: *repeats,
             samples: self.samples,
             shortest_s,
@@ -102,11 +102,11 @@ pub(super) fn run(
     quiet: bool,
     printer: Printer,
 ) -> Result<Exit, Stop> {
-    let Simulation { spec, model, objectives, .. } = simulation;
+    let Simulation { spec, model, .. } = simulation;
     if let LoadAxis::Users { users } = &plan.axis {
         plan.fewest_users_per_s = rate_of(users.first().copied().unwrap_or(1), simulation)?;
     }
-    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
+    let mut search = Search::new(plan).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
     let parent = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
     let (mut engine, mut sweep) = (None, None);

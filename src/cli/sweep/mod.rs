@@ -4,7 +4,6 @@ mod args;
 mod plan;
 
 use super::output::{exits, say_saved};
-use crate::analysis::Objective;
 use crate::experiment::{Experiment, Search, StopReason, Sweep, SweepExperiment, Swept, drive};
 use crate::report::documents;
 use crate::session::campaign::executor::CampaignExecutor;
@@ -26,7 +25,7 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let Some((manifest, dir)) = plan.begin(args, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
     let forced = settings.machine == MachineCheck::Overridden;
-    let mut experiment = experiment(&settings.objectives, forced, &manifest, &context)?;
+    let mut experiment = experiment(forced, &manifest, &context)?;
     let progress = args.campaign.live.announce(printer);
     let campaign = SweepCampaign {
         context: &context,
@@ -47,19 +46,14 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
 }
 
 /// The runs of the sweep.
-fn experiment(
-    objectives: &[Objective],
-    forced: bool,
-    manifest: &SweepManifest,
-    context: &RunContext,
-) -> Result<SweepExperiment, Stop> {
+fn experiment(forced: bool, manifest: &SweepManifest, context: &RunContext) -> Result<SweepExperiment, Stop> {
     let swept = Swept {
         started_at: jiff::Timestamp::now(),
         workload: manifest.workload.clone(),
         engine: context.engine().clone(),
         deployment: manifest.server.deployment.clone(),
     };
-    let search = Search::new(manifest.plan.clone(), objectives).map_err(Stop::usage)?;
+    let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?;
     let mut experiment = SweepExperiment::new(search, swept);
     if manifest.paired_open {
         experiment = experiment.with_pairs();

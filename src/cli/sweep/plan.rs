@@ -48,7 +48,7 @@ impl SweepArgs {
         let finds_start = typed.is_none() && from_per_s.is_none();
         let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
         let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
-        let lowest = check_loads(&spec, &plan, &objectives, &datasets)?;
+        let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })
     }
@@ -59,7 +59,7 @@ impl SweepArgs {
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: objectives.iter().map(ToString::to_string).collect(),
+            objectives: objectives.to_vec(),
             repeats,
             samples: samples.unwrap_or_else(|| samples_for(objectives)),
             shortest_s: self.workload.seconds(),
@@ -126,12 +126,7 @@ impl PlannedSweep {
 }
 
 /// Finds what is wrong with the loads, and plans the run at the lowest.
-fn check_loads(
-    spec: &WorkloadSpec,
-    plan: &SweepPlan,
-    objectives: &[Objective],
-    datasets: &Arc<Datasets>,
-) -> Result<PlannedRun, Stop> {
+fn check_loads(spec: &WorkloadSpec, plan: &SweepPlan, datasets: &Arc<Datasets>) -> Result<PlannedRun, Stop> {
     check_axis(spec, &plan.axis, "--users")?;
     let longest_s = plan.longest_s;
     if let Some(shortest_s) = plan.shortest_s.filter(|shortest_s| *shortest_s > longest_s) {
@@ -140,7 +135,7 @@ fn check_loads(
              hint: raise --max-seconds"
         )));
     }
-    let search = Search::new(plan.clone(), objectives).map_err(Stop::usage)?;
+    let search = Search::new(plan.clone()).map_err(Stop::usage)?;
     let SearchStep::Measure(lowest) = search.next() else {
         return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
     };

@@ -108,10 +108,9 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
 /// The sweep stored at `path` as it would be with these objectives and the same runs.
 pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     save::check_objectives(objectives, &stored.workload)?;
-    let texts = objectives.iter().map(ToString::to_string).collect();
-    let before = stored.plan.objectives.join("; ");
-    let plan = SweepPlan { objectives: texts, ..stored.plan };
-    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
+    let before = stored.plan.objectives_in_words();
+    let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan };
+    let mut search = Search::new(plan).map_err(Stop::usage)?;
     let mut trials: Vec<_> = stored.points.into_iter().flat_map(|point| point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for Trial { number, load, seed, window_s, run, .. } in trials {
@@ -122,7 +121,7 @@ pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objectiv
     let Sweep { started_at, workload, engine, deployment, paired, stopped, stopped_sentence, .. } = stored;
     let sweep = Sweep::of(&search, Swept { started_at, workload, engine, deployment }, stopped);
     let stopped_sentence = match before.as_str() {
-        same if same == sweep.plan.objectives.join("; ") => stopped_sentence,
+        same if same == sweep.plan.objectives_in_words() => stopped_sentence,
         "" => format!("run without objectives: {stopped_sentence}"),
         others => format!("run for other objectives ({others}): {stopped_sentence}"),
     };

@@ -1,9 +1,9 @@
-//! A figure on both sides of a comparison in cells: its values, its change, what to think of it.
+//! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind};
-use crate::experiment::compare::{ChangeStanding, ComparedFigure, ComparedRow, Interval};
-use crate::report::document::{ALWAYS, NOTHING, Table, cell, mark};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
+use crate::report::document::{ALWAYS, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark};
 use crate::units::three_digits;
 
 /// How many runs a side has.
@@ -45,12 +45,12 @@ pub(super) fn table(caption: &str, rows: &[ComparedRow], runs: Runs) -> Table {
 }
 
 fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
-    let level = |level: &ComparedFigure| {
+    let level = |level: &FigureLevel| {
         let ends = level.low.zip(level.high);
         let range = |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high));
         [value(row, level), ends.map_or(NOTHING.to_owned(), range)]
     };
-    let mut cells = vec![label(&row.subject)];
+    let mut cells = vec![label(&row.figure)];
     cells.extend(level(&row.baseline));
     cells.extend(level(&row.other));
     cells.push(change(row));
@@ -65,10 +65,10 @@ fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
 
 /// The smallest change that so many runs detect, in the unit of the change.
 fn detectable(row: &ComparedRow) -> String {
-    match (row.detectable, row.subject.kind()) {
+    match (row.detectable, row.figure.kind()) {
         (None, _) => NOTHING.to_owned(),
         (Some(least), FigureKind::Share) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), FigureKind::Latency | FigureKind::Rate) => percent(least),
+        (Some(least), _) => percent(least),
     }
 }
 
@@ -78,16 +78,17 @@ pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
         FigureKind::Latency => format!("{subject}, ms"),
         FigureKind::Rate => format!("{subject}, /s"),
         FigureKind::Share => format!("{subject}, %"),
+        FigureKind::Count => subject.to_string(),
     }
     .replace("_per_s, /s", ", /s")
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
-    cell(if row.subject.kind() == FigureKind::Share { value * 100.0 } else { value })
+    cell(if row.figure.kind() == FigureKind::Share { value * 100.0 } else { value })
 }
 
 /// The value of a side; `> limit` where only that is known.
-pub(super) fn value(row: &ComparedRow, level: &ComparedFigure) -> String {
+pub(super) fn value(row: &ComparedRow, level: &FigureLevel) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),
@@ -128,9 +129,9 @@ pub(super) fn change_interval(row: &ComparedRow) -> String {
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
-    match row.subject.kind() {
+    match row.figure.kind() {
         FigureKind::Share => Some((row.difference?, "pt")),
-        FigureKind::Latency | FigureKind::Rate => Some((row.change?, "%")),
+        _ => Some((row.change?, "%")),
     }
 }
 
@@ -139,11 +140,57 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
         ChangeStanding::Better => "better",
         ChangeStanding::Worse => "worse",
-        ChangeStanding::NotShown => "not significant",
+        ChangeStanding::NoSignificantChange => "not significant",
         ChangeStanding::Overlap => "overlap",
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,
     }
+}
+
+/// The baseline, then the sides that are compared with it.
+pub(super) fn sides(section: &mut Section, sides: impl Iterator<Item = String>) {
+    for (place, side) in sides.enumerate() {
+        section.fact(if place == 0 { "baseline" } else { "against" }, side);
+    }
+}
+
+/// The conditions that are not the same on all sides.
+pub(super) fn differences(section: &mut Section, differences: &[Difference]) {
+    for difference in differences {
+        let values: Vec<_> =
+            difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported")).collect();
+        let name = if difference.role == Role::Varied { "varied" } else { "differs" };
+        section.fact(name, format!("{}: {}", difference.fact, values.join(" → ")));
+    }
+}
+
+/// Whether all demands are met, with what changed, in one line.
+pub(super) fn verdict_line<'a>(
+    gates: impl Iterator<Item = &'a GateJudgement>,
+    changed: Vec<String>,
+    names: &[&str],
+) -> VerdictLine {
+    let gates: Vec<_> = gates.collect();
+    let met = gates.iter().filter(|gate| gate.passed()).count();
+    let (tone, word) = match gates.len() {
+        0 => (Tone::Neutral, "COMPARED"),
+        all if met == all => (Tone::Good, "PASSED"),
+        _ => (Tone::Bad, "FAILED"),
+    };
+    let mut parts = Vec::new();
+    if !gates.is_empty() {
+        parts.push(format!("{met} of {} demands met", gates.len()));
+    }
+    parts.extend(changed);
+    if let Some((baseline, others)) = names.split_first() {
+        parts.push(format!("{} against {baseline}", others.join(", ")));
+    }
+    VerdictLine::new(tone, word, parts.join("; "))
+}
+
+/// What became of the demands.
+pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
+    section.notes(gates.iter().map(|gate| Note::new(gate.status.into(), gate.line.clone())));
 }
 
 #[cfg(test)]
@@ -153,10 +200,9 @@ mod tests {
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {
-        let level = ComparedFigure { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| ComparedRow {
-            figure: subject.to_string(),
-            subject,
+        let level = FigureLevel { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |figure: FigureKey| ComparedRow {
+            figure,
             baseline: level,
             other: level,
             difference: None,
@@ -164,7 +210,7 @@ mod tests {
             p: None,
             p_holm: None,
             detectable: Some(0.0903),
-            standing: ChangeStanding::NotShown,
+            standing: ChangeStanding::NoSignificantChange,
         };
         let share = FigureKey::of(Metric::SloAttainment);
         assert_eq!(detectable(&row(share)), "9.03 pt");

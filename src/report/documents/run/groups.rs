@@ -4,7 +4,7 @@ use super::slo::shared;
 use crate::analysis::wording::percent;
 use crate::analysis::{Group, Metric, Quantile, Summary};
 use crate::report::document::{NOTHING, Section, Table, TableCell, TableColumn, shortened};
-use crate::report::documents::latencies::bounds;
+use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
@@ -102,7 +102,7 @@ fn attainments(title: &str, groups: &[Group]) -> Table {
         let known = |value: Option<f64>| TableCell::known(value.filter(|_| slo.declared));
         table.row([
             label.into(),
-            TableCell::count(slo.promised),
+            TableCell::count(slo.with_slo),
             slo.met.filter(|_| slo.declared).map_or(NOTHING.into(), TableCell::count),
             known(slo.slo_attainment.map(|share| share * 100.0)),
             known(slo.goodput_per_s),

@@ -1,0 +1,257 @@
+//! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
+
+use crate::analysis::wording::counted;
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, SampleWarning};
+use crate::experiment::matrix::{
+    ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
+};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
+use crate::report::document::{
+    ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableColumn, cell as figure, known, mark,
+};
+use crate::report::documents::compare::label;
+use crate::units::three_digits;
+
+/// Columns of figures, with their worth.
+const FIGURES: [(&str, FigureKey, u8); 10] = [
+    ("TTFT p50", percentile(Metric::Ttft, Quantile::P50), ALWAYS),
+    ("p95", percentile(Metric::Ttft, Quantile::P95), 6),
+    ("p99", percentile(Metric::Ttft, Quantile::P99), 1),
+    ("TPOT p50", percentile(Metric::Tpot, Quantile::P50), ALWAYS),
+    ("p95", percentile(Metric::Tpot, Quantile::P95), 5),
+    ("e2e p50", percentile(Metric::E2e, Quantile::P50), 4),
+    ("p99", percentile(Metric::E2e, Quantile::P99), 1),
+    ("out tok/s", FigureKey::of(Metric::OutputTokens), 7),
+    ("goodput/s", FigureKey::of(Metric::Goodput), 0),
+    ("errors", FigureKey::of(Metric::ErrorRate), 3),
+];
+
+const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
+    FigureKey::percentile(quantile, metric)
+}
+
+/// What came of it in one line.
+pub(super) fn headline(matrix: &Matrix) -> String {
+    let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
+    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::Inconclusive];
+    let hypotheses = hypotheses.map(|standing| (of(standing), standing.word()));
+    let judged: Vec<_> =
+        hypotheses.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+    let judged =
+        if judged.is_empty() { String::new() } else { format!("; hypotheses: {}", judged.join(", ")) };
+    let decided = match matrix.decision.as_ref().map(Decision::accepted) {
+        None => String::new(),
+        Some(None) => "; no variant accepted".to_owned(),
+        Some(Some(accepted)) => format!("; accepted: {}", accepted.variant),
+    };
+    format!("{}: {}{judged}{decided}", matrix.name, counted(matrix.cells.len() as u64, "row"))
+}
+
+pub(super) fn rows(matrix: &Matrix) -> Section {
+    let mut section = Section::summary("Rows, latencies in ms");
+    let is_priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
+    let subjects: Vec<_> = FIGURES
+        .into_iter()
+        .filter(|(_, subject, _)| matrix.cells.iter().any(|cell| shown(cell, subject) != NOTHING))
+        .collect();
+    let mut columns: Vec<TableColumn> =
+        [("row", ALWAYS), ("load", 2), ("runs", 3), ("verdict", ALWAYS)].map(TableColumn::from).into();
+    columns.extend(subjects.iter().map(|(title, _, worth)| TableColumn::from((*title, *worth))));
+    columns.extend(is_priced.then(|| TableColumn::from(("cost/1M out", 9))));
+    columns.push("hypothesis".into());
+    let mut table = Table::new("Rows", columns);
+    for cell in &matrix.cells {
+        let mut cells = vec![
+            name(matrix, cell),
+            load(cell),
+            format!("{}/{}", cell.runs.len(), cell.planned_runs),
+            verdict(cell).to_owned(),
+        ];
+        cells.extend(subjects.iter().map(|(_, subject, _)| shown(cell, subject)));
+        cells.extend(is_priced.then(|| known(cell.cost_per_million_output_tokens)));
+        cells.push(cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned());
+        table.row(cells);
+    }
+    explain(&mut table, matrix);
+    section.table(table);
+    section
+}
+
+/// What the marks behind these figures mean, of those that are there.
+fn explain(table: &mut Table, matrix: &Matrix) {
+    let figures = || {
+        let of = |cell: &MatrixCell| {
+            FIGURES.map(|(_, subject, _)| cell.figures.get(&subject).and_then(|of| of.mark))
+        };
+        matrix.cells.iter().flat_map(of)
+    };
+    for (sort, meaning) in [
+        (SampleWarning::TooFewSamples, "too few samples in a run to rely on"),
+        (SampleWarning::Indicative, "indicative: fewer than ten samples of a run lie above it"),
+    ] {
+        if figures().flatten().any(|found| found == sort) {
+            table.explain(mark(Some(sort)), meaning);
+        }
+    }
+}
+
+/// The load of a row, in short: `2,048/128, 1/s`.
+fn load(cell: &MatrixCell) -> String {
+    let of = |name: &str| cell.variables.get(name).map(String::as_str);
+    let lengths = match (of("workload"), of("input_tokens"), of("output_tokens")) {
+        (Some(workload), ..) => Some(workload.to_owned()),
+        (None, input, output) => Some(format!("{}/{}", input.unwrap_or(NOTHING), output.unwrap_or(NOTHING))),
+    };
+    let prefix = of("prefix").filter(|prefix| *prefix != "cold");
+    let parts = [lengths, of("load").map(str::to_owned), prefix.map(str::to_owned)];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn verdict(cell: &MatrixCell) -> &'static str {
+    match (&cell.failed, cell.valid) {
+        (Some(_), _) => "not run",
+        (None, Some(true)) => "VALID",
+        (None, Some(false)) if cell.saturated => "saturated",
+        (None, Some(false)) => "INVALID",
+        (None, None) => NOTHING,
+    }
+}
+
+/// The figure of a row, if it is known, with its reservation.
+fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
+    let measured = cell.figures.get(subject);
+    measured.map_or(NOTHING.to_owned(), |measured| {
+        let sign = mark(measured.mark);
+        match (measured.mean, measured.mean_at_least) {
+            (Some(value), _) => format!("{}{sign}", figure(value)),
+            (None, Some(least)) => format!(">{}{sign}", figure(least)),
+            (None, None) => NOTHING.to_owned(),
+        }
+    })
+}
+
+/// The row's name, with that of its variant where there are several.
+fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
+    if matrix.variants.len() > 1 { format!("{}@{}", cell.row, cell.variant) } else { cell.row.clone() }
+}
+
+/// Why rows are not trusted, or are not there.
+pub(super) fn doubts(matrix: &Matrix) -> Section {
+    let mut section = Section::continued(Level::Summary);
+    for cell in &matrix.cells {
+        let name = name(matrix, cell);
+        let failed = cell.failed.iter().map(|why| format!("row {name} could not be run: {why}"));
+        let reasons = cell.reasons.iter().map(|why| format!("row {name} is {}: {why}", verdict(cell)));
+        section.notes(failed.chain(reasons).map(Note::error));
+    }
+    section
+}
+
+pub(super) fn hypotheses(matrix: &Matrix) -> Section {
+    let mut section = Section::summary("Questions and hypotheses");
+    let claims =
+        |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
+    for cell in matrix.cells.iter().filter(claims) {
+        let question = cell.question.as_deref().unwrap_or_default();
+        let expected = cell.hypothesis.as_ref().map(|hypothesis| format!("expected: {hypothesis}"));
+        section.facts(name(matrix, cell), [question.to_owned()].into_iter().chain(expected));
+        for test in &cell.tests {
+            let kind = match test.standing {
+                ClaimStanding::Confirmed => NoteKind::Met,
+                ClaimStanding::Inconclusive => NoteKind::Undecided,
+                ClaimStanding::Refuted => NoteKind::Missed,
+            };
+            let note = Note::new(kind, test.line.clone());
+            section.note(match confounded(test) {
+                Some(confounded) => note.cause(confounded),
+                None => note,
+            });
+        }
+    }
+    section
+}
+
+/// Why a comparison of rows that differ in more than one variable does not name a cause.
+fn confounded(test: &Tested) -> Option<String> {
+    let [first, rest @ .., last] = test.differing.as_slice() else { return None };
+    let names = [first].into_iter().chain(rest).map(MatrixVariable::to_string).collect::<Vec<_>>().join(", ");
+    Some(format!("confounded: rows differ in {names} and {last}"))
+}
+
+/// What was demanded, and where.
+pub(super) fn contract(decision: &Decision) -> String {
+    let accept = &decision.contract;
+    let objectives = accept.objectives.iter().map(|objective| objective.text.clone());
+    let cost = accept.max_cost_per_million_output_tokens;
+    let cost = cost.map(|most| format!("a million output tokens for {} at most", three_digits(most)));
+    let demands: Vec<_> = objectives.chain(cost).collect();
+    let rows =
+        accept.rows.as_ref().map_or("every row".to_owned(), |rows| format!("rows {}", rows.join(", ")));
+    format!("{} in {rows}", demands.join("; "))
+}
+
+/// Why no more was run.
+pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
+    match stopped {
+        MatrixStopped::AllRun => "Stopped: everything in the table has run.".to_owned(),
+        MatrixStopped::FirstAccepted { variant } => {
+            format!("Stopped: {variant} was accepted, and one variant is enough; those after it did not run.")
+        }
+        MatrixStopped::OnlySome { rows } => format!("Stopped: only {} requested.", rows.join(", ")),
+        MatrixStopped::Interrupted => "Stopped: interrupted; finished runs are saved.".to_owned(),
+    }
+}
+
+/// The figures that have a chart.
+static CHARTS: [FigureKey; 6] = [
+    percentile(Metric::Ttft, Quantile::P50),
+    percentile(Metric::Ttft, Quantile::P95),
+    percentile(Metric::Tpot, Quantile::P50),
+    percentile(Metric::Tpot, Quantile::P95),
+    percentile(Metric::E2e, Quantile::P50),
+    FigureKey::of(Metric::OutputTokens),
+];
+
+pub(super) fn charts(matrix: &Matrix) -> Section {
+    let mut section = Section::detail("Figures, row by row");
+    CHARTS.iter().filter_map(|subject| chart(matrix, subject)).for_each(|chart| section.chart(chart));
+    section
+}
+
+/// One figure of all rows under one axis; nothing where no row has it.
+fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
+    let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, cell) in matrix.cells.iter().enumerate() {
+        let words = format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject));
+        rows.push(Row { name: name(matrix, cell), words });
+        let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
+        let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
+        series.extend(cell.figures.get(subject).map(AcrossRuns::level).and_then(|measured| {
+            let point = Point {
+                low: measured.low,
+                high: measured.high,
+                at_least: measured.value.is_none(),
+                ..Point::at(measured.value.or(measured.at_least)?, place as f64, String::new())
+            };
+            Some(Series::points("", palette, LineStyle::None, vec![point]))
+        }));
+    }
+    let points = || series.iter().flat_map(Series::marked);
+    let values: Vec<f64> =
+        points().flat_map(|point| [Some(point.x), point.low, point.high]).flatten().collect();
+    if values.is_empty() {
+        return None;
+    }
+    let hints = [
+        (true, "whiskers: 95 % intervals"),
+        (points().any(|point| point.at_least), "hollow: at least this"),
+        (series.len() < rows.len(), "without a mark: nothing is known"),
+        (variants.len() > Palette::SERIES.len(), "grey: the fifth variant and those after it"),
+    ];
+    let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
+    let description = format!("{subject} of {} rows", rows.len());
+    let plot = Plot::rows(description, Axis::fitting(&label(subject), values), rows, series);
+    Some(Chart::new(label(subject), plot).hint(hints.join("; ")))
+}

@@ -1,0 +1,417 @@
+//! A capacity plan as a document: the answer, the offers, what each rests on, and the assumptions.
+
+use super::engine_fit;
+use crate::analysis::wording::{counted, percent};
+use crate::experiment::Sweep;
+use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
+use crate::report::document::{
+    ALWAYS, Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
+};
+use crate::report::documents::sweep::latencies::{Marked, that_decide};
+use crate::report::documents::sweep::loads_table;
+use crate::units::{count, three_digits};
+
+/// Steps of a chart's line that are drawn.
+const MOST_STEPS: u64 = 300;
+
+/// The capacity plan as a document; `sweeps` are those of the offers, in their order.
+pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
+    let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
+    let mut document =
+        Document::new(format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s)))
+            .verdict(VerdictLine::new(tone, word, capacity.sentence.clone()));
+    let named = named(capacity);
+    let mut head = Section::continued(Level::Summary);
+    head.figures(named.map(key_figures).unwrap_or_default());
+    contract(&mut head, capacity);
+    document.add([head, offers(capacity)]);
+    for (place, offer) in capacity.offers.iter().enumerate() {
+        document.add([basis(capacity, offer), curves(capacity, offer, sweeps.get(place))]);
+    }
+    let mut charts = Section::detail("Offers compared, and other rates");
+    if let Some(compared) = compared(capacity) {
+        compare(&mut charts, capacity, compared);
+        at_other_rates(&mut charts, capacity, compared);
+    }
+    let mut assumed = Section::detail("Assumptions");
+    assumed.notes(assumptions(capacity, named).into_iter().map(Note::info));
+    document.add([charts, assumed]);
+    document
+}
+
+/// The offer that the answer is about: the cheapest, or the only one.
+fn named(capacity: &CapacityPlan) -> Option<&Offer> {
+    match (capacity.cheapest, capacity.offers.as_slice()) {
+        (Some(place), offers) => offers.get(place),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    }
+}
+
+fn key_figures(offer: &Offer) -> Vec<KeyFigure> {
+    let card = |name: &str, value: String, below: Option<String>| {
+        KeyFigure::new(name, value, "").below(below).card_only()
+    };
+    let price = |name: &str, price: f64, below: &str| card(name, cell(price), Some(below.to_owned()));
+    let highest = offer
+        .per_instance
+        .map(|basis| format!("{}/s is the highest rate of each", three_digits(basis.per_s())));
+    let figures = [
+        offer.instances.map(|instances| card("Instances", count(instances), offer.hardware.clone())),
+        offer.gpus.map(|gpus| card("GPUs", count(gpus), None)),
+        offer.utilisation.map(|used| card("Used of each", percent(used), highest)),
+        offer.cost_per_hour.map(|cost| price("Price per hour", cost, "in the currency of --gpu-hour")),
+        offer.cost_per_million_output_tokens.map(|cost| price("Price per 1M tokens", cost, "of all answers")),
+        offer
+            .cost_per_million_within_slo
+            .map(|cost| price("Price per 1M good tokens", cost, "of answers within their SLO")),
+    ];
+    figures.into_iter().flatten().collect()
+}
+
+fn contract(section: &mut Section, capacity: &CapacityPlan) {
+    let contract = &capacity.contract;
+    let target = three_digits(contract.target_per_s);
+    section.fact("requested", format!("{target} requests/s of all instances together"));
+    section.fact(
+        "headroom",
+        format!(
+            "{} of each instance's highest rate stays free: {}/s have to fit",
+            percent(contract.headroom),
+            three_digits(contract.with_headroom())
+        ),
+    );
+    section.facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")));
+    section.facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")));
+    let priced = capacity.offers.iter().filter_map(|offer| Some((offer, offer.gpu_hour?)));
+    section.facts("GPU-hour", priced.map(|(offer, price)| format!("{} ({})", cell(price), offer.name)));
+}
+
+/// The offers side by side.
+fn offers(capacity: &CapacityPlan) -> Section {
+    let mut section = Section::summary(if capacity.offers.len() > 1 { "The offers" } else { "The offer" });
+    let columns = [
+        ("", ALWAYS),
+        ("req/s each", 5),
+        ("instances", ALWAYS),
+        ("GPUs", ALWAYS),
+        ("used", 4),
+        ("per hour", 6),
+        ("per M tokens", ALWAYS),
+        ("per M in SLO", 7),
+        ("contract", ALWAYS),
+    ];
+    let mut table = Table::new("The offers", columns);
+    let whole = |figure: Option<u64>| figure.map_or(NOTHING.to_owned(), count);
+    for (place, offer) in capacity.offers.iter().enumerate() {
+        let least = capacity.compared_by.filter(|_| capacity.cheapest == Some(place));
+        let kept = match (offer.keeps(), least) {
+            (true, Some(by)) if capacity.offers.len() > 1 => by.least(),
+            (true, _) => "met",
+            (false, _) => "not met",
+        };
+        table.row([
+            offer.name.clone(),
+            known(offer.per_instance.map(Basis::per_s)),
+            whole(offer.instances),
+            whole(offer.gpus),
+            offer.utilisation.map_or(NOTHING.to_owned(), percent),
+            known(offer.cost_per_hour),
+            known(offer.cost_per_million_output_tokens),
+            known(offer.cost_per_million_within_slo),
+            kept.to_owned(),
+        ]);
+    }
+    section.table(table);
+    section
+}
+
+/// Where the figures of an offer come from, and what speaks against it.
+fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
+    let mut section = Section::summary(offer.name.clone());
+    section.notes(offer.why_not.iter().map(|reason| Note::error(format!("contract not met: {reason}"))));
+    if let Some(basis) = offer.per_instance {
+        let instances = capacity.contract.instances(basis.per_s());
+        let (rate, free) = (basis.per_s(), 1.0 - capacity.contract.headroom);
+        section.fact(
+            "by rate",
+            format!(
+                "one instance carries {} requests/s within the objectives ({}); {} of that times {} is {}/s, and {}/s are \
+                 requested",
+                three_digits(rate),
+                basis.in_words(),
+                percent(free),
+                count(instances),
+                three_digits(rate * free * instances as f64),
+                three_digits(capacity.contract.target_per_s),
+            ),
+        );
+    }
+    if let Some(queueing) = &offer.queueing {
+        let text = format!("{}; {}, least-loaded routing", queueing.sentence, modelled(&queueing.instance));
+        section.fact("by queueing model", text);
+    }
+    let share = offer.slo_share.map(|share| format!("{} of the requests at that rate", percent(share)));
+    section.facts("SLO met", share);
+    section.notes(offer.notes.iter().map(Note::info));
+    section
+}
+
+/// The model of an instance.
+fn modelled(instance: &ModelledInstance) -> String {
+    match instance {
+        ModelledInstance::Slots { slots, ttft_ms, tpot_ms } => format!(
+            "an instance modelled as {} slots, {} ms to the first token and {} ms each after it",
+            count(*slots),
+            three_digits(*ttft_ms),
+            three_digits(*tpot_ms)
+        ),
+        ModelledInstance::Engine { engine_fit, .. } => {
+            let runs = counted(engine_fit.runs.len() as u64, "run");
+            let grade = engine_fit::grade(engine_fit);
+            let (word, sentence) = (grade.word, grade.sentence);
+            format!("an instance modelled as an engine fitted to {runs} of the sweep ({word}: {sentence})")
+        }
+    }
+}
+
+/// The curves of an offer's sweep with the requested rate of an instance.
+fn curves(capacity: &CapacityPlan, offer: &Offer, sweep: Option<&Sweep>) -> Section {
+    let mut section = Section::detail(format!("{}: one instance over its load", offer.name));
+    let Some(sweep) = sweep else { return section };
+    let hint = "dashed: the objectives, the highest rate of an instance, and the rate requested of each; shaded: the bracket";
+    for (place, chart) in that_decide(sweep, &marked(capacity, offer, sweep)).into_iter().enumerate() {
+        let title = format!("{}, one instance", chart.title);
+        let chart = Chart { title, ..chart }.hint(hint);
+        section.chart(if place == 0 { chart.behind(loads_table(sweep)) } else { chart });
+    }
+    section
+}
+
+/// The highest rate of an instance and the rate requested of each, as loads of the sweep.
+fn marked(capacity: &CapacityPlan, offer: &Offer, sweep: &Sweep) -> Vec<Marked> {
+    let turns = sweep.workload.mean_turns();
+    let highest = offer.per_instance.map(Basis::per_s);
+    let each = offer.instances.map(|instances| capacity.contract.target_per_s / instances as f64);
+    let mark = |(name, per_s): (&str, Option<f64>)| {
+        let load = per_s? / turns;
+        Some((load, format!("{name} {}/s", three_digits(load))))
+    };
+    [("requested of each", each), ("highest", highest)].into_iter().filter_map(mark).collect()
+}
+
+/// Something that offers are compared by, and how it is read.
+type Comparable = (&'static str, fn(&Offer) -> Option<f64>);
+
+/// The first of these that is known of all offers that carry the load.
+fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
+    let known: [Comparable; 3] = [
+        ("price per hour", |offer| offer.cost_per_hour),
+        ("GPUs", |offer| offer.gpus.map(|gpus| gpus as f64)),
+        ("instances", |offer| offer.instances.map(|instances| instances as f64)),
+    ];
+    let carrying = || capacity.offers.iter().filter(|offer| offer.instances.is_some());
+    carrying().next()?;
+    known.into_iter().find(|(_, read)| carrying().all(|offer| read(offer).is_some()))
+}
+
+/// The offers by what they are compared by; nothing of a single one.
+fn compare(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
+    if capacity.offers.len() < 2 {
+        return;
+    }
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, offer) in capacity.offers.iter().enumerate() {
+        let (palette, kept) = if offer.keeps() {
+            (Palette::Third, "meets the contract")
+        } else {
+            (Palette::Second, "does not meet the contract")
+        };
+        rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
+        let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
+        series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
+    }
+    let description = format!("{what} of {} offers", rows.len());
+    let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.x).collect();
+    let plot = Plot::rows(description, Axis::from_zero(what, values), rows, series);
+    let hint = "green diamond: meets the contract; square: does not";
+    section.chart(Chart::new("The offers compared", plot).hint(hint));
+}
+
+/// The cost of more and of fewer requests, by rate.
+fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
+    let target = capacity.contract.target_per_s;
+    let mut heights = Vec::new();
+    let mut series = Vec::new();
+    for (offer, palette) in capacity.offers.iter().zip(Palette::SERIES) {
+        let (Some(instances), Some(value), Some(basis)) = (offer.instances, read(offer), offer.per_instance)
+        else {
+            continue;
+        };
+        let through = staircase(capacity, basis.per_s(), value / instances as f64);
+        heights.extend(through.iter().map(|(_, height)| *height).chain([value]));
+        let words = format!("{} requests/s: {offer}", three_digits(target));
+        let form = SeriesForm::Curve { through, marked: vec![Point::at(target, value, words)] };
+        series.push(Series::new(offer.name.clone(), palette, form));
+    }
+    let description = format!("{what} by requested rate, up to {} requests/s", three_digits(2.0 * target));
+    let x = Axis::between("requests/s requested of all", 0.0, 2.0 * target);
+    let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
+        .with_rules([ReferenceLine::Place(target, "requested".to_owned())]);
+    let hint = "by rate, headroom included; marked: this plan";
+    section.chart(Chart::new("At other rates", plot).hint(hint));
+}
+
+/// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance carries `per_s`.
+fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> {
+    let contract = &capacity.contract;
+    let carried = per_s * (1.0 - contract.headroom);
+    let end = 2.0 * contract.target_per_s;
+    let most = (end / carried).ceil().max(1.0) as u64;
+    let every = most.div_ceil(MOST_STEPS).max(1);
+    let mut points = vec![];
+    let mut from = 0.0;
+    for instances in (1..=most).filter(|instances| instances % every == 0 || *instances == most) {
+        let to = (carried * instances as f64).min(end);
+        points.extend([(from, each * instances as f64), (to, each * instances as f64)]);
+        from = to;
+    }
+    points
+}
+
+fn assumptions(capacity: &CapacityPlan, named: Option<&Offer>) -> Vec<String> {
+    let mut said = vec![
+        "Every instance is like the measured one: its server, model, hardware and settings.".to_owned(),
+        "The requests are like those of the sweep: their mix, their lengths, how they come in bursts, how many share a \
+         prefix."
+            .to_owned(),
+    ];
+    if capacity.offers.iter().any(|offer| offer.queueing.is_none()) {
+        said.push(
+            "Planning by rate gives each instance an even share. It models no router and no queue that several instances \
+             share; --replicas models these."
+                .to_owned(),
+        );
+    }
+    said.extend(named.and_then(|offer| without_one(capacity, offer)));
+    if let Some(tokens) = named.and_then(|offer| offer.output_tokens_per_s) {
+        let each = tokens / capacity.contract.target_per_s;
+        said.push(format!("An answer has {} tokens on average, as in the sweep.", three_digits(each)));
+    }
+    if capacity.offers.iter().any(|offer| offer.cost_per_hour.is_some()) {
+        said.push(
+            "The price covers GPUs only. The price per token holds at the requested rate: at half that rate a token costs \
+             twice as much."
+                .to_owned(),
+        );
+    }
+    said
+}
+
+/// What the others carry when one instance is lost.
+fn without_one(capacity: &CapacityPlan, offer: &Offer) -> Option<String> {
+    let (instances, highest) =
+        (offer.instances.filter(|instances| *instances > 1)?, offer.per_instance?.per_s());
+    let each = capacity.contract.target_per_s / (instances - 1) as f64;
+    let share = percent(each / highest);
+    let end =
+        if each > highest { "more than they carry within the objectives" } else { "which they still carry" };
+    Some(format!(
+        "All {} are up. With one of them lost the others get {}/s each, {share} of their highest rate: {end}.",
+        counted(instances, "instance"),
+        three_digits(each)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::experiment::capacity::{Candidate, CapacityTarget};
+    use crate::report::render::{self, assert_page};
+
+    const HOSTILE: &str =
+        "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+
+    /// A sweep of one instance whose largest rate that passed is 50 requests/s.
+    fn sweep() -> Sweep {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/sweep-schema-1");
+        Sweep::read(&folder).unwrap()
+    }
+
+    fn capacity(names: &[&str], max_gpus: Option<u64>) -> (CapacityPlan, Vec<Sweep>) {
+        let contract =
+            CapacityTarget { target_per_s: 400.0, headroom: 0.2, gpus_per_instance: Some(2), max_gpus };
+        let sweeps: Vec<Sweep> = names.iter().map(|_| sweep()).collect();
+        let offer = |(name, sweep): (&&str, &Sweep)| {
+            Offer::of(&Candidate { name, sweep, gpu_hour: Some(2.5) }, &contract).unwrap()
+        };
+        let offers = names.iter().zip(&sweeps).map(offer).collect();
+        (CapacityPlan::of(contract, offers), sweeps)
+    }
+
+    /// 400/s by instances of which 40 of 50/s may be used: ten of them, of two GPUs each, at 2.5 an hour.
+    #[test]
+    fn the_answer_stands_first_and_what_it_rests_on_last() {
+        let (capacity, sweeps) = capacity(&["measured"], None);
+        let page = render::html(&document(&capacity, &sweeps));
+        assert_page(&page);
+        let card = |name: &str, value: &str| {
+            format!("<div class=\"name\">{name}</div><div class=\"value\">{value}</div>")
+        };
+        let places: Vec<usize> = [
+            "<span class=\"good\">✓ ENOUGH</span>: 400 requests/s with 20.0 % headroom",
+            &card("Instances", "10"),
+            &card("GPUs", "20"),
+            &card("Used of each", "80.0 %"),
+            &card("Price per hour", "50.0"),
+            "TTFT over load, one instance",
+            ">highest 50.0/s</text>",
+            ">requested of each 40.0/s</text>",
+            "TPOT over load, one instance",
+            "At other rates",
+            // 400/s by nine of them.
+            "With one of them lost the others get 44.4/s each, 88.9 % of their highest rate: which they still carry.",
+        ]
+        .into_iter()
+        .map(|part| page.find(part).unwrap_or_else(|| panic!("no {part} in {page}")))
+        .collect();
+        let curve = places[5];
+        assert!(
+            places[..=5].is_sorted() && places[6] > curve && places[7] > curve && places[8..].is_sorted()
+        );
+        assert!(
+            page.contains("bracket: 50.0/s passed, 90.0/s failed") && page.contains("p95 ttft &lt; 100ms")
+        );
+    }
+
+    #[test]
+    fn offers_stand_beside_one_another_and_names_stay_text() {
+        let (capacity, sweeps) = capacity(&["measured", HOSTILE], Some(4));
+        let page = render::html(&document(&capacity, &sweeps));
+        assert_page(&page);
+        assert!(page.contains("The offers compared") && page.contains("&lt;script"), "{page}");
+        assert!(
+            page.contains("<span class=\"bad\">✗ NOT ENOUGH</span>: no offer carries")
+                && page.contains("20 GPUs, and 4 may be taken")
+        );
+        assert!(!page.contains("class=\"cards\""), "no offer is the answer");
+    }
+
+    #[test]
+    fn every_instance_more_is_a_step() {
+        let (capacity, _) = capacity(&["measured"], None);
+        let steps = staircase(&capacity, 50.0, 5.0);
+        assert_eq!(steps[..4], [(0.0, 5.0), (40.0, 5.0), (40.0, 10.0), (80.0, 10.0)]);
+        assert_eq!(steps.last(), Some(&(800.0, 100.0)));
+        // Of many instances not every step is drawn, and the end is.
+        let many = staircase(&capacity, 0.05, 5.0);
+        assert!(
+            many.len() < 620
+                && many.last().is_some_and(|(rate, price)| *rate == 800.0 && (*price - 1e5).abs() < 5.1)
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! An arrival pattern, and the form of a load, in words.
+
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
+use crate::report::document::cell;
+use crate::units::three_digits;
+use crate::workload::{ArrivalPattern, GapFamily, RateSpread, RateStage, RateState, Spike};
+
+/// What a workload asked for: `poisson, 10 requests/s`. Where it holds conversations, these are what arrives.
+pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
+    let rate = |per_s: f64| rate(per_s, form);
+    match pattern {
+        ArrivalPattern::Gamma { rate_per_s, burstiness } => {
+            format!("gamma, {}, burstiness {}", rate(*rate_per_s), short(*burstiness))
+        }
+        ArrivalPattern::Weibull { rate_per_s, shape } => {
+            format!("weibull, {}, shape {}", rate(*rate_per_s), short(*shape))
+        }
+        ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => format!(
+            "bursts, {} for {}, then {} for {}, and so on: {} on average",
+            rate(*base_rate_per_s),
+            seconds(*base_s),
+            rate(*burst_rate_per_s),
+            seconds(*burst_s),
+            rate(pattern.mean_rate_per_s())
+        ),
+        ArrivalPattern::Stages { stages } => {
+            let stages: Vec<_> = stages.iter().map(|one| stage(one, form)).collect();
+            format!("stages, {}: {} on average", stages.join(", then "), rate(pattern.mean_rate_per_s()))
+        }
+        ArrivalPattern::Trace(_) => format!("as in a trace, {} on average", rate(pattern.mean_rate_per_s())),
+        ArrivalPattern::Users { users, think_time_s, .. } => {
+            let thinking = match think_time_s.mean_s() {
+                0.0 => String::new(),
+                mean_s => format!(", who think for {} on average", seconds(mean_s)),
+            };
+            format!("closed loop, {}{thinking}", counted(*users, "user"))
+        }
+        ArrivalPattern::Markov { states } => {
+            let states: Vec<_> = states.iter().map(|one| state(one, form)).collect();
+            let mean = rate(pattern.mean_rate_per_s());
+            format!("markov-modulated, {}, and so on: {mean} on average", states.join(", then "))
+        }
+        ArrivalPattern::Diurnal { rate_per_s, amplitude, period_s, .. } => format!(
+            "diurnal, {} on average, up to {} more and less in each period of {}",
+            rate(*rate_per_s),
+            percent(*amplitude),
+            seconds(*period_s)
+        ),
+        ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
+            let spikes: Vec<_> = spikes.iter().map(|one| spike(one, form)).collect();
+            format!("{} with spikes: {}", rate(*base_rate_per_s), spikes.join(", "))
+        }
+        ArrivalPattern::Clients { clients } => {
+            format!(
+                "{}, {} together",
+                counted(clients.len() as u64, "client"),
+                rate(pattern.mean_rate_per_s())
+            )
+        }
+        ArrivalPattern::Population { rate_per_s, clients, rates, cv, gaps } => format!(
+            "{}, {} together, {}, {} gaps with a CV of {}",
+            counted(*clients, "client"),
+            rate(*rate_per_s),
+            spread(rates),
+            match gaps {
+                GapFamily::Gamma => "gamma",
+                GapFamily::Weibull => "weibull",
+            },
+            short(*cv)
+        ),
+        ArrivalPattern::ByClass { .. } => {
+            format!("each class has a process of its own: {} on average", rate(pattern.mean_rate_per_s()))
+        }
+        steady => format!("{}, {}", steady.kind(), rate(steady.mean_rate_per_s())),
+    }
+}
+
+/// How far the window's expected rate may lie from the pattern's mean without being told.
+const UNLIKE_THE_MEAN: f64 = 0.05;
+
+/// What the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
+pub(crate) fn in_window(pattern: &ArrivalPattern, form: LoadForm, window: &Window) -> String {
+    let unlike = unlike_the_mean(pattern, window);
+    unlike.map_or(String::new(), |here| format!("; {} expected in this window", rate(here, form)))
+}
+
+/// The rate per second that the planned window expects, where that is not the mean.
+fn unlike_the_mean(pattern: &ArrivalPattern, window: &Window) -> Option<f64> {
+    let (from, until) = (window.start_s, window.planned_end_s);
+    let (here, mean) = (pattern.expected_between(from, until) / (until - from), pattern.mean_rate_per_s());
+    (until > from && (here - mean).abs() > mean * UNLIKE_THE_MEAN).then_some(here)
+}
+
+/// The request rate of a run for formats that have one number for it, per second: as asked, where requests were asked for
+/// at a rate; as offered, where conversations were, or where the window had more or less than the pattern's mean. `None` of
+/// a closed loop, which asks for none.
+pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
+    let run = &summary.run;
+    match run.load {
+        LoadForm::Closed => None,
+        LoadForm::Open if unlike_the_mean(&run.arrival, &summary.window).is_none() => {
+            Some(run.arrival.mean_rate_per_s())
+        }
+        LoadForm::Open | LoadForm::PartlyOpen => summary.rates.offered_requests_per_s,
+    }
+}
+
+/// What came of it, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`. What was planned
+/// stands in brackets where it differs.
+pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
+    let Some(delivered) = delivered else { return String::new() };
+    let figures = |sequence: &ArrivalSequence| {
+        [
+            ("CV of gaps", sequence.gap_cv),
+            ("dispersion", sequence.count_dispersion),
+            ("A²", sequence.fit.as_ref().map(|fit| fit.anderson_darling)),
+        ]
+        .map(|(name, figure)| (name, figure.map(cell)))
+    };
+    let planned = planned.map(figures);
+    let parts: Vec<_> = figures(delivered)
+        .into_iter()
+        .enumerate()
+        .filter_map(|(i, (name, figure))| {
+            let figure = figure?;
+            let planned = planned.as_ref().and_then(|planned| planned.get(i)?.1.clone());
+            let planned = planned.filter(|planned| *planned != figure);
+            let planned = planned.map(|planned| format!(" (planned {planned})")).unwrap_or_default();
+            Some(format!("{name} {figure}{planned}"))
+        })
+        .collect();
+    if parts.is_empty() { String::new() } else { format!("; as delivered: {}", parts.join(", ")) }
+}
+
+fn state(state: &RateState, form: LoadForm) -> String {
+    format!("{} for {} on average", rate(state.rate_per_s, form), seconds(state.mean_s))
+}
+
+fn spike(spike: &Spike, form: LoadForm) -> String {
+    let all = spike.end_s() - spike.at_s;
+    format!("{} at {} for {}", rate(spike.rate_per_s, form), seconds(spike.at_s), seconds(all))
+}
+
+fn spread(rates: &RateSpread) -> String {
+    match rates {
+        RateSpread::Equal => "all alike".to_owned(),
+        RateSpread::Zipf { exponent } => format!("rates by Zipf's law with exponent {}", short(*exponent)),
+        RateSpread::LogNormal { sigma } => format!("log-normal rates with sigma {}", short(*sigma)),
+    }
+}
+
+fn stage(stage: &RateStage, form: LoadForm) -> String {
+    let (from, to) = (short(stage.from_rate_per_s), rate(stage.to_rate_per_s, form));
+    let length = seconds(stage.duration_s);
+    if stage.from_rate_per_s.to_bits() == stage.to_rate_per_s.to_bits() {
+        format!("{to} for {length}")
+    } else {
+        format!("{from} to {to} within {length}")
+    }
+}
+
+fn rate(per_s: f64, form: LoadForm) -> String {
+    let what = if form == LoadForm::PartlyOpen { "sessions" } else { "requests" };
+    format!("{} {what}/s", short(per_s))
+}
+
+/// About three digits, without zeros that say nothing.
+fn short(value: f64) -> String {
+    let digits = three_digits(value);
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits }
+}
+
+/// The form in a few words; `None` for open arrivals, which need none.
+pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
+    match form {
+        LoadForm::Open => None,
+        LoadForm::PartlyOpen => Some("partly open"),
+        LoadForm::Closed => Some("closed loop"),
+    }
+}
+
+/// What the form means, behind its name.
+pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
+    match form {
+        LoadForm::Open => None,
+        LoadForm::PartlyOpen => Some(
+            "partly open: sessions begin whatever the server does, a later turn waits for the answer before it",
+        ),
+        LoadForm::Closed => Some(
+            "closed: each user waits for the answer, thinks and asks again; a slow server gets less load",
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_pattern_has_its_words() {
+        let stage = |duration_s, from_rate_per_s, to_rate_per_s| RateStage {
+            duration_s,
+            from_rate_per_s,
+            to_rate_per_s,
+        };
+        for (pattern, words) in [
+            (ArrivalPattern::Poisson { rate_per_s: 10.0 }, "poisson, 10 requests/s"),
+            (ArrivalPattern::Constant { rate_per_s: 1_200.0 }, "constant, 1,200 requests/s"),
+            (
+                ArrivalPattern::Gamma { rate_per_s: 2.5, burstiness: 0.5 },
+                "gamma, 2.5 requests/s, burstiness 0.5",
+            ),
+            (
+                ArrivalPattern::Bursts {
+                    base_rate_per_s: 2.0,
+                    burst_rate_per_s: 20.0,
+                    base_s: 8.0,
+                    burst_s: 2.0,
+                },
+                "bursts, 2 requests/s for 8 s, then 20 requests/s for 2 s, and so on: 5.6 requests/s on average",
+            ),
+            (
+                ArrivalPattern::Stages { stages: vec![stage(10.0, 0.0, 10.0), stage(30.0, 10.0, 10.0)] },
+                "stages, 0 to 10 requests/s within 10 s, then 10 requests/s for 30 s: 8.75 requests/s on average",
+            ),
+        ] {
+            assert_eq!(in_words(&pattern, LoadForm::Open), words);
+        }
+    }
+
+    #[test]
+    fn conversations_begin_at_a_rate_of_sessions() {
+        let stages = vec![RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 }];
+        let words = in_words(&ArrivalPattern::Stages { stages }, LoadForm::PartlyOpen);
+        assert_eq!(words, "stages, 0 to 10 sessions/s within 10 s: 5 sessions/s on average");
+    }
+
+    #[test]
+    fn a_window_that_expects_another_rate_is_told() {
+        let window = |start_s, end_s| Window {
+            start_s,
+            end_s,
+            planned_end_s: end_s,
+            ending: None,
+            cut_short: false,
+            warmup_requests: 0,
+            cooldown_requests: 0,
+        };
+        let spike = Spike { at_s: 30.0, rate_per_s: 200.0, rise_s: 10.0, hold_s: 20.0, fall_s: 0.0 };
+        let nightly = ArrivalPattern::Spikes { base_rate_per_s: 1.0, spikes: vec![spike] };
+        let both =
+            ArrivalPattern::ByClass { classes: vec![ArrivalPattern::Poisson { rate_per_s: 9.0 }, nightly] };
+        // By hand: 10/s for a minute, and 199/s more for 20 s and half of that for 10 s: 600 + 4,975.
+        assert_eq!(
+            in_window(&both, LoadForm::Open, &window(0.0, 60.0)),
+            "; 92.9 requests/s expected in this window"
+        );
+        assert_eq!(in_window(&both, LoadForm::Open, &window(0.0, 30.0)), "");
+        assert_eq!(in_window(&both, LoadForm::Open, &window(30.0, 30.0)), "");
+    }
+}

@@ -1,0 +1,106 @@
+//! A diagnosis: each symptom with its likely cause, what would confirm it, and what to try first.
+
+use crate::experiment::{Diagnosis, RepeatsDiagnosis, Symptom};
+use crate::report::document::{Note, Section};
+
+/// Said where every SLO was met.
+const MET: &str = "SLOs met; for information: this says where the time goes";
+
+/// The diagnosis of one run or of a sweep.
+pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
+    let mut section = Section::detail("Diagnosis");
+    if !diagnosis.is_silent() {
+        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
+        section.notes(diagnosis.symptoms.iter().map(|seen| symptom(seen, detail)));
+    }
+    for rule in &diagnosis.not_enough_data {
+        section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
+    }
+    section
+}
+
+/// The same of runs that repeat one another.
+pub(crate) fn joint_section(diagnosis: &RepeatsDiagnosis) -> Section {
+    let mut section = Section::detail("Diagnosis");
+    if !diagnosis.symptoms.is_empty() {
+        let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
+        section.notes(diagnosis.symptoms.iter().map(|seen| symptom(&seen.among(diagnosis.runs), detail)));
+    }
+    section
+}
+
+/// The reservation, and how much is said below it.
+fn head(section: &mut Section, reservation: Option<&str>, slos_met: bool) -> Detail {
+    let detail = Detail::of(reservation, slos_met);
+    match (reservation, detail) {
+        (Some(reservation), _) => section.note(Note::error(reservation)),
+        (None, Detail::Cause) => section.text(MET),
+        (None, Detail::WithCures) => {}
+    }
+    detail
+}
+
+/// How much is said of a symptom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    /// Its likely cause.
+    Cause,
+    /// Besides, what would confirm it, and what to try first.
+    WithCures,
+}
+
+impl Detail {
+    /// Where every SLO was met nothing needs a cure, unless the figures cannot be trusted.
+    pub(crate) const fn of(reservation: Option<&str>, slos_met: bool) -> Self {
+        if reservation.is_none() && slos_met { Self::Cause } else { Self::WithCures }
+    }
+}
+
+pub(crate) fn symptom(seen: &Symptom, detail: Detail) -> Note {
+    let note = Note::info(&seen.symptom).cause(&seen.likely);
+    match detail {
+        Detail::Cause => note,
+        Detail::WithCures => note.confirm(&seen.confirm).cure(&seen.first_response),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::experiment::LoadFigures;
+
+    fn trade() -> Diagnosis {
+        let at = |load: f64, tokens: f64, tpot: f64| LoadFigures {
+            load,
+            output_tokens_per_s: Some(tokens),
+            ttft_p50_ms: Some(100.0),
+            ttft_p99_ms: Some(200.0),
+            tpot_p50_ms: Some(tpot),
+        };
+        Diagnosis::of_points(&[at(1.0, 100.0, 20.0), at(8.0, 700.0, 40.0)])
+    }
+
+    #[test]
+    fn a_symptom_comes_with_what_confirms_and_what_cures_it() {
+        let shown = format!("{:?}", section(&trade()));
+        for part in [
+            "from a load of 1.00 to 8.00 TPOT p50 goes from 20.0 to 40.0 ms",
+            "batching trade: larger batches serve all faster and each more slowly",
+            "TPOT and throughput at each concurrency (a sweep over --users)",
+            "choose the load whose percentile the product allows",
+        ] {
+            assert!(shown.contains(part), "{part} is not in {shown}");
+        }
+        assert!(section(&Diagnosis::default()).blocks.is_empty());
+    }
+
+    #[test]
+    fn met_slos_need_no_cure_and_an_invalid_run_no_belief() {
+        let met = format!("{:?}", section(&Diagnosis { slo_attainment: Some(1.0), ..trade() }));
+        assert!(met.contains("for information") && met.contains("confirm: None"), "{met}");
+        let reservation = Some("the run is INVALID".to_owned());
+        let invalid = Diagnosis { slo_attainment: Some(1.0), reservation, ..trade() };
+        let invalid = format!("{:?}", section(&invalid));
+        assert!(invalid.contains("the run is INVALID") && invalid.contains("confirm: Some"), "{invalid}");
+    }
+}

@@ -1,0 +1,93 @@
+//! What the names of figures mean, and what other tools call the same: one text for help and pages.
+
+use crate::analysis::{Alias, Quantile};
+use crate::report::document::{Section, Table, percentile};
+
+/// A name with its meaning.
+type Term = (&'static str, &'static str);
+
+/// Latencies by their names in files and objectives. N is the number of output tokens.
+const LATENCIES: [Term; 9] = [
+    ("ttft", "first token − scheduled; ttft_from_send counts from sending, as vLLM bench does"),
+    ("ttfa", "first token that is not reasoning − scheduled"),
+    ("tpot", "(last − first token) / (N − 1): as vLLM; AIPerf's and NIM's inter-token latency"),
+    ("tpot_adjusted", "(last − first token) / (N − tokens of the first chunk)"),
+    ("itl", "gaps between tokens; a gap that brings k tokens counts as k gaps of a k-th"),
+    ("chunk_gap", "gaps between chunks as they came: vLLM's and SGLang's itl"),
+    ("e2e", "last token − scheduled; e2e_from_send counts from sending"),
+    ("schedule_lag", "dispatched − scheduled: this program's own lateness"),
+    ("queue_wait", "wait for a slot under --max-concurrency"),
+];
+
+/// What other tools call differently.
+const ELSEWHERE: [&str; 2] = [
+    "GuideLLM's time per output token is e2e from sending / N; course texts divide last − first by N.",
+    "Both are in summary.json under `aliases`.",
+];
+
+/// The other words of a run's page.
+const WORDS: [Term; 11] = [
+    (
+        "scheduled",
+        "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
+    ),
+    (
+        "window",
+        "the stretch of the run that counts; requests scheduled before it warm the server up, requests after it keep the load up until the last of the window have ended",
+    ),
+    ("offered", "requests scheduled per second of the window; completed: those whose answer was whole in it"),
+    ("in flight", "requests from their dispatch, or from their slot under the cap, to their end"),
+    (
+        "cut off",
+        "still running when the client stopped waiting: its latencies are known only to exceed a bound, and percentiles take that into account",
+    ),
+    (
+        "SLO",
+        "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all of it",
+    ),
+    ("goodput", "requests per second of the window that met their SLO"),
+    ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
+    ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten samples above them"),
+    (
+        "95 % interval",
+        "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",
+    ),
+    ("INVALID", "a test of the run failed, and its figures should not be relied on; the reason says which"),
+];
+
+/// The glossary of the help.
+pub fn glossary() -> String {
+    let terms = LATENCIES.map(|(name, meaning)| format!("  {name:<15} {meaning}\n"));
+    format!("Glossary (N: output tokens):\n{}{}", terms.concat(), ELSEWHERE.join("\n"))
+}
+
+/// What the names on the page mean, and what other tools call the same.
+pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
+    let mut section = Section::reference("Glossary");
+    section.remark("N: output tokens.");
+    for (name, meaning) in LATENCIES.iter().chain(&WORDS) {
+        section.fact(*name, *meaning);
+    }
+    for line in &ELSEWHERE {
+        section.remark(*line);
+    }
+    let mut elsewhere = Section::reference("Names elsewhere");
+    let columns = ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"];
+    let mut table = Table::new("Names elsewhere", columns);
+    for alias in aliases {
+        let shown = |quantile: Quantile| {
+            let row = alias.latency.as_ref();
+            row.map_or(String::new(), |row| percentile(row.percentile(quantile)))
+        };
+        table.row([
+            alias.tool.to_owned(),
+            alias.name.to_owned(),
+            alias.formula.to_owned(),
+            alias.same_as.map_or("its own".to_owned(), |metric| metric.to_string()),
+            shown(Quantile::P50),
+            shown(Quantile::P99),
+        ]);
+    }
+    elsewhere.table(table);
+    [section, elsewhere]
+}
