@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::engine_thread::EngineThread;
 use super::faults::FaultChances;
-use super::options::{AnswerWords, PromptDetails, StopLength};
-use super::reply::CannedAnswer;
+use super::options::{AnswerWords, CannedAnswer, PromptDetails, StopLength};
 use super::request::ServedModels;
 use super::truth::TruthLog;
 use crate::clock::RunClock;

@@ -16,13 +16,12 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 
-use super::feed::RequestFeed;
+use super::feed::{DispatchedRequest, RequestFeed};
 use super::options::Pacing;
-use super::release::DispatchedRequest;
 use crate::clock::{RunClock, SharpWait, WaitStep};
 
-/// Longest sleep of the precise pacer before it checks `stop`.
-const NAP: Duration = Duration::from_millis(50);
+/// Longest sleep of a precise pacer before it checks `stop`.
+pub(super) const NAP: Duration = Duration::from_millis(50);
 
 /// Starts to dispatch into `out`, until the schedule ends or soon after `stop` is set.
 pub(super) fn start(

@@ -7,9 +7,9 @@ use tokio::task::coop::consume_budget;
 use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
+use super::feed::DispatchedRequest;
 use super::options::Timeouts;
 use super::progress::Progress;
-use super::release::DispatchedRequest;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};
 use crate::generator::PlannedRequest;

@@ -9,12 +9,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
-use super::feed::RequestFeed;
-use super::in_flight::{Ended, InFlightSet};
+use super::feed::{DispatchedRequest, RequestFeed};
+use super::in_flight::{EndedTask, InFlightSet};
 use super::options::{Interrupt, RunOptions};
 use super::pacer;
 use super::progress::Progress;
-use super::release::DispatchedRequest;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
@@ -135,7 +134,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: Ended) -> ControlFlow<()> {
+    fn take_ended(&mut self, ended: EndedTask) -> ControlFlow<()> {
         if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.

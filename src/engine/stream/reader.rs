@@ -5,11 +5,11 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
+use crate::engine::answer::Cause;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::{CaptureText, CapturedText};
-use crate::engine::cause::Cause;
-use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::chunk::ChunkText;
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason};
 

@@ -1,21 +1,22 @@
 //! One request from its connection to the end of its answer, in the task that waits for it.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::task::coop;
 
-use super::http::RequestHead;
-use super::http_exchange::HttpExchange;
-use super::pool::Pool;
-use super::pooled_connection::PooledConnection;
-use super::reply::{Afterwards, Origin, Outcome};
+use super::http::{Outgoing, RequestHead};
+use super::pool::{Pool, PooledConnection};
+use super::reply::{Afterwards, IncomingResponse, Origin, ResponseOutcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
-use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, PreparedRequest};
-use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::engine::answer::{
+    Answer, AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest,
+};
+use crate::engine::stream::reader::ArrivalStamp;
 use crate::record::{Failure, FinishReason};
 
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
@@ -129,8 +130,8 @@ impl HttpAnswer {
         self.state = State::Exchanging(Box::new(exchange));
     }
 
-    fn end(&mut self, outcome: Outcome) {
-        let Outcome { end, cause, afterwards } = outcome;
+    fn end(&mut self, outcome: ResponseOutcome) {
+        let ResponseOutcome { end, cause, afterwards } = outcome;
         self.cause = cause;
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
         let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
@@ -159,6 +160,106 @@ impl Answer for HttpAnswer {
         match &self.state {
             State::Exchanging(exchange) => exchange.finish_reason(),
             State::Unsent(_) | State::Opening(..) | State::Over => None,
+        }
+    }
+}
+
+/// A request with its connection, and what has come of it.
+struct HttpExchange {
+    connection: Box<PooledConnection>,
+    clock: RunClock,
+    delays: Arc<ReadDelays>,
+    request: Request,
+    /// The last read filled the buffer: there is more, but other tasks come first.
+    turn_over: bool,
+    reply: IncomingResponse,
+}
+
+/// How much of the request is written.
+enum Request {
+    Outgoing(Box<Outgoing>),
+    Sent,
+    /// The connection takes no more of it. What the server sent may still be read.
+    Unwritten(io::Error),
+}
+
+impl HttpExchange {
+    /// A request that is written at the first poll.
+    fn new(
+        mut connection: Box<PooledConnection>,
+        origin: Origin,
+        clock: RunClock,
+        head: Arc<RequestHead>,
+        request: PreparedRequest,
+        delays: Arc<ReadDelays>,
+    ) -> Self {
+        connection.socket.stamped().begin(clock);
+        let capture = request.capture;
+        let request = Request::Outgoing(Box::new(Outgoing::new(&head, request)));
+        let reply = IncomingResponse::new(head, origin, capture);
+        Self { connection, clock, delays, request, turn_over: false, reply }
+    }
+
+    /// The connection, if the whole request was written to it.
+    fn into_connection(self) -> Option<Box<PooledConnection>> {
+        matches!(self.request, Request::Sent).then_some(self.connection)
+    }
+
+    /// Why the model stopped, where all of the text has come.
+    fn finish_reason(&self) -> Option<FinishReason> {
+        self.reply.finish_reason()
+    }
+
+    /// Writes what can be written, else reads once; new events go to `events`.
+    fn poll(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<Option<ResponseOutcome>> {
+        if self.poll_write(cx, events).is_ready() {
+            return Poll::Ready(None);
+        }
+        if std::mem::take(&mut self.turn_over) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Self { connection, clock, delays, turn_over, reply, .. } = self;
+        let outcome = connection.socket.poll_read(cx, |socket, read| {
+            let stamped = socket.stamped();
+            let arrival = stamped.arrival();
+            if let Some(delay) = stamped.take_read_delay() {
+                delays.add(delay);
+            }
+            match read {
+                Ok(read) => {
+                    *turn_over = read.filled;
+                    reply.take(read.bytes, arrival, events)
+                }
+                Err(error) => reply.fail(&error, ArrivalStamp { at: clock.now(), ..arrival }, events),
+            }
+        });
+        match (outcome, &self.request) {
+            // Nothing more will come.
+            (Poll::Pending, Request::Unwritten(error)) => {
+                let arrival = self.connection.socket.stamped().arrival();
+                let now = ArrivalStamp { at: self.clock.now(), ..arrival };
+                Poll::Ready(self.reply.fail(error, now, events))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Ready once, when the whole request was written.
+    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<()> {
+        let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
+        match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
+            Ok(()) => {
+                self.request = Request::Sent;
+                if let Some(at) = self.connection.socket.stamped().sent() {
+                    self.reply.request_sent(at, events);
+                }
+                Poll::Ready(())
+            }
+            Err(error) => {
+                self.request = Request::Unwritten(error);
+                Poll::Pending
+            }
         }
     }
 }

@@ -6,8 +6,7 @@ use std::sync::mpsc;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::oneshot;
 
-use super::command::{Command, JobRequest, Readings, Submission, TokensDue};
-use super::engine_loop::EngineLoop;
+use super::engine_loop::{Command, EngineLoop, JobRequest, Readings, Submission, TokensDue};
 use crate::clock::{RunClock, Timestamp};
 use crate::simulator::{JobId, Reject, SimulatedServer};
 

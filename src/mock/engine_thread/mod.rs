@@ -5,11 +5,10 @@
 //! streams
 //! ```
 
-mod command;
 mod engine_loop;
 mod handle;
 #[cfg(test)]
 mod tests;
 
-pub(super) use command::{JobRequest, Readings, TokensDue};
+pub(super) use engine_loop::{JobRequest, Readings, TokensDue};
 pub(super) use handle::{EngineThread, RunningJobs, SubmitError};

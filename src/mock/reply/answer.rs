@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::text::Text;
+use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
-use crate::mock::request::{Endpoint, Form, Request, TokenIds, UsageIn};
+use crate::mock::request::{Request, TokenIds, UsageIn};
 
 /// The kind of text in a chat's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +21,7 @@ enum Kind {
 
 /// One choice of an answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct ReplyChoice {
     /// Its text.
     pub(crate) text: Text,
     /// Its tokens when it is complete.
@@ -48,7 +49,7 @@ pub(crate) struct Reply {
     /// The tool that is called, if any.
     tool: Option<String>,
     head: String,
-    choices: Vec<Choice>,
+    choices: Vec<ReplyChoice>,
     /// Choices per prompt; those of the first prompt come first.
     n: u32,
 }
@@ -59,22 +60,19 @@ impl Reply {
         endpoint: Endpoint,
         (id, model): (&str, &str),
         request: &Request,
-        choices: Vec<Choice>,
+        choices: Vec<ReplyChoice>,
         prompt_details: PromptDetails,
         faults: Vec<Fault>,
     ) -> Self {
         let object = match (endpoint, request.form) {
-            (Endpoint::Chat, Form::Streamed(_)) => "chat.completion.chunk",
-            (Endpoint::Chat, Form::Whole) => "chat.completion",
+            (Endpoint::Chat, AnswerForm::Streamed) => "chat.completion.chunk",
+            (Endpoint::Chat, AnswerForm::Whole) => "chat.completion",
             (Endpoint::Completions, _) => "text_completion",
         };
         let created = jiff::Timestamp::now().as_second();
         Self {
             endpoint,
-            usage_in: match request.form {
-                Form::Streamed(usage) => usage,
-                Form::Whole => UsageIn::Last,
-            },
+            usage_in: request.usage_in,
             token_ids: request.token_ids,
             prompt_details,
             tool: match request.shape.tool() {
@@ -118,7 +116,7 @@ impl Reply {
     }
 
     /// The kind of text of a choice's next token.
-    fn kind(&self, choice: &Choice) -> Kind {
+    fn kind(&self, choice: &ReplyChoice) -> Kind {
         if self.tool.is_some() {
             Kind::ToolCall
         } else if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 {
@@ -128,7 +126,7 @@ impl Reply {
         }
     }
 
-    fn finish_of(&self, choice: &Choice) -> &'static str {
+    fn finish_of(&self, choice: &ReplyChoice) -> &'static str {
         let by_tool = self.endpoint == Endpoint::Chat && self.tool.is_some() && choice.finish == Finish::Stop;
         if by_tool { "tool_calls" } else { choice.finish.into() }
     }

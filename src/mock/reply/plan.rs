@@ -1,12 +1,12 @@
 //! Decides the length and text of each answer before it is generated.
 
-use super::answer::Choice;
+use super::answer::ReplyChoice;
 use super::text::Text;
 use crate::mock::engine_thread::JobRequest;
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::AnswerWords;
-use crate::mock::request::{Ending, Prompt, Request};
+use crate::mock::request::{Ending, PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
@@ -17,7 +17,7 @@ pub(crate) fn plan(
     number: u64,
     request: &Request,
     faults: &[Fault],
-) -> (Vec<JobRequest>, Vec<Choice>) {
+) -> (Vec<JobRequest>, Vec<ReplyChoice>) {
     let mut lengths = match request.seed {
         Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
@@ -54,7 +54,7 @@ pub(crate) fn plan(
                 priority: request.priority,
                 prefix,
             };
-            let choice = Choice {
+            let choice = ReplyChoice {
                 text: stopped.map_or(&text, |stopped| &stopped.text).clone(),
                 planned: output_tokens,
                 finish,
@@ -70,7 +70,7 @@ pub(crate) fn plan(
 }
 
 /// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
-fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
+fn said(mock: &Mock, request: &Request, prompt: &PromptTokens, faults: &[Fault]) -> Option<Text> {
     let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.text(faults).or(given)?;
     let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };

@@ -9,8 +9,7 @@ use std::thread::JoinHandle;
 
 use serde::Serialize;
 
-use super::record::Record;
-use super::statistics::{MockStatistics, MockTally};
+use super::record::{MockStatistics, MockTally, Record};
 use crate::clock::RunClock;
 
 /// Bytes of records kept in memory, about 10,000 answers of 64 tokens. Older ones are dropped, and the header

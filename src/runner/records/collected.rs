@@ -145,8 +145,7 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::engine::{CaptureText, Secrets, ToolCall};
     use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
-    use crate::runner::records::judge::AnswerJudge;
-    use crate::runner::records::writer::RecordWriter;
+    use crate::runner::records::writer::{AnswerJudge, RecordWriter};
     use crate::runner::request_run::FinishedRequest;
 
     const FOOTER: RunFooter = RunFooter {

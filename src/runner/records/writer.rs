@@ -1,15 +1,18 @@
-//! Writes records while a run is on, off the measured thread.
+//! Checks answers and writes records while a run is on, off the measured thread.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::collected::{CollectedRun, UncountedAnswer};
-use super::judge::AnswerJudge;
-use crate::engine::{CaptureText, CapturedText};
-use crate::record::{ClientSample, Reading, RunLogWriter, Telemetry};
+use crate::engine::{AnswerText, CaptureText, CapturedText, Secrets};
+use crate::record::{
+    CheckRecord, CheckResult, ClientSample, FinishReason, Outcome, Reading, RequestRecord, RunLogWriter,
+    Telemetry, Validity,
+};
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
+use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// How long records gather before they are written together: waking a thread costs more than writing a
 /// record.
@@ -131,4 +134,68 @@ fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collecte
         RecordItem::Reading(reading) => collected.telemetry.readings.push(*reading),
         RecordItem::Client(sample) => collected.telemetry.client.push(sample),
     }
+}
+
+/// What the answers of a run must contain.
+#[derive(Clone, Debug)]
+pub struct AnswerJudge {
+    shapes: Vec<Option<AnswerShape>>,
+    checks: Vec<GoldenCheck>,
+    /// Secrets that no excerpt may repeat.
+    secrets: Secrets,
+}
+
+impl AnswerJudge {
+    /// The judge of a workload's answers.
+    pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
+        let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
+        Self { shapes, checks: workload.checks.clone(), secrets }
+    }
+
+    /// The record of a request, with the validity of its answer where its class has an answer format.
+    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
+        if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
+            record.validity = Some(validity(shape, &record, said));
+        }
+        record
+    }
+
+    /// The record of a golden prompt.
+    pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
+        let FinishedCheck { check, released, end } = asked;
+        let usage = end.as_ref().and_then(|end| end.usage);
+        let (result, excerpt) = match end.map(|end| (end.result, end.captured)) {
+            None => (CheckResult::CutOff, None),
+            Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
+            Some((Ok(()), captured)) => {
+                let said = captured.map(|captured| captured.read().content).unwrap_or_default();
+                let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
+                let result = match expect.and_then(|expect| expect.unmet(&said)) {
+                    None => CheckResult::Passed,
+                    Some(why) => CheckResult::Unmet { why: excerpt(self.secrets.hide(why)) },
+                };
+                (result, Some(excerpt(self.secrets.hide(said))))
+            }
+        };
+        CheckRecord { check, released, result, excerpt, usage }
+    }
+}
+
+fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerText>) -> Validity {
+    let (Outcome::Completed, Some(said)) = (&record.outcome, said) else { return Validity::NotCompleted };
+    let calls = said.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+    match shape.judge(&said.content, calls) {
+        Ok(()) => Validity::Valid,
+        Err(_) if record.finish_reason == Some(FinishReason::Length) => Validity::CutAtLimit,
+        Err(fault) => Validity::Invalid { fault },
+    }
+}
+
+/// The beginning of a text.
+fn excerpt(mut text: String) -> String {
+    if let Some((cut, _)) = text.char_indices().nth(CheckRecord::EXCERPT_LIMIT) {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
 }

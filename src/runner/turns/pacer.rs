@@ -1,22 +1,20 @@
 //! Dispatches later turns at times that are known only when the turns before them have ended.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
-use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::timer_queue::TimerQueue;
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{RunClock, SharpWait, WaitStep};
+use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
+use crate::runner::feed::{DispatchedRequest, ReadyRequest};
 use crate::runner::options::Pacing;
-use crate::runner::release::{DispatchedRequest, ReadyRequest};
-
-/// Longest sleep of the precise pacer before it checks `stop`.
-const NAP: Duration = Duration::from_millis(50);
+use crate::runner::pacer::NAP;
 
 /// Starts to write the turns that `events` announce and to dispatch them into `out`, until `events` end or soon
 /// after `stop` is set.
@@ -140,5 +138,30 @@ async fn dispatch_by_timer<E: Engine>(
                 }
             }
         }
+    }
+}
+
+/// Requests by their scheduled times; of equal times the lowest index comes first.
+#[derive(Debug, Default)]
+struct TimerQueue {
+    next: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    requests: BTreeMap<u64, ReadyRequest>,
+}
+
+impl TimerQueue {
+    fn push(&mut self, ready: ReadyRequest) {
+        self.next.push(Reverse((ready.request.scheduled, ready.request.index)));
+        self.requests.insert(ready.request.index, ready);
+    }
+
+    /// The next scheduled time, if any.
+    fn moment(&self) -> Option<Timestamp> {
+        self.next.peek().map(|Reverse((moment, _))| *moment)
+    }
+
+    /// Takes the next request out.
+    fn pop(&mut self) -> Option<ReadyRequest> {
+        let Reverse((_, index)) = self.next.pop()?;
+        self.requests.remove(&index)
     }
 }
