@@ -25,7 +25,7 @@ pub use openai::{
     OpenAiEngine, ServerChanged, SmokeError, SmokeReport,
 };
 pub use secrets::Secrets;
-pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ReadProgress, ResponseReader};
+pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
 pub use target::{
     AnswerForm, CertificateCheck, Endpoint, ExtraBody, Header, PriorityField, Sampling, Secret, Target,
     TlsOptions,

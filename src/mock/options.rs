@@ -22,15 +22,6 @@ pub struct Backend {
     pub claim: String,
 }
 
-impl std::fmt::Debug for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backend")
-            .field("model", &self.model)
-            .field("claim", &self.claim)
-            .finish_non_exhaustive()
-    }
-}
-
 impl Backend {
     /// Longest prompt plus answer of a server that sets no limit, tokens.
     pub const PLAIN_MODEL_LEN: u32 = 131_072;

@@ -12,8 +12,9 @@ use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::dialect::{Dialect, TokenizeCall};
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::fault::{cut, words_of};
+use crate::engine::stream::fault::words_of;
 use crate::record::{Failure, FailureKind};
+use crate::units::cut;
 
 /// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);

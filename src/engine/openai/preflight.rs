@@ -67,7 +67,7 @@ impl OpenAiEngine {
             },
             Err(_) => smoke_timeout(limit, &events),
         };
-        let fault = DiagnosedFailure { failure, cause: answer.cause() };
+        let fault = DiagnosedFailure { failure, cause: answer.cause };
         let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
         let address = self.target.url.join(self.target.endpoint.path());
         Err(SmokeError { address, failure: fault.failure, hint })

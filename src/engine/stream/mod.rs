@@ -10,7 +10,7 @@ pub(crate) mod sse;
 
 pub use chunk::ChunkText;
 pub use grammar::BodyEnd;
-pub use reader::{ArrivalStamp, ReadProgress, ResponseReader};
+pub use reader::{ArrivalStamp, ResponseReader};
 
 #[cfg(test)]
 pub(crate) mod transcripts;

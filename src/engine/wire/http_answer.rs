@@ -32,7 +32,8 @@ pub struct HttpAnswer {
     state: State,
     /// Events not returned yet.
     events: AnswerEvents,
-    cause: Cause,
+    /// The cause of the failure that ended it.
+    pub(crate) cause: Cause,
 }
 
 type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
@@ -58,11 +59,6 @@ impl HttpAnswer {
         Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
     }
 
-    /// The cause of the failure that ended it.
-    pub(crate) fn cause(&self) -> Cause {
-        self.cause
-    }
-
     /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
     /// share of tokio's budget, other tasks get their turn.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
@@ -82,7 +78,7 @@ impl HttpAnswer {
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
             State::Exchanging(exchange) => {
-                if let Some(outcome) = ready!(exchange.poll(cx, &mut self.events)) {
+                if let Some(outcome) = ready!(exchange.poll(cx, self.clock, &self.delays, &mut self.events)) {
                     self.end(outcome);
                 }
             }
@@ -121,12 +117,14 @@ impl HttpAnswer {
 
     fn start_exchange(
         &mut self,
-        connection: Box<PooledConnection>,
+        mut connection: Box<PooledConnection>,
         origin: Origin,
         request: PreparedRequest,
     ) {
-        let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
-        let exchange = HttpExchange::new(connection, origin, self.clock, head, request, delays);
+        connection.socket.stamped().begin(self.clock);
+        let reply = IncomingResponse::new(Arc::clone(&self.head), origin, request.capture);
+        let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
+        let exchange = HttpExchange { connection, request, turn_over: false, reply };
         self.state = State::Exchanging(Box::new(exchange));
     }
 
@@ -140,7 +138,9 @@ impl HttpAnswer {
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        if let Some(mut connection) = exchange.into_connection() {
+        let HttpExchange { mut connection, request, .. } = *exchange;
+        // A connection to which only a part of the request was written cannot take another.
+        if matches!(request, Request::Sent) {
             connection.tail = tail;
             self.pool.give_back(connection);
         }
@@ -158,7 +158,7 @@ impl Answer for HttpAnswer {
 
     fn finish_reason(&self) -> Option<FinishReason> {
         match &self.state {
-            State::Exchanging(exchange) => exchange.finish_reason(),
+            State::Exchanging(exchange) => exchange.reply.finish_reason(),
             State::Unsent(_) | State::Opening(..) | State::Over => None,
         }
     }
@@ -167,8 +167,6 @@ impl Answer for HttpAnswer {
 /// A request with its connection, and what has come of it.
 struct HttpExchange {
     connection: Box<PooledConnection>,
-    clock: RunClock,
-    delays: Arc<ReadDelays>,
     request: Request,
     /// The last read filled the buffer: there is more, but other tasks come first.
     turn_over: bool,
@@ -184,34 +182,14 @@ enum Request {
 }
 
 impl HttpExchange {
-    /// A request that is written at the first poll.
-    fn new(
-        mut connection: Box<PooledConnection>,
-        origin: Origin,
-        clock: RunClock,
-        head: Arc<RequestHead>,
-        request: PreparedRequest,
-        delays: Arc<ReadDelays>,
-    ) -> Self {
-        connection.socket.stamped().begin(clock);
-        let capture = request.capture;
-        let request = Request::Outgoing(Box::new(Outgoing::new(&head, request)));
-        let reply = IncomingResponse::new(head, origin, capture);
-        Self { connection, clock, delays, request, turn_over: false, reply }
-    }
-
-    /// The connection, if the whole request was written to it.
-    fn into_connection(self) -> Option<Box<PooledConnection>> {
-        matches!(self.request, Request::Sent).then_some(self.connection)
-    }
-
-    /// Why the model stopped, where all of the text has come.
-    fn finish_reason(&self) -> Option<FinishReason> {
-        self.reply.finish_reason()
-    }
-
     /// Writes what can be written, else reads once; new events go to `events`.
-    fn poll(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<Option<ResponseOutcome>> {
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: RunClock,
+        delays: &ReadDelays,
+        events: &mut AnswerEvents,
+    ) -> Poll<Option<ResponseOutcome>> {
         if self.poll_write(cx, events).is_ready() {
             return Poll::Ready(None);
         }
@@ -219,11 +197,11 @@ impl HttpExchange {
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let Self { connection, clock, delays, turn_over, reply, .. } = self;
+        let Self { connection, turn_over, reply, .. } = self;
         let outcome = connection.socket.poll_read(cx, |socket, read| {
             let stamped = socket.stamped();
             let arrival = stamped.arrival();
-            if let Some(delay) = stamped.take_read_delay() {
+            if let Some(delay) = stamped.read_delay.take() {
                 delays.add(delay);
             }
             match read {
@@ -238,7 +216,7 @@ impl HttpExchange {
             // Nothing more will come.
             (Poll::Pending, Request::Unwritten(error)) => {
                 let arrival = self.connection.socket.stamped().arrival();
-                let now = ArrivalStamp { at: self.clock.now(), ..arrival };
+                let now = ArrivalStamp { at: clock.now(), ..arrival };
                 Poll::Ready(self.reply.fail(error, now, events))
             }
             (outcome, _) => outcome,
@@ -251,7 +229,7 @@ impl HttpExchange {
         match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
             Ok(()) => {
                 self.request = Request::Sent;
-                if let Some(at) = self.connection.socket.stamped().sent() {
+                if let Some(at) = self.connection.socket.stamped().sent {
                     self.reply.request_sent(at, events);
                 }
                 Poll::Ready(())

@@ -9,7 +9,7 @@ use crate::engine::answer::Cause;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::stream::grammar::BodyEnd;
-use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader};
+use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// How the connection of a request was obtained.
@@ -176,7 +176,7 @@ impl IncomingResponse {
             let Stage::Body(open) = &mut self.stage else { return None };
             match open.body.next(&mut bytes) {
                 Ok(Piece::Data(piece)) => {
-                    if let ReadProgress::Over(end) = open.reader.bytes(piece, arrival, events) {
+                    if let Some(end) = open.reader.bytes(piece, arrival, events) {
                         return self.finish(bytes, |reader| (reader.cause(), end));
                     }
                 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine_loop::JobRequest;
-use super::handle::{EngineThread, SubmitError};
+use super::{EngineThread, JobRequest, SubmitError};
 use crate::clock::{RunClock, Timestamp};
 use crate::mock::metrics::Finish;
 use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};

@@ -62,7 +62,7 @@ async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
     };
     // As vLLM, which lists the context length of the base model alone.
     let mut models = vec![listed(&mock.model, None, Some(mock.max_model_len))];
-    models.extend(mock.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
+    models.extend(mock.options.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
     Json(json!({ "object": "list", "data": models }))
 }
 
@@ -198,9 +198,9 @@ async fn answer(
     if let Some(time) = slow {
         tokio::time::sleep(time).await;
     }
-    let model = request.adapter.and_then(|place| mock.adapters.get(place)).unwrap_or(&mock.model);
+    let model = request.adapter.and_then(|place| mock.options.adapters.get(place)).unwrap_or(&mock.model);
     let names = (id.as_str(), model.as_str());
-    let reply = Reply::new(endpoint, names, &request, choices, mock.prompt_details, faults.clone());
+    let reply = Reply::new(endpoint, names, &request, choices, mock.options.prompt_details, faults.clone());
     Ok(match request.form {
         AnswerForm::Streamed => streamed(log.clone(), work, Script::new(reply, faults)),
         AnswerForm::Whole => whole(log.clone(), work, reply, &faults).await,

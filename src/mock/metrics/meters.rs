@@ -92,7 +92,7 @@ pub(super) const HISTOGRAMS: [(&str, &str, &[f64]); 14] = [
 #[derive(Clone, Debug)]
 pub(crate) struct Meters {
     /// Answers by the reason for which they ended.
-    pub(super) ended: [u64; Finish::VARIANTS.len()],
+    pub(crate) ended: [u64; Finish::VARIANTS.len()],
     pub(super) cached_tokens: u64,
     pub(super) histograms: [Histogram; HISTOGRAMS.len()],
     iteration: (Timestamp, u64),

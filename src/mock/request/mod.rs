@@ -9,4 +9,4 @@ mod tests;
 
 pub(super) use fields::{BodyFields, object};
 pub(super) use prompt::{PromptTokens, id, token};
-pub(super) use read::{Ending, Request, ServedModels, TokenIds, UsageIn};
+pub(super) use read::{Request, ServedModels, UsageIn};

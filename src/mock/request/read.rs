@@ -8,28 +8,12 @@ use super::shape::AnswerFormat;
 use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::refusal::Refusal;
 
-/// When an answer ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// By itself, or at the limit.
-    Free,
-    /// At the limit only (`ignore_eos`).
-    AtLimit,
-}
-
 /// Which events of an answer carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsageIn {
     None,
     Last,
     Every,
-}
-
-/// Whether token ids come with the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenIds {
-    Hidden,
-    Shown,
 }
 
 /// A request that can be served, as far as its own fields say.
@@ -40,14 +24,16 @@ pub(crate) struct Request {
     pub(crate) adapter: Option<usize>,
     pub(crate) max_tokens: u32,
     pub(crate) min_tokens: u32,
-    pub(crate) ending: Ending,
+    /// Whether the answer ends at the limit only.
+    pub(crate) ignore_eos: bool,
     /// Texts before which an answer ends.
     pub(crate) stop: Vec<String>,
     /// Choices per prompt.
     pub(crate) n: u32,
     pub(crate) form: AnswerForm,
     pub(crate) usage_in: UsageIn,
-    pub(crate) token_ids: TokenIds,
+    /// Whether token ids come with the text.
+    pub(crate) return_token_ids: bool,
     pub(crate) priority: i32,
     pub(crate) seed: Option<u64>,
     /// The format of the answer.
@@ -70,11 +56,11 @@ impl Request {
             Endpoint::Completions => (limit, Some(COMPLETION_DEFAULT)),
         };
         let least = fields.whole("min_tokens");
-        let ending = if fields.flag("ignore_eos") { Ending::AtLimit } else { Ending::Free };
+        let ignore_eos = fields.flag("ignore_eos");
         let stop = fields.texts("stop");
         let n = fields.whole("n");
         let (form, usage_in) = form(&mut fields);
-        let token_ids = if fields.flag("return_token_ids") { TokenIds::Shown } else { TokenIds::Hidden };
+        let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
@@ -103,11 +89,11 @@ impl Request {
             prompts,
             adapter,
             max_tokens,
-            ending,
+            ignore_eos,
             stop,
             form,
             usage_in,
-            token_ids,
+            return_token_ids,
             seed,
             shape,
         })
@@ -124,22 +110,21 @@ fn prompts(fields: &mut BodyFields<'_>, endpoint: Endpoint) -> Vec<PromptTokens>
         return Vec::new();
     };
     match (endpoint, value) {
-        (Endpoint::Chat, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
-            vec![PromptTokens::of_texts(value)]
-        }
-        (Endpoint::Chat, _) => {
-            fields.mistake("list_type", name, "Input should be a valid list", value);
-            Vec::new()
-        }
         // A list of numbers is one prompt; a list of texts or of lists is several.
         (Endpoint::Completions, Value::Array(items))
             if items.first().is_some_and(|item| !item.is_number()) =>
         {
             items.iter().map(PromptTokens::of_texts).collect()
         }
-        (Endpoint::Completions, Value::Array(_)) => vec![PromptTokens::of_texts(value)],
-        (Endpoint::Completions, _) => {
-            fields.mistake("string_type", name, "Input should be a valid string", value);
+        (_, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
+            vec![PromptTokens::of_texts(value)]
+        }
+        _ => {
+            let (kind, wanted) = match endpoint {
+                Endpoint::Chat => ("list_type", "Input should be a valid list"),
+                Endpoint::Completions => ("string_type", "Input should be a valid string"),
+            };
+            fields.mistake(kind, name, wanted, value);
             Vec::new()
         }
     }

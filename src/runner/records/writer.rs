@@ -12,6 +12,7 @@ use crate::record::{
 };
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
+use crate::units::cut;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// How long records gather before they are written together: waking a thread costs more than writing a
@@ -110,11 +111,10 @@ fn keep(
     };
     while let Ok(first) = incoming.recv() {
         std::thread::sleep(GATHERING);
-        let unwritten = collected.lengths();
         for ended in std::iter::once(first).chain(incoming.try_iter()) {
             take(ended, uncounted, judge, &mut collected);
         }
-        collected.write_from(unwritten);
+        collected.write(RunLogWriter::flush);
     }
     collected
 }
@@ -128,11 +128,22 @@ fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collecte
             if let (CaptureText::Yes, Some(said), true) = (uncounted, said, record.is_uncounted()) {
                 collected.answers.push(UncountedAnswer::new(collected.records.len(), said.into_values()));
             }
+            collected.write(|log| log.append(&record));
             collected.records.push(record);
         }
-        RecordItem::Check(asked) => collected.checks.push(judge.check(*asked)),
-        RecordItem::Reading(reading) => collected.telemetry.readings.push(*reading),
-        RecordItem::Client(sample) => collected.telemetry.client.push(sample),
+        RecordItem::Check(asked) => {
+            let check = judge.check(*asked);
+            collected.write(|log| log.append_check(&check));
+            collected.checks.push(check);
+        }
+        RecordItem::Reading(reading) => {
+            collected.write(|log| log.append_reading(&reading));
+            collected.telemetry.readings.push(*reading);
+        }
+        RecordItem::Client(sample) => {
+            collected.write(|log| log.append_client(&sample));
+            collected.telemetry.client.push(sample);
+        }
     }
 }
 
@@ -168,13 +179,14 @@ impl AnswerJudge {
             None => (CheckResult::CutOff, None),
             Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
             Some((Ok(()), captured)) => {
+                let excerpt = |text| cut(self.secrets.hide(text), CheckRecord::EXCERPT_LIMIT);
                 let said = captured.map(|captured| captured.read().content).unwrap_or_default();
                 let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
                 let result = match expect.and_then(|expect| expect.unmet(&said)) {
                     None => CheckResult::Passed,
-                    Some(why) => CheckResult::Unmet { why: excerpt(self.secrets.hide(why)) },
+                    Some(why) => CheckResult::Unmet { why: excerpt(why) },
                 };
-                (result, Some(excerpt(self.secrets.hide(said))))
+                (result, Some(excerpt(said)))
             }
         };
         CheckRecord { check, released, result, excerpt, usage }
@@ -189,13 +201,4 @@ fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerTex
         Err(_) if record.finish_reason == Some(FinishReason::Length) => Validity::CutAtLimit,
         Err(fault) => Validity::Invalid { fault },
     }
-}
-
-/// The beginning of a text.
-fn excerpt(mut text: String) -> String {
-    if let Some((cut, _)) = text.char_indices().nth(CheckRecord::EXCERPT_LIMIT) {
-        text.truncate(cut);
-        text.push('…');
-    }
-    text
 }

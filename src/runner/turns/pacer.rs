@@ -2,29 +2,24 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
 
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
-use crate::runner::feed::{DispatchedRequest, ReadyRequest};
+use crate::runner::feed::ReadyRequest;
 use crate::runner::options::Pacing;
-use crate::runner::pacer::NAP;
+use crate::runner::pacer::{NAP, Outlet, ring_at};
 
-/// Starts to write the turns that `events` announce and to dispatch them into `out`, until `events` end or soon
-/// after `stop` is set.
+/// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
+/// outlet is stopped.
 pub(super) fn start<E: Engine>(
     pacing: Pacing,
     mut writer: TurnWriter<E>,
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
+    outlet: Outlet,
 ) {
     match pacing {
         Pacing::Precise => {
@@ -37,11 +32,9 @@ pub(super) fn start<E: Engine>(
                     }
                 }
             });
-            std::thread::spawn(move || dispatch_precisely(&requests, clock, &stop, &out));
+            std::thread::spawn(move || dispatch_precisely(&requests, &outlet));
         }
-        Pacing::Timer => {
-            tokio::spawn(dispatch_by_timer(writer, events, clock, stop, out));
-        }
+        Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(writer, events, outlet)),
     }
 }
 
@@ -63,15 +56,10 @@ fn write_and_pass_on<E: Engine>(
     taken
 }
 
-fn dispatch_precisely(
-    requests: &Receiver<ReadyRequest>,
-    clock: RunClock,
-    stop: &AtomicBool,
-    out: &mpsc::UnboundedSender<DispatchedRequest>,
-) {
-    let mut wait = SharpWait::new(clock);
+fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
+    let mut wait = SharpWait::new(outlet.clock);
     let mut due = TimerQueue::default();
-    while !stop.load(Relaxed) {
+    while !outlet.is_stopped() {
         let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
             WaitStep::Sleep(left) => match requests.recv_timeout(left.min(NAP)) {
@@ -88,9 +76,7 @@ fn dispatch_precisely(
                 Err(TryRecvError::Disconnected) => return,
             },
             WaitStep::Over => {
-                if let Some(ready) = due.pop()
-                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
-                {
+                if due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
                     return;
                 }
                 None
@@ -105,19 +91,11 @@ fn dispatch_precisely(
 async fn dispatch_by_timer<E: Engine>(
     mut writer: TurnWriter<E>,
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
+    outlet: Outlet,
 ) {
     let mut due = TimerQueue::default();
     loop {
         let moment = due.moment();
-        let alarm = async {
-            match moment {
-                Some(moment) => sleep_until(clock.instant(moment)).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             event = events.recv() => {
@@ -127,13 +105,8 @@ async fn dispatch_by_timer<E: Engine>(
                     true
                 });
             }
-            () = alarm => {
-                if stop.load(Relaxed) {
-                    return;
-                }
-                if let Some(ready) = due.pop()
-                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
-                {
+            () = ring_at(outlet.clock, moment) => {
+                if outlet.is_stopped() || due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
                     return;
                 }
             }
