@@ -36,7 +36,7 @@ impl ClientWatch {
             loop_cpu_ns: after.thread_ns.saturating_sub(self.before.thread_ns),
             loop_delay: self.loop_delay.finish().await,
             read_delay: None,
-            pauses: self.watcher.finish(),
+            host_stalls: self.watcher.finish(),
             peak_memory_bytes: peak_memory_bytes(),
         })
     }
