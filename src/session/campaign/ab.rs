@@ -205,10 +205,12 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         &[]
     }
 
-    fn rest(&mut self, after: &RunRequest<AbRun>, _before: &RunRequest<AbRun>) {
-        if let Some(context) = self.context(after.part.side) {
-            context.let_rest(self.plan.pause);
-        }
+    fn pause(&self) -> Duration {
+        self.plan.pause
+    }
+
+    fn resting(&self, after: &RunRequest<AbRun>) -> Option<&RunContext> {
+        self.context(after.part.side)
     }
 
     fn ready(&mut self, request: &RunRequest<AbRun>) -> Result<&RunContext, Stop> {

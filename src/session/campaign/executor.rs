@@ -1,11 +1,12 @@
 //! Carries out the runs of an experiment against servers: each is drawn once, read where it is stored, and stored.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::dir::ExperimentDir;
 use crate::analysis::wording::counted;
 use crate::analysis::{Objective, summarise};
-use crate::experiment::{CompletedRun, Executor, Experiment, RunOutcome, RunRequest};
+use crate::experiment::{CompletedRun, Executor, Experiment, RunOutcome, RunRequest, RunsLeft};
 use crate::record::RunEnding;
 use crate::session::exit::Stop;
 use crate::session::interrupts::Interrupts;
@@ -13,6 +14,7 @@ use crate::session::planned::PlannedRun;
 use crate::session::printer::Printer;
 use crate::session::run::{RunContext, StoredRun};
 use crate::session::stored::JudgedRun;
+use crate::units;
 
 /// What tells one kind of experiment from another where its runs are carried out.
 pub(crate) trait Campaign<E: Experiment> {
@@ -28,8 +30,22 @@ pub(crate) trait Campaign<E: Experiment> {
         None
     }
 
-    /// Waits between two runs.
-    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>);
+    /// Time between two runs.
+    fn pause(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How long the next `runs` take, of which `run` is the first.
+    fn time_of(&self, request: &RunRequest<E::Part>, run: &PlannedRun, runs: u64) -> Duration {
+        let _ = request;
+        (run.length() + self.pause()).mul_f64(runs as f64)
+    }
+
+    /// The server that the run of `after` was against, if it is still there and is to come to rest.
+    fn resting(&self, after: &RunRequest<E::Part>) -> Option<&RunContext> {
+        let _ = after;
+        None
+    }
 
     /// The server, made ready for the requested run.
     fn ready(&mut self, request: &RunRequest<E::Part>) -> Result<&RunContext, Stop>;
@@ -98,6 +114,24 @@ impl<'a, C> CampaignExecutor<'a, C> {
         }
     }
 
+    /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
+    fn runs_left<E: Experiment>(
+        &self,
+        request: &RunRequest<E::Part>,
+        run: &PlannedRun,
+        experiment: &E,
+    ) -> String
+    where
+        C: Campaign<E>,
+    {
+        let spoken = |runs| units::spoken(self.campaign.time_of(request, run, runs));
+        match experiment.remaining() {
+            RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
+            RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
+            RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
+        }
+    }
+
     fn carry_out<E: Experiment>(
         &mut self,
         request: &RunRequest<E::Part>,
@@ -108,6 +142,8 @@ impl<'a, C> CampaignExecutor<'a, C> {
     {
         let run = self.draw::<E>(request)?;
         let title = self.campaign.title(request, &run, experiment);
+        let left = self.runs_left(request, &run, experiment);
+        let title = title.map(|title| title + &left);
         let context = self.campaign.ready(request)?;
         if self.interrupts.stop_is_wished() {
             return Ok(RunOutcome::Interrupted(None));
@@ -160,8 +196,10 @@ impl<E: Experiment, C: Campaign<E>> Executor<E> for CampaignExecutor<'_, C> {
         Ok(refusal)
     }
 
-    fn rest(&mut self, after: &RunRequest<E::Part>, before: &RunRequest<E::Part>) {
-        self.campaign.rest(after, before);
+    fn rest(&mut self, after: &RunRequest<E::Part>, _before: &RunRequest<E::Part>) {
+        if let Some(context) = self.campaign.resting(after) {
+            context.let_rest(self.campaign.pause());
+        }
     }
 
     fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, Stop> {

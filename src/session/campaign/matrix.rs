@@ -179,11 +179,19 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             .unwrap_or_default()
     }
 
-    fn rest(&mut self, _after: &RunRequest<MatrixRun>, _before: &RunRequest<MatrixRun>) {
+    fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    fn time_of(&self, request: &RunRequest<MatrixRun>, _run: &PlannedRun, runs: u64) -> Duration {
+        let cells = self.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
+        let left = cells.flat_map(|cell| &cell.runs).skip(request.part.repeat as usize - 1);
+        left.take(runs as usize).map(|run| run.length() + self.pause).sum()
+    }
+
+    fn resting(&self, _after: &RunRequest<MatrixRun>) -> Option<&RunContext> {
         // Without a context the server is another one.
-        if let Some((_, context)) = &self.context {
-            context.let_rest(self.pause);
-        }
+        self.context.as_ref().map(|(_, context)| context)
     }
 
     fn ready(&mut self, request: &RunRequest<MatrixRun>) -> Result<&RunContext, Stop> {
@@ -196,8 +204,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             }
             serving.reset(&self.experiments.rows[slot.row].name)?;
         }
-        let context = self.context.as_ref().map(|(_, context)| context);
-        context.ok_or_else(|| Stop::impossible("the server is not connected"))
+        self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
     }
 
     fn title(

@@ -32,8 +32,6 @@ where
         self.objectives
     }
 
-    fn rest(&mut self, _after: &RunRequest<RepeatRun>, _before: &RunRequest<RepeatRun>) {}
-
     fn ready(&mut self, _request: &RunRequest<RepeatRun>) -> Result<&RunContext, Stop> {
         Ok(self.context)
     }

@@ -156,8 +156,12 @@ impl Campaign<SweepExperiment> for SweepCampaign<'_> {
         self.context.check_load(&run.workload).err().map(|stop| stop.first_line())
     }
 
-    fn rest(&mut self, _after: &RunRequest<SweepRun>, _before: &RunRequest<SweepRun>) {
-        self.context.let_rest(self.pause);
+    fn pause(&self) -> Duration {
+        self.pause
+    }
+
+    fn resting(&self, _after: &RunRequest<SweepRun>) -> Option<&RunContext> {
+        Some(self.context)
     }
 
     fn ready(&mut self, _request: &RunRequest<SweepRun>) -> Result<&RunContext, Stop> {

@@ -110,7 +110,10 @@ fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let out = out.get_output();
     let (text, words) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     assert!(text.contains("Latency over 2 runs") && text.contains("2 of 2 runs counted"), "{text}{words}");
-    assert!(words.contains("run 1 of 2, seed 1\n") && words.contains("run 2 of 2, seed "), "{words}");
+    assert!(
+        words.contains("run 1 of 2, seed 1; 2 runs left, about ") && words.contains("run 2 of 2, seed "),
+        "{words}"
+    );
     let parent = desk.run();
     let header = |run: &str| -> Value {
         let log = std::fs::read_to_string(parent.join(run).join("run.jsonl")).unwrap();
