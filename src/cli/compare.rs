@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
-use super::args::ValidityArgs;
+use super::args::{ValidityArgs, one_of};
 use super::output::{ShowArgs, render};
 use crate::experiment::compare::{
     AnySide, Compared, ComparedForeign, ComparedSide, ComparedSweeps, Condition, Gate, Margin, SweepSide,
@@ -29,7 +28,8 @@ pub(super) struct CompareArgs {
     folders: Vec<PathBuf>,
 
     /// What differs on purpose, and is then allowed and shown; may be repeated
-    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = condition())]
+    #[arg(long, value_name = "NAME", hide_possible_values = true,
+          value_parser = one_of::<Condition>(&Condition::ALL.map(Condition::name)))]
     vary: Vec<Condition>,
 
     /// Exit with 1 if a figure is worse than the baseline's by more, such as `p95 ttft 10%`; may be repeated
@@ -70,10 +70,6 @@ Exit codes:
 
 /// What to name in place of something else.
 const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
-
-fn condition() -> impl TypedValueParser<Value = Condition> {
-    PossibleValuesParser::new(Condition::ALL.map(Condition::name)).try_map(|name| name.parse::<Condition>())
-}
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::args::{ObjectiveArgs, ValidityArgs};
+use super::args::{ObjectiveArgs, ValidityArgs, one_of};
 use super::output::{
     AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
 };
@@ -36,16 +36,12 @@ pub(super) struct ReportArgs {
 
     /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
     /// by what stands in it]
-    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = tool())]
+    #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
     from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
     #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
     json_schema: Option<StoredFile>,
-}
-
-fn tool() -> impl TypedValueParser<Value = ForeignTool> {
-    PossibleValuesParser::new(ForeignTool::VARIANTS).try_map(|name| name.parse::<ForeignTool>())
 }
 
 fn stored_file() -> impl TypedValueParser<Value = StoredFile> {

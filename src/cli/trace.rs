@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
 use super::args::SliceArgs;
 use super::output::ShowArgs;
@@ -66,9 +66,9 @@ struct FromArgs {
     #[arg(long, value_name = "FIELD", requires = "input", help_heading = "Log")]
     time: Option<String>,
 
-    /// What a number in that field is in [default: s]
-    #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log")]
-    time_unit: Option<Unit>,
+    /// What a number in that field is in: s, ms, us or ns [default: s]
+    #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log", value_parser = unit)]
+    time_unit: Option<TimeUnit>,
 
     /// Field of the log with the tokens of the prompt
     #[arg(long, value_name = "FIELD", requires = "output", help_heading = "Log")]
@@ -88,26 +88,13 @@ struct FromArgs {
 }
 
 /// What a number of a log's clock is in.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Unit {
-    /// Seconds
-    S,
-    /// Milliseconds
-    Ms,
-    /// Microseconds
-    Us,
-    /// Nanoseconds
-    Ns,
-}
-
-impl From<Unit> for TimeUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::S => Self::Seconds,
-            Unit::Ms => Self::Milliseconds,
-            Unit::Us => Self::Microseconds,
-            Unit::Ns => Self::Nanoseconds,
-        }
+fn unit(text: &str) -> Result<TimeUnit, String> {
+    match text {
+        "s" => Ok(TimeUnit::Seconds),
+        "ms" => Ok(TimeUnit::Milliseconds),
+        "us" => Ok(TimeUnit::Microseconds),
+        "ns" => Ok(TimeUnit::Nanoseconds),
+        _ => Err(format!("`{text}` is not a unit of time; write s, ms, us or ns")),
     }
 }
 
@@ -132,7 +119,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         (Some(time), Some(input), Some(output)) => {
             let fields = AccessLogFields {
                 time: time.clone(),
-                unit: args.time_unit.map_or(TimeUnit::Seconds, Into::into),
+                unit: args.time_unit.unwrap_or(TimeUnit::Seconds),
                 input: input.clone(),
                 output: output.clone(),
                 class: args.class.clone(),

@@ -1,10 +1,9 @@
 //! What is typed of an A/B experiment.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::analysis::FigureKey;
-use crate::cli::args::{CampaignArgs, LoadArgs, TargetArgs, WorkArgs, label, share_up_to_half};
+use crate::cli::args::{CampaignArgs, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half};
 use crate::engine::Dialect;
 use crate::experiment::DEFAULT_ROUNDS;
 use crate::session::campaign::ab::Require;
@@ -51,7 +50,7 @@ pub(super) struct SideArgs {
 
     /// B's way of speaking the OpenAI protocol [default: --engine, as A's]
     #[arg(long, value_name = "ENGINE", hide_possible_values = true,
-          value_parser = PossibleValuesParser::new(Dialect::ALL.iter().map(|dialect| dialect.name())).try_map(|name| name.parse::<Dialect>()))]
+          value_parser = dialect())]
     pub(super) b_engine: Option<Dialect>,
 
     /// Model to ask B for [default: --model, else the first that B lists]

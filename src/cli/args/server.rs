@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value};
 
-use super::values::{above_zero, at_least_zero, duration};
+use super::values::{above_zero, at_least_zero, dialect, duration, one_of};
 use crate::engine::{
     AnswerForm, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
 };
@@ -25,7 +24,7 @@ pub(in crate::cli) struct ServerArgs {
     /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
     /// [default: mock, which is started for the run; vllm when --url is given]
     #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
-          value_parser = PossibleValuesParser::new(Dialect::ALL.iter().map(|dialect| dialect.name())).try_map(|name| name.parse::<Dialect>()))]
+          value_parser = dialect())]
     engine: Option<Dialect>,
 
     /// Address of the server, with or without /v1 [default: the engine's own port on this machine]
@@ -60,7 +59,7 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Endpoint under /v1
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", default_value = "chat",
-          value_parser = PossibleValuesParser::new(["chat", "completions"]).try_map(|name| name.parse::<Endpoint>()))]
+          value_parser = one_of::<Endpoint>(&["chat", "completions"]))]
     endpoint: Endpoint,
 
     /// Ask for answers in one piece; TTFT, TPOT and ITL are then absent

@@ -1,10 +1,9 @@
 //! Which trace to replay in place of a workload's arrivals and lengths, and what of it.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::values::{above_zero, seconds, since};
+use super::values::{above_zero, one_of, seconds, since};
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
 
@@ -31,7 +30,7 @@ pub(in crate::cli) struct TraceArgs {
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct SliceArgs {
     /// How the trace is written [default: recognised by its first line; a folder is servegen]
-    #[arg(long, value_name = "FORMAT", value_parser = format())]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of::<TraceFormat>(TraceFormat::VARIANTS))]
     trace_format: Option<TraceFormat>,
 
     /// Begin this long after the trace's zero [default: 0s where no workload file says]
@@ -51,10 +50,6 @@ pub(in crate::cli) struct SliceArgs {
     /// multiplied [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
-}
-
-fn format() -> impl TypedValueParser<Value = TraceFormat> {
-    PossibleValuesParser::new(TraceFormat::VARIANTS).try_map(|name| name.parse::<TraceFormat>())
 }
 
 impl TraceArgs {

@@ -1,8 +1,13 @@
 //! Reads values that several options share: durations, shares, numbers, labels, lists of loads.
 
+use std::error::Error;
 use std::num::NonZeroUsize;
+use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+
+use crate::engine::Dialect;
 use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::units;
@@ -64,6 +69,19 @@ pub(in crate::cli) fn share_up_to_half(text: &str) -> Result<f64, String> {
     share(text)
         .filter(|share| (0.001..=0.5).contains(share))
         .ok_or_else(|| format!("`{text}` is not a share from 0.1% to 50%; write it like 5%"))
+}
+
+/// One of these names.
+pub(in crate::cli) fn one_of<T>(names: &[&'static str]) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err: Into<Box<dyn Error + Send + Sync>>> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(names.to_vec()).try_map(|name| name.parse::<T>())
+}
+
+/// The name of a dialect.
+pub(in crate::cli) fn dialect() -> impl TypedValueParser<Value = Dialect> {
+    one_of(&Dialect::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>())
 }
 
 /// A name and its value.

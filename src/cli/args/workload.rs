@@ -1,11 +1,10 @@
 //! Which workload, and what of it to override.
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
 use super::trace::TraceArgs;
-use super::values::{above_zero, duration, seconds};
+use super::values::{above_zero, duration, one_of, seconds};
 use crate::session::{Printer, Stop};
 use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, WorkloadSpec};
 
@@ -151,22 +150,16 @@ struct DatasetArgs {
 
     /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
     /// names [default: by the ending of its name: .json, .jsonl or .ndjson, .csv]
-    #[arg(long, value_name = "FORMAT", hide_possible_values = false,
-          value_parser = PossibleValuesParser::new(DatasetFormat::VARIANTS)
-              .try_map(|name| name.parse::<DatasetFormat>()))]
+    #[arg(long, value_name = "FORMAT", value_parser = one_of::<DatasetFormat>(DatasetFormat::VARIANTS))]
     dataset_format: Option<DatasetFormat>,
 
     /// Order of its rows: `shuffled` by the seed, or as in the file [default: file]
-    #[arg(long, value_name = "ORDER",
-          value_parser = PossibleValuesParser::new(RowOrder::VARIANTS)
-              .try_map(|name| name.parse::<RowOrder>()))]
+    #[arg(long, value_name = "ORDER", value_parser = one_of::<RowOrder>(RowOrder::VARIANTS))]
     dataset_order: Option<RowOrder>,
 
     /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT, by estimate
     /// where there is no --tokenizer [default: none]
-    #[arg(long, value_name = "RULE",
-          value_parser = PossibleValuesParser::new(RowFilter::VARIANTS)
-              .try_map(|name| name.parse::<RowFilter>()))]
+    #[arg(long, value_name = "RULE", value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
     dataset_filter: Option<RowFilter>,
 
     /// Ask for answers of N tokens, in every class [default: the dataset's lengths, else the workload's]

@@ -69,6 +69,27 @@ pub(super) enum Place {
 }
 
 impl Place {
+    /// The name of a format, and the place that is typed after it.
+    pub(super) fn typed_after(typed: &str) -> Result<(&str, Self), String> {
+        match typed.split_once('=') {
+            None => Ok((typed, Self::Usual)),
+            Some((_, "")) => Err("after the = comes a path, or - for standard output".to_owned()),
+            Some((name, "-")) => Ok((name, Self::StandardOutput)),
+            Some((name, path)) => Ok((name, Self::Path(path.into()))),
+        }
+    }
+
+    /// Finds out whether it can be written.
+    pub(super) fn check(&self) -> Result<(), Stop> {
+        let Self::Path(path) = self else { return Ok(()) };
+        try_whole_file(path).map_err(|error| {
+            Stop::usage(format!(
+                "cannot write {}: {error}\nhint: name a place in a folder that can be written",
+                path.display()
+            ))
+        })
+    }
+
     /// Whether both are the same place, however it was spelled.
     fn is(&self, other: &Self) -> bool {
         match (self, other) {
@@ -92,12 +113,7 @@ impl FromStr for Asked {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
-        let (name, place) = match typed.split_once('=') {
-            None => (typed, Place::Usual),
-            Some((_, "")) => return Err("after the = comes a path, or - for standard output".to_owned()),
-            Some((name, "-")) => (name, Place::StandardOutput),
-            Some((name, path)) => (name, Place::Path(path.into())),
-        };
+        let (name, place) = Place::typed_after(typed)?;
         let found = Export::ALL.iter().find_map(|export| {
             if export.name == name {
                 return Some((export, None));
@@ -218,15 +234,7 @@ impl Outputs {
         if !kind.is_pushed {
             self.refuse_to_push(kind.name)?;
         }
-        self.planned(kind)?.iter().try_for_each(|planned| match &planned.place {
-            Place::Path(path) => try_whole_file(path).map_err(|error| {
-                Stop::usage(format!(
-                    "cannot write {}: {error}\nhint: name a place in a folder that can be written",
-                    path.display()
-                ))
-            }),
-            Place::Usual | Place::StandardOutput => Ok(()),
-        })
+        self.planned(kind)?.iter().try_for_each(|planned| planned.place.check())
     }
 
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.

@@ -1,14 +1,15 @@
 //! How a verb prints its result: `--format`, `--json`, `--full`, and the one place that renders it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::str::FromStr;
 
 use clap::Args;
 use console::Term;
 use serde::Serialize;
 
+use super::formats::Place;
 use crate::report::{self, Colour, Document, Extent, Format, RunReport, Style, documents, render as medium};
-use crate::session::{Printer, Stop, save, try_whole_file, wants_colour};
+use crate::session::{Printer, Stop, save, wants_colour};
 
 /// What is printed unless another form is asked for.
 const SCREEN: Format = Format::Text(Extent::Summary);
@@ -34,22 +35,18 @@ pub(in crate::cli) struct ShowArgs {
     full: bool,
 }
 
-/// A form with the file that it goes to; absent: standard output.
+/// A form, and where it goes: usually to standard output.
 #[derive(Clone, Debug)]
 struct Asked {
     format: Format,
-    path: Option<PathBuf>,
+    place: Place,
 }
 
 impl FromStr for Asked {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
-        let (name, path) = match typed.split_once('=') {
-            None | Some((_, "-")) => (typed.split('=').next().unwrap_or(typed), None),
-            Some((_, "")) => return Err("after the = comes a path, or - for standard output".to_owned()),
-            Some((name, path)) => (name, Some(path.into())),
-        };
+        let (name, place) = Place::typed_after(typed)?;
         let format = match name {
             "text" => SCREEN,
             "json" => Format::Json,
@@ -57,7 +54,7 @@ impl FromStr for Asked {
             "markdown" => Format::Markdown,
             _ => return Err("the formats are text, json, html, markdown".to_owned()),
         };
-        Ok(Self { format, path })
+        Ok(Self { format, place })
     }
 }
 
@@ -70,19 +67,13 @@ impl ShowArgs {
                 "two formats both go to standard output\nhint: name a file for one of them, as in --format html=page.html",
             ));
         }
-        self.formats.iter().filter_map(|asked| asked.path.as_deref()).try_for_each(|path| {
-            try_whole_file(path).map_err(|error| {
-                Stop::usage(format!(
-                    "cannot write {}: {error}\nhint: name a place in a folder that can be written",
-                    path.display()
-                ))
-            })
-        })
+        self.formats.iter().try_for_each(|asked| asked.place.check())
     }
 
     /// The forms that go to standard output, each once.
     fn to_stdout(&self) -> impl Iterator<Item = Format> {
-        let typed = self.formats.iter().filter(|asked| asked.path.is_none()).map(|asked| asked.format);
+        let typed = self.formats.iter().filter(|asked| !matches!(asked.place, Place::Path(_)));
+        let typed = typed.map(|asked| asked.format);
         let mut all: Vec<Format> = self.json.then_some(Format::Json).into_iter().chain(typed).collect();
         all.dedup();
         all.into_iter()
@@ -96,7 +87,7 @@ impl ShowArgs {
     ) -> Result<(), Stop> {
         printer.data(&render(self.shown())?)?;
         for asked in &self.formats {
-            let Some(path) = &asked.path else { continue };
+            let Place::Path(path) = &asked.place else { continue };
             // A file has room for all of it.
             let format = if asked.format == SCREEN { Format::Text(Extent::Full) } else { asked.format };
             save::text(path, &render(format)?)?;
