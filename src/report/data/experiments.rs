@@ -6,9 +6,9 @@ use csv::Writer;
 use serde::Serialize;
 
 use super::csv::text;
-use super::figures::mark;
+use crate::analysis::SampleWarning;
 use crate::experiment::{AbMetric, AbTest, AbUnit, AcrossRuns, Load, LoadClass, PointFigures, Sweep};
-use crate::report::Out;
+use crate::report::run_report::Out;
 
 /// A figure of a load.
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ struct PointRow {
     load_kind: &'static str,
     load: f64,
     /// Whether the load meets the objectives.
-    class: &'static str,
+    class: LoadClass,
     metric: &'static str,
     /// Mean over the load's runs.
     value: Option<f64>,
@@ -28,7 +28,7 @@ struct PointRow {
     std: Option<f64>,
     interval_low: Option<f64>,
     interval_high: Option<f64>,
-    mark: &'static str,
+    mark: Option<SampleWarning>,
 }
 
 /// `points.csv`: a row a figure and load of a sweep, from low to high.
@@ -44,7 +44,7 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
             writer.serialize(PointRow {
                 load_kind,
                 load: point.load.amount(),
-                class: class(point.class),
+                class: point.class,
                 metric,
                 value: across.mean,
                 at_least: open(across.mean_at_least),
@@ -53,7 +53,7 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
                 std: across.std,
                 interval_low: across.interval_low,
                 interval_high: across.interval_high,
-                mark: mark(across.mark),
+                mark: across.mark,
             })?;
         }
     }
@@ -83,17 +83,6 @@ fn figures(of: &PointFigures) -> impl Iterator<Item = (&'static str, &AcrossRuns
         ("in_flight", &of.in_flight),
     ];
     all.into_iter().filter_map(|(name, figure)| Some((name, figure.as_ref()?)))
-}
-
-const fn class(class: LoadClass) -> &'static str {
-    match class {
-        LoadClass::Passed => "passed",
-        LoadClass::Failed => "failed",
-        LoadClass::Saturated => "saturated",
-        LoadClass::Undecided => "undecided",
-        LoadClass::Unknown => "unknown",
-        LoadClass::Measured => "measured",
-    }
 }
 
 /// A metric in a round.

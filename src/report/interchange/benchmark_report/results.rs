@@ -6,7 +6,7 @@ use super::scenario::SERVER;
 use super::statistics::{of_counts, of_latency, of_whole};
 use crate::analysis::{LatencyRow, Metric, Summary};
 use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
-use crate::report::RunReport;
+use crate::report::run_report::RunReport;
 
 pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
     let summary = report.summary;

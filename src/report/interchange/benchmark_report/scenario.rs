@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::identity;
 use crate::analysis::{Fact, LoadForm};
 use crate::record::{Phase, RunHeader};
-use crate::report::RunReport;
 use crate::report::documents::arrivals;
+use crate::report::run_report::RunReport;
 use crate::workload::{Distribution, PromptSource, WorkloadSpec};
 
 /// The label of the one component that a client knows of.

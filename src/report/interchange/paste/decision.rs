@@ -6,9 +6,9 @@ use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
 use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
-use crate::report::RunReport;
 use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
+use crate::report::run_report::RunReport;
 use crate::units::count;
 
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.

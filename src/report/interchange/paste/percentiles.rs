@@ -6,7 +6,8 @@ use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::report::documents::arrivals;
-use crate::report::{RunReport, printable};
+use crate::report::render::printable;
+use crate::report::run_report::RunReport;
 use crate::units::{count, three_digits};
 
 /// The percentiles of the block, under the names that it has for them.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::output::RequestOutput;
 use crate::analysis::{Figure, Sample};
 use crate::clock::Timestamp;
-use crate::report::RunReport;
+use crate::report::run_report::RunReport;
 
 /// The percentiles that are written, as `--metric-percentiles` names them.
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];

@@ -4,7 +4,7 @@ mod figures;
 mod output;
 mod setting;
 
-use std::io::{self, Write};
+use std::io;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -14,8 +14,8 @@ use self::figures::figures;
 use self::output::RequestOutput;
 use self::setting::setting;
 use crate::record::Phase;
-use crate::report::RunReport;
-use crate::report::data::json::write_line;
+use crate::report::data::write_line;
+use crate::report::run_report::{Out, RunReport};
 
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
 /// window, in the order of the plan.
@@ -24,7 +24,7 @@ use crate::report::data::json::write_line;
 /// statistics milliseconds; latencies count from sending, over the requests that succeeded; rates are totals over the time
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
-pub fn vllm_json(report: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let mut outputs: Vec<RequestOutput<'_>> = report
         .log
         .records

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use crate::analysis::{Fact, Summary};
 use crate::record::{EngineFacts, PromptMethod};
-use crate::report::RunReport;
 use crate::report::documents::arrivals;
+use crate::report::run_report::RunReport;
 use crate::workload::ArrivalPattern;
 
 /// The keys that vLLM writes before the figures. What vLLM's `--metadata` would add comes first, so that no label of a
