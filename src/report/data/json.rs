@@ -5,6 +5,7 @@ use std::io::{self, Write};
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
+use serde_json::json;
 use serde_json::ser::Formatter;
 
 use super::column::{DataColumn, ReadAs};
@@ -34,23 +35,14 @@ pub(in crate::report) struct Whole<'a> {
 
 /// Runs of other tools as indented JSON with a line break at its end.
 pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Runs<'a> {
-        schema: u32,
-        runs: &'a [ForeignRun],
-    }
-    indented(&Runs { schema: FOREIGN_SCHEMA, runs })
+    indented(&json!({ "schema": FOREIGN_SCHEMA, "runs": runs }))
 }
 
 /// A result that was predicted with a fitted engine, the fit under `engine_fit`.
 pub fn fitted_json(result: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Fitted<'a, T: Serialize> {
-        #[serde(flatten)]
-        result: &'a T,
-        engine_fit: &'a EngineFit,
-    }
-    indented(&Fitted { result, engine_fit })
+    let mut result = serde_json::to_value(result)?;
+    result["engine_fit"] = serde_json::to_value(engine_fit)?;
+    indented(&result)
 }
 
 /// Indented JSON with a line break at its end.

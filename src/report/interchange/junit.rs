@@ -80,13 +80,13 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
     case
 }
 
-/// The figure, the bar and the interval, a line each.
+/// The figure, the limit and the interval, a line each.
 fn figures(judgement: &Judgement) -> Vec<String> {
     let objective = &judgement.objective;
     let lines = [
         ("objective", Some(objective.text.clone())),
         ("figure", judgement.figure_in_words()),
-        ("bar", Some(objective.key.show(objective.bound))),
+        ("limit", Some(objective.key.show(objective.bound))),
         ("95 % interval", judgement.interval_in_words()),
     ];
     lines.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect()

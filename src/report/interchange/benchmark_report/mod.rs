@@ -2,7 +2,6 @@
 
 mod results;
 mod scenario;
-mod statistics;
 
 use std::io;
 

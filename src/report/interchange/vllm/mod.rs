@@ -71,7 +71,7 @@ impl Serialize for File<'_> {
         map.serialize_entry(input_lens, &list(outputs, RequestOutput::prompt_len))?;
         map.serialize_entry(output_lens, &list(outputs, RequestOutput::output_len))?;
         map.serialize_entry(ttfts, &list(outputs, |output| output.ttft_s().unwrap_or(0.0)))?;
-        map.serialize_entry(itls, &list(outputs, Gaps))?;
+        map.serialize_entry(itls, &list(outputs, |output| output.itls_s().collect::<Vec<_>>()))?;
         map.serialize_entry(latencies, &list(outputs, RequestOutput::latency_s))?;
         map.serialize_entry(start_times, &list(outputs, |output| output.start().as_secs_f64()))?;
         map.serialize_entry(queue_times, &list(outputs, RequestOutput::queue_s))?;
@@ -94,15 +94,6 @@ fn list<'l, 'a, T, F: Fn(RequestOutput<'a>) -> T>(
 impl<'a, T: Serialize, F: Fn(RequestOutput<'a>) -> T> Serialize for List<'_, 'a, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|output| (self.1)(*output)))
-    }
-}
-
-/// The gaps between the chunks of one answer, seconds.
-struct Gaps<'a>(RequestOutput<'a>);
-
-impl Serialize for Gaps<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.itls_s())
     }
 }
 
