@@ -8,9 +8,7 @@ mod table;
 pub(crate) use chart::{BarChart, BarRow, Chart};
 pub(crate) use note::{Level, Note, NoteKind, Tone};
 pub use outline::Document;
-pub(crate) use outline::{
-    Block, KeyFigure, NamedFact, Section, Statement, VerdictLine,
-};
+pub(crate) use outline::{Block, KeyFigure, NamedFact, Section, Statement, VerdictLine};
 pub(crate) use table::{
     ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure, known,
     mark, percentile, range, shortened,

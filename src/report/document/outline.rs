@@ -170,7 +170,10 @@ pub(crate) enum Block {
     /// A command that can be pasted into a shell.
     Command(String),
     /// The text of a file under its title.
-    Attachment { title: String, text: String },
+    Attachment {
+        title: String,
+        text: String,
+    },
 }
 
 /// A figure that matters most.

@@ -72,8 +72,7 @@ pub(super) fn load(report: RunReport<'_>) -> Value {
     // "If enforced", says the schema: an answer that has to be of a form ends where it is whole.
     let enforced = workload.classes.iter().all(|class| class.answer.is_none());
     let simple_output = class.map(|class| &class.output_tokens);
-    let output =
-        enforced.then(|| asked(simple_output, measured().map(|record| record.output_tokens_asked)));
+    let output = enforced.then(|| asked(simple_output, measured().map(|record| record.output_tokens_asked)));
     json!({
         "metadata": {
             "cfg_id": run.plan_hash,

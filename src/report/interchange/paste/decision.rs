@@ -79,13 +79,11 @@ fn traffic(report: RunReport<'_>) -> String {
     let (summary, run) = (report.summary, &report.summary.run);
     let all: u64 = summary.by_class.iter().map(|class| class.requests).sum();
     let class = |class: &Group| {
-        let is_of_it = |record: &&RequestRecord| {
-            run.classes.get(usize::from(record.class)) == Some(&class.name)
-        };
+        let is_of_it =
+            |record: &&RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
         let lengths = mean_lengths(report.log.records.iter().filter(is_of_it));
-        let lengths = lengths.map_or(String::new(), |(prompt, answer)| {
-            format!(" ({prompt} → {answer} tokens)")
-        });
+        let lengths =
+            lengths.map_or(String::new(), |(prompt, answer)| format!(" ({prompt} → {answer} tokens)"));
         let share = percent(class.requests as f64 / all as f64);
         (class.requests > 0).then(|| format!("{share} {}{lengths}", class.name))
     };

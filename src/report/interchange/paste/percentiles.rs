@@ -56,9 +56,7 @@ fn workload(report: RunReport<'_>) -> String {
 }
 
 /// Mean tokens of the prompts and of the answers of those requests of the window that completed; `None` of none.
-pub(super) fn mean_lengths<'r>(
-    records: impl Iterator<Item = &'r RequestRecord>,
-) -> Option<(String, String)> {
+pub(super) fn mean_lengths<'r>(records: impl Iterator<Item = &'r RequestRecord>) -> Option<(String, String)> {
     let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
     for record in records {
         if record.phase == Phase::Measured && record.outcome == Outcome::Completed {

@@ -64,7 +64,9 @@ fn undemanded(summary: &Summary) -> (Risk, Vec<String>) {
 
 fn slo_without_objective(met: f64) -> String {
     let share = percent(met);
-    format!("{share} of the requests with an SLO met it, and no objective says how many must (slo_attainment)")
+    format!(
+        "{share} of the requests with an SLO met it, and no objective says how many must (slo_attainment)"
+    )
 }
 
 /// What speaks against meeting an objective again that was met.

@@ -2,9 +2,7 @@
 
 use super::columns;
 use super::lines::{Style, TextLines, Weight};
-use crate::report::document::{
-    Block, Chart, Document, KeyFigure, Level, NamedFact, Note, Section, Table,
-};
+use crate::report::document::{Block, Chart, Document, KeyFigure, Level, NamedFact, Note, Section, Table};
 use crate::report::render::bars;
 
 /// How much of a document is shown.
