@@ -51,6 +51,7 @@ impl From<FigureUnit> for Unit {
             FigureUnit::Milliseconds => Self::MILLISECONDS,
             FigureUnit::RequestsPerSecond => Self::REQUESTS_PER_SECOND,
             FigureUnit::TokensPerSecond => Self::TOKENS_PER_SECOND,
+            FigureUnit::Requests => Self::REQUESTS,
             FigureUnit::Share => Self::SHARE,
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::engine::{MetricNames, MetricSample, metric_samples};
-use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
+use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, TimeHistogram};
 
 /// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
