@@ -6,12 +6,12 @@ mod tests;
 /// The JSON Schemas (draft 2020-12) of stored files, and of what is printed, under their names. The number in the name of a
 /// schema's file is that in the field `schema` of what it describes.
 pub const JSON_SCHEMAS: [(&str, &str); 8] = [
-    ("summary", include_str!("summary-1.json")),
-    ("repeats", include_str!("repeats-1.json")),
-    ("sweep", include_str!("sweep-1.json")),
-    ("ab", include_str!("ab-1.json")),
-    ("matrix", include_str!("matrix-1.json")),
-    ("compare", include_str!("compare-1.json")),
-    ("compare-sweeps", include_str!("compare-sweeps-1.json")),
-    ("capacity", include_str!("capacity-1.json")),
+    ("summary", include_str!("summary-2.json")),
+    ("repeats", include_str!("repeats-2.json")),
+    ("sweep", include_str!("sweep-2.json")),
+    ("ab", include_str!("ab-2.json")),
+    ("matrix", include_str!("matrix-2.json")),
+    ("compare", include_str!("compare-2.json")),
+    ("compare-sweeps", include_str!("compare-sweeps-2.json")),
+    ("capacity", include_str!("capacity-2.json")),
 ];
