@@ -150,8 +150,7 @@ fn fitted(path: &Path, sweep: &Sweep, printer: Printer) -> Result<EngineFit, Sto
 
 /// The last part of a sweep's folder.
 fn name(path: &Path) -> String {
-    let folder = if path.is_dir() { Some(path) } else { path.parent() };
-    let name = folder.and_then(Path::file_name).or(path.file_name());
+    let name = folder::of(path).file_name().or(path.file_name());
     name.map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 

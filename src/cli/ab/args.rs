@@ -80,7 +80,7 @@ pub(super) struct SideArgs {
 /// How the comparison is made; all of it is fixed before the first round.
 #[derive(Debug, Args)]
 pub(super) struct DesignArgs {
-    /// Rounds: runs of each side, A B, B A, A B and so on, each round with a seed of its own; all are flown, whatever
+    /// Rounds: runs of each side, A B, B A, A B and so on, each round with a seed of its own; all are run, whatever
     /// comes of them
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
           value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]

@@ -33,7 +33,7 @@ Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
-  3    a row is INVALID for other reasons than the server's own, or could not be flown, or a server not stopped
+  3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
   130  interrupted; --resume goes on")]
 pub(in crate::cli) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program

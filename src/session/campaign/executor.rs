@@ -41,6 +41,16 @@ pub(crate) trait Campaign<E: Experiment> {
         (run.length() + self.pause()).mul_f64(runs as f64)
     }
 
+    /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
+    fn runs_left(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> String {
+        let spoken = |runs| units::spoken(self.time_of(request, run, runs));
+        match experiment.remaining() {
+            RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
+            RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
+            RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
+        }
+    }
+
     /// The server that the run of `after` was against, if it is still there and is to come to rest.
     fn resting(&self, after: &RunRequest<E::Part>) -> Option<&RunContext> {
         let _ = after;
@@ -114,24 +124,6 @@ impl<'a, C> CampaignExecutor<'a, C> {
         }
     }
 
-    /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
-    fn runs_left<E: Experiment>(
-        &self,
-        request: &RunRequest<E::Part>,
-        run: &PlannedRun,
-        experiment: &E,
-    ) -> String
-    where
-        C: Campaign<E>,
-    {
-        let spoken = |runs| units::spoken(self.campaign.time_of(request, run, runs));
-        match experiment.remaining() {
-            RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
-            RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
-            RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
-        }
-    }
-
     fn carry_out<E: Experiment>(
         &mut self,
         request: &RunRequest<E::Part>,
@@ -142,7 +134,7 @@ impl<'a, C> CampaignExecutor<'a, C> {
     {
         let run = self.draw::<E>(request)?;
         let title = self.campaign.title(request, &run, experiment);
-        let left = self.runs_left(request, &run, experiment);
+        let left = self.campaign.runs_left(request, &run, experiment);
         let title = title.map(|title| title + &left);
         let context = self.campaign.ready(request)?;
         if self.interrupts.stop_is_wished() {
