@@ -81,12 +81,13 @@ pub(super) fn run(args: &CapacityArgs, printer: Printer) -> Result<Exit, Stop> {
     let prices = prices(&args.gpu_hour, args.sweeps.len())?;
     let (mut offers, mut sweeps) = (Vec::new(), Vec::new());
     for (path, price) in args.sweeps.iter().zip(prices) {
-        let Stored::Sweep(sweep) = stored::open(path, None)? else {
-            // What is missing for it to be one.
-            return Err(Sweep::read(path).err().map_or_else(|| Stop::usage("no sweep"), Stop::usage));
+        let sweep = match stored::open(path, None)? {
+            Stored::Sweep(sweep) => *sweep,
+            // A sweep under another name, or what is missing for it to be one.
+            _ => Sweep::read(path).map_err(Stop::usage)?,
         };
         offers.push(offer(path, &sweep, price, &contract, args.replicas, printer)?);
-        sweeps.push(*sweep);
+        sweeps.push(sweep);
     }
     let capacity = CapacityPlan::of(contract, offers);
     let document = || documents::capacity(&capacity, &sweeps);

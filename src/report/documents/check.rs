@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::engine::SmokeReport;
 use crate::record::EngineFacts;
-use crate::report::data::json::indented;
+use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 use crate::units::count;
 

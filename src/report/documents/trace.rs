@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::report::data::json::indented;
+use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::report::data::json::indented;
+use crate::report::data::json as indented;
 use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::workload::WorkloadSpec;
 
