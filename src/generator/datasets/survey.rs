@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::error::{BadRow, DatasetError, RowPosition};
-use super::index::{Index, RowEntry};
 use super::json_list::ItemPosition;
 use super::messages;
 use super::parse::{AnswerLength, DatasetRow, whole};
 use super::pass::{self, FoundRow};
-use crate::generator::prompts::counter::TokenCounter;
+use super::rows::{Index, RowEntry};
+use crate::generator::prompts::tokenizer::TokenCounter;
 use crate::generator::request::Prompt;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
@@ -44,13 +44,8 @@ impl Survey {
             match rule.judge(&found) {
                 Ok(RowVerdict::Kept { input_tokens, output_tokens }) => {
                     has_messages |= matches!(found.row, Ok(DatasetRow { prompt: Prompt::Messages(_), .. }));
-                    let FoundRow { place, length, .. } = found;
-                    entries.push(RowEntry {
-                        offset: place.offset,
-                        bytes: length,
-                        input_tokens,
-                        output_tokens,
-                    });
+                    let (offset, bytes) = (found.place.offset, found.length);
+                    entries.push(RowEntry { offset, bytes, input_tokens, output_tokens });
                 }
                 Ok(RowVerdict::LeftOut) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
@@ -121,7 +116,7 @@ impl RowRule<'_> {
         }
         if self.class.images.is_some() && matches!(row.prompt, Prompt::Messages(_)) {
             let cause = "it has `messages`, and the images of the class go along with a `prompt` only";
-            return Err(whole(place, cause.to_owned()));
+            return Err(whole(place, cause));
         }
         if !self.class.output_tokens.is_of_rows() {
             return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
@@ -130,8 +125,7 @@ impl RowRule<'_> {
             Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
             None => Err(whole(
                 place,
-                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens"
-                    .to_owned(),
+                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
             )),
         }
     }
@@ -156,13 +150,12 @@ impl RowRule<'_> {
             (DatasetFormat::Jsonl, _) => "`prompt` is empty",
             (DatasetFormat::Csv, _) => "the prompt is empty",
         };
-        let column = match (self.dataset.format, &self.dataset.prompt_column) {
-            (DatasetFormat::Csv, named) => {
-                RowPosition::Named(named.clone().unwrap_or_else(|| "prompt".to_owned()))
-            }
-            _ => return whole(place, cause.to_owned()),
-        };
-        BadRow { column, ..whole(place, cause.to_owned()) }
+        let bad = whole(place, cause);
+        if self.dataset.format != DatasetFormat::Csv {
+            return bad;
+        }
+        let column = self.dataset.prompt_column.as_deref().unwrap_or("prompt");
+        BadRow { column: RowPosition::Named(column.to_owned()), ..bad }
     }
 
     /// vLLM's `is_valid_sequence`, with a given answer length in place of the conversation's. It counts

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use super::reader::TraceReader;
 use crate::generator::traces::error::TraceError;
-use crate::generator::traces::requests::TracedRequest;
+use crate::generator::traces::requests::{TraceFacts, TracedRequest};
 
 /// How far back a request may belong, seconds of the trace. A log written at the end of answers is out of order by
 /// their duration.
@@ -24,7 +24,6 @@ pub(crate) struct SortedRequests {
     latest: i64,
     /// The moment of the request emitted last.
     released_ns: i64,
-    reordered: u64,
     /// Whether the file has been read to its end.
     read: bool,
 }
@@ -59,39 +58,27 @@ impl Ord for Held {
 
 impl SortedRequests {
     pub(crate) fn new(reader: TraceReader) -> Self {
-        Self {
-            reader,
-            held: BinaryHeap::new(),
-            latest: i64::MIN,
-            released_ns: i64::MIN,
-            reordered: 0,
-            read: false,
-        }
+        Self { reader, held: BinaryHeap::new(), latest: i64::MIN, released_ns: i64::MIN, read: false }
     }
 
-    pub(crate) fn reader(&self) -> &TraceReader {
-        &self.reader
-    }
-
-    /// Requests so far that the file lists after a later one.
-    pub(crate) fn reordered(&self) -> u64 {
-        self.reordered
+    pub(crate) fn facts(&self) -> &TraceFacts {
+        self.reader.facts()
     }
 
     /// Reads one request; false at the end.
     fn read_next(&mut self) -> Result<bool, TraceError> {
         let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
-        let (at_ns, line) = (request.at_ns, self.reader.line_number());
+        let (at_ns, line) = (request.at_ns, self.reader.lines.number);
         if at_ns < self.released_ns {
             return Err(TraceError::Disorder {
-                path: self.reader.path().to_owned(),
+                path: self.reader.path.clone(),
                 line,
                 late_s: self.latest.saturating_sub(at_ns) as f64 / 1e9,
                 bound_s: BOUND_S,
                 bound: MOST_HELD,
             });
         }
-        self.reordered += u64::from(at_ns < self.latest);
+        self.reader.facts.reordered += u64::from(at_ns < self.latest);
         self.latest = self.latest.max(at_ns);
         self.held.push(Reverse(Held { at_ns, line, request }));
         Ok(true)
