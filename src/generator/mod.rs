@@ -17,6 +17,6 @@ pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
-    AccessLog, AccessLogFields, Blocks, RequestTrace, TimeUnit, TraceWriter, TracedRequest, TracedWindow,
-    read_log, survey,
+    AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
+    survey,
 };

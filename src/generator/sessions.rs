@@ -7,10 +7,10 @@ use super::request::PlannedRequest;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::{DrawnRow, RowDraws};
 use crate::generator::datasets::sources::Datasets;
-use crate::generator::draws::class_draws::{ClassDraws, ThinkTimeSampler, WorkloadDraws};
+use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws, think_time};
 use crate::random::RandomStream;
 use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
-use crate::workload::{ArrivalPattern, WorkloadSpec};
+use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Draws the later turns of sessions.
 ///
@@ -33,7 +33,7 @@ pub struct SessionPlanner {
 #[derive(Clone, Debug)]
 struct Users {
     count: u64,
-    pauses: ThinkTimeSampler,
+    pauses: ThinkTime,
     stream: RandomStream,
 }
 
@@ -82,7 +82,7 @@ impl SessionPlanner {
         let users = match &workload.arrival {
             ArrivalPattern::Users { users, think_time_s, .. } => Some(Users {
                 count: *users,
-                pauses: ThinkTimeSampler::new(*think_time_s),
+                pauses: *think_time_s,
                 stream: RandomStream::named(workload.seed, "think_times"),
             }),
             _ => None,
@@ -132,7 +132,7 @@ impl SessionPlanner {
             let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
             let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
             let next = self.opener_of(turn.session, number)?;
-            let pause = users.pauses.draw(&mut users.stream.branch(next.index));
+            let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
             let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
             Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
         });

@@ -95,7 +95,7 @@ struct Laws {
 #[derive(Debug)]
 pub(crate) struct Turns {
     count: (LengthSampler, RandomStream),
-    pauses: (ThinkTimeSampler, RandomStream),
+    pauses: (ThinkTime, RandomStream),
     first_input: Option<LengthSampler>,
     /// Most tokens of a prompt and its answer together.
     pub(crate) most_tokens: Option<u32>,
@@ -113,7 +113,7 @@ impl Turns {
         let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
         Self {
             count: (LengthSampler::new(&conversation.turns), stream("turns")),
-            pauses: (ThinkTimeSampler::new(conversation.think_time_s), stream("think_times")),
+            pauses: (conversation.think_time_s, stream("think_times")),
             first_input: conversation.first_input_tokens.as_ref().map(LengthSampler::new),
             most_tokens: conversation.max_context_tokens,
         }
@@ -128,7 +128,7 @@ impl Turns {
     /// Think time before the request of this index, from the end of the previous answer.
     pub(crate) fn pause(&self, index: u64) -> Duration {
         let (law, stream) = &self.pauses;
-        law.draw(&mut stream.branch(index))
+        think_time(*law, &mut stream.branch(index))
     }
 }
 
@@ -256,25 +256,15 @@ pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedP
     tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
 }
 
-/// A sampler of think times.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ThinkTimeSampler(ThinkTime);
-
-impl ThinkTimeSampler {
-    pub(crate) const fn new(law: ThinkTime) -> Self {
-        Self(law)
-    }
-
-    /// Draws a think time, rounded down to the nanosecond: always one number from `stream`, or none for a constant.
-    pub(crate) fn draw(self, stream: &mut RandomStream) -> Duration {
-        let seconds = match self.0 {
-            ThinkTime::Constant { value } => value,
-            ThinkTime::Uniform { min, max } => min + (max - min) * stream.unit(),
-            ThinkTime::Exponential { mean } => mean * stream.exponential(),
-            ThinkTime::LogNormal { median, sigma } => median * libm::exp(sigma * stream.normal()),
-        };
-        Duration::from_nanos((seconds.clamp(0.0, LONGEST_S) * 1e9) as u64)
-    }
+/// Draws a think time, rounded down to the nanosecond: always one number from `stream`, or none for a constant.
+pub(crate) fn think_time(law: ThinkTime, stream: &mut RandomStream) -> Duration {
+    let seconds = match law {
+        ThinkTime::Constant { value } => value,
+        ThinkTime::Uniform { min, max } => min + (max - min) * stream.unit(),
+        ThinkTime::Exponential { mean } => mean * stream.exponential(),
+        ThinkTime::LogNormal { median, sigma } => median * libm::exp(sigma * stream.normal()),
+    };
+    Duration::from_nanos((seconds.clamp(0.0, LONGEST_S) * 1e9) as u64)
 }
 
 #[cfg(test)]
@@ -283,8 +273,7 @@ mod tests {
 
     fn drawn(law: ThinkTime) -> Vec<f64> {
         let mut stream = RandomStream::named(5, "pauses");
-        let mut pauses: Vec<f64> =
-            (0..20_000).map(|_| ThinkTimeSampler::new(law).draw(&mut stream).as_secs_f64()).collect();
+        let mut pauses: Vec<f64> = (0..20_000).map(|_| think_time(law, &mut stream).as_secs_f64()).collect();
         pauses.sort_by(f64::total_cmp);
         pauses
     }

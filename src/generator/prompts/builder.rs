@@ -166,9 +166,7 @@ impl PromptBuilder {
     pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
-        let mut text = self.fitted(ANCHOR.to_owned(), request.new_tokens(), index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Following)
-        });
+        let mut text = self.text(ANCHOR.to_owned(), request.new_tokens(), (class, index), Opening::Following);
         text.drain(..ANCHOR.len());
         text
     }
@@ -177,16 +175,13 @@ impl PromptBuilder {
     fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
         if !blocks.ids.is_empty() {
-            return Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-                self.write(class, budget, index, attempt, Opening::Blocks(blocks))
-            }));
+            let opening = Opening::Blocks(blocks);
+            return Prompt::Text(self.text(String::new(), input_tokens, (class, index), opening));
         }
         let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
-        Prompt::Text(self.fitted(before, own, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Following)
-        }))
+        Prompt::Text(self.text(before, own, (class, index), Opening::Following))
     }
 
     /// Words that no other request of this run begins with.
@@ -201,9 +196,14 @@ impl PromptBuilder {
     /// With a tokenizer the count is checked and the prompt adjusted until it is exact; if a vocabulary makes that
     /// impossible, the closest prompt is returned.
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Lead)
-        }))
+        Prompt::Text(self.text(String::new(), input_tokens, (class, index), Opening::Lead))
+    }
+
+    /// `before` and a text of a class for the request of this index, of so many tokens.
+    fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Opening<'_>) -> String {
+        self.fitted(before, tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, opening)
+        })
     }
 
     /// `before` and `tokens` more tokens: `write` makes a text for a budget of tokens, a different one in each

@@ -23,14 +23,12 @@ pub(super) enum TokenCosts {
 impl TokenCosts {
     /// Tokens of `text` at the start of a prompt.
     pub(super) fn at_start(&self, text: &str) -> u32 {
+        // Tokens put before every text: the cost of one word minus that of the second of two.
+        let special =
+            |counts| (2 * count(counts, ANCHOR)).saturating_sub(count(counts, &format!("{ANCHOR} {ANCHOR}")));
         match self {
             Self::Estimated => estimate_tokens(text),
-            Self::Counted { counts } => {
-                let count = |text: &str| counts.get(text).copied().unwrap_or(0);
-                // Tokens put before every text: the cost of one word minus that of the second of two.
-                let special = (2 * count(ANCHOR)).saturating_sub(count(&format!("{ANCHOR} {ANCHOR}")));
-                count(text).saturating_sub(special)
-            }
+            Self::Counted { counts } => count(counts, text).saturating_sub(special(counts)),
         }
     }
 
@@ -39,11 +37,14 @@ impl TokenCosts {
         match self {
             Self::Estimated => estimate_tokens(text),
             Self::Counted { counts } => {
-                let count = |text: &str| counts.get(text).copied().unwrap_or(0);
-                count(&format!("{ANCHOR}{text}")).saturating_sub(count(ANCHOR))
+                count(counts, &format!("{ANCHOR}{text}")).saturating_sub(count(counts, ANCHOR))
             }
         }
     }
+}
+
+fn count(counts: &HashMap<String, u32>, text: &str) -> u32 {
+    counts.get(text).copied().unwrap_or(0)
 }
 
 /// Estimates the tokens of English text in byte-pair vocabularies like those of GPT-4, Llama 3 and Qwen.

@@ -84,37 +84,17 @@ impl Draft {
         self.left += reserved;
     }
 
-    /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; returns its tokens.
-    pub(super) fn start(
-        &mut self,
-        vocabulary: &PromptVocabulary,
-        tokens: u32,
-        stream: &mut RandomStream,
-    ) -> u32 {
-        self.within(tokens, |draft| {
-            draft.push_any(&vocabulary.starts, stream);
-        })
-    }
-
-    /// Adds words worth `tokens` tokens, as far as they fit; returns the tokens added.
-    pub(super) fn words(
-        &mut self,
-        vocabulary: &PromptVocabulary,
-        tokens: u32,
-        stream: &mut RandomStream,
-    ) -> u32 {
-        self.within(tokens, |draft| while draft.left > 0 && draft.push_any(&vocabulary.words, stream) {})
-    }
-
-    /// Adds what `add` adds within `tokens` tokens; returns the tokens added.
-    fn within(&mut self, tokens: u32, add: impl FnOnce(&mut Self)) -> u32 {
+    /// Adds random words worth `tokens` tokens, as far as they fit; the first word of a draft is one that can begin a
+    /// prompt.
+    pub(super) fn words(&mut self, vocabulary: &PromptVocabulary, tokens: u32, stream: &mut RandomStream) {
         let room = self.left.min(tokens);
         self.left -= room;
         let reserved = std::mem::replace(&mut self.left, room);
-        add(self);
-        let added = room - self.left;
+        if self.text.is_empty() {
+            self.push_any(&vocabulary.starts, stream);
+        }
+        while self.left > 0 && self.push_any(&vocabulary.words, stream) {}
         self.left += reserved;
-        added
     }
 
     /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.

@@ -71,13 +71,8 @@ impl SharedBlocks {
 
     /// Begins `draft` with the blocks, as far as they fit.
     pub(super) fn write(&self, blocks: &Blocks, vocabulary: &PromptVocabulary, draft: &mut Draft) {
-        for (place, id) in blocks.ids.iter().enumerate() {
-            let mut stream = self.stream.branch(*id);
-            let mut tokens = blocks.tokens;
-            if place == 0 {
-                tokens -= draft.start(vocabulary, tokens, &mut stream);
-            }
-            draft.words(vocabulary, tokens, &mut stream);
+        for id in &blocks.ids {
+            draft.words(vocabulary, blocks.tokens, &mut self.stream.branch(*id));
             if draft.left() == 0 {
                 return;
             }

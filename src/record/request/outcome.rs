@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
     /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
@@ -15,6 +15,7 @@ pub enum Outcome {
     /// The request failed.
     Failed(Failure),
     /// The request was still running when the run stopped waiting; its true duration is unknown.
+    #[default]
     Censored,
 }
 

@@ -8,42 +8,18 @@ use crate::generator::traces::requests::{
 };
 
 /// The fields of an access log; a nested field is `usage.prompt_tokens`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AccessLogFields {
-    /// Arrival time: a date, or a number of `unit`.
+    /// Arrival time: a date, or a number.
     pub time: String,
-    /// Unit of a numeric time.
-    pub unit: TimeUnit,
+    /// Nanoseconds in the unit of a numeric time.
+    pub unit_ns: f64,
     /// Tokens of the prompt.
     pub input: String,
     /// Tokens of the answer.
     pub output: String,
     /// Kind of the request, if the log has one.
     pub class: Option<String>,
-}
-
-/// Unit of a numeric time in an access log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Seconds.
-    Seconds,
-    /// Milliseconds.
-    Milliseconds,
-    /// Microseconds.
-    Microseconds,
-    /// Nanoseconds.
-    Nanoseconds,
-}
-
-impl TimeUnit {
-    fn nanoseconds(self) -> f64 {
-        match self {
-            Self::Seconds => 1e9,
-            Self::Milliseconds => 1e6,
-            Self::Microseconds => 1e3,
-            Self::Nanoseconds => 1.0,
-        }
-    }
 }
 
 impl AccessLogFields {
@@ -90,8 +66,8 @@ impl AccessLogFields {
             Value::String(text) => parse_moment(text),
             // Whole numbers keep their last digit, unlike a float of nanoseconds since 1970.
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(whole), _) => whole.checked_mul(self.unit.nanoseconds() as i64),
-                (None, value) => value.and_then(|value| nanoseconds(value, self.unit.nanoseconds())),
+                (Some(whole), _) => whole.checked_mul(self.unit_ns as i64),
+                (None, value) => value.and_then(|value| nanoseconds(value, self.unit_ns)),
             },
             _ => None,
         }
@@ -120,7 +96,7 @@ mod tests {
     fn fields() -> AccessLogFields {
         AccessLogFields {
             time: "ts".to_owned(),
-            unit: TimeUnit::Milliseconds,
+            unit_ns: 1e6,
             input: "usage.prompt_tokens".to_owned(),
             output: "usage.completion_tokens".to_owned(),
             class: Some("route".to_owned()),

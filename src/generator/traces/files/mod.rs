@@ -7,5 +7,5 @@ pub(super) mod order;
 pub(super) mod reader;
 
 pub use json_lines::TraceWriter;
-pub use logs::{AccessLogFields, TimeUnit};
+pub use logs::AccessLogFields;
 pub use reader::{AccessLog, read_log};
