@@ -12,7 +12,7 @@ mod traces;
 
 pub use datasets::{Datasets, RequiredEndpoint};
 pub use draws::{LengthSampler, prefixes_of};
-pub use prompts::{PromptBuilder, TextPosition, TokenCounter};
+pub use prompts::{PromptBuilder, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::request::PlannedRequest;
-use super::sessions::{SessionPlanner, opening};
+use super::sessions::{SessionPlanner, first_turn, opening};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
@@ -11,7 +11,7 @@ use crate::generator::datasets::sources::Datasets;
 use crate::generator::draws::class_draws::WorkloadDraws;
 use crate::generator::traces::plan::ReplayedRequests;
 use crate::generator::traces::requests::Blocks;
-use crate::record::{Phase, Turn};
+use crate::record::Phase;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
 /// The requests of a whole plan in order, drawn lazily, each with the trace blocks that its prompt begins with.
@@ -110,13 +110,7 @@ impl DrawnRequests {
         let row = self.rows.get_mut(class)?.as_mut().map(RowDraws::draw);
         let model = draws.model();
         let draws = draws.classes.get_mut(class)?;
-        let turn = draws.turns().map(|turns| Turn {
-            session: index,
-            number: 0,
-            of: Some(turns.count(index)),
-            begun: 0,
-            history_tokens: 0,
-        });
+        let turn = draws.turns().map(|turns| first_turn(index, 0, Some(turns.count(index))));
         Some(PlannedRequest { turn, ..opening(workload, class, draws, row, model)? })
     }
 }

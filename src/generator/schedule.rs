@@ -79,8 +79,7 @@ impl Schedule {
     /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what
     /// follows.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
-        let share = self.clone();
-        self.source().map(|(request, _)| request).filter(move |request| share.has(request.session()))
+        self.requests().map(|(request, _)| request)
     }
 
     /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.

@@ -170,7 +170,7 @@ impl SessionPlanner {
         let mut opener = opening(&self.workload, class, &mut draws.of_index(index), row, model)?;
         opener.index = index;
         let of = draws.turns().map(|turns| turns.count(index));
-        opener.turn = Some(Turn { session: user, number, of, begun: number, history_tokens: 0 });
+        opener.turn = Some(first_turn(user, number, of));
         Some(opener)
     }
 
@@ -221,6 +221,11 @@ impl SessionPlanner {
         };
         PlannedRequest { phase, scheduled, ..request }
     }
+}
+
+/// The turn that begins a conversation of `of` turns, or stands alone in its session.
+pub(super) fn first_turn(session: u64, number: u32, of: Option<u32>) -> Turn {
+    Turn { session, number, of, begun: number, history_tokens: 0 }
 }
 
 /// A request that opens a conversation or stands alone, without its position in the plan.

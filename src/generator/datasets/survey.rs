@@ -42,12 +42,11 @@ impl Survey {
         let mut first = None;
         let passed = pass::over(dataset, |found| {
             match rule.judge(&found) {
-                Ok(RowVerdict::Kept { input_tokens, output_tokens }) => {
+                Ok(Some(entry)) => {
                     has_messages |= matches!(found.row, Ok(DatasetRow { prompt: Prompt::Messages(_), .. }));
-                    let (offset, bytes) = (found.place.offset, found.length);
-                    entries.push(RowEntry { offset, bytes, input_tokens, output_tokens });
+                    entries.push(entry);
                 }
-                Ok(RowVerdict::LeftOut) => filtered += 1,
+                Ok(None) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
                     bad += 1;
                     first.get_or_insert(row);
@@ -87,18 +86,13 @@ struct RowRule<'a> {
     counter: &'a TokenCounter,
 }
 
-/// What happens to a usable row.
-enum RowVerdict {
-    Kept { input_tokens: u32, output_tokens: u32 },
-    LeftOut,
-}
-
 impl RowRule<'_> {
-    fn judge(&self, found: &FoundRow) -> Result<RowVerdict, BadRow> {
+    /// The row's position and lengths; `None` where the filter leaves it out.
+    fn judge(&self, found: &FoundRow) -> Result<Option<RowEntry>, BadRow> {
         let place = found.place;
         let row = found.row.as_ref().map_err(Clone::clone)?;
         if self.dataset.filter == Some(RowFilter::Vllm) && !self.vllm_keeps(row) {
-            return Ok(RowVerdict::LeftOut);
+            return Ok(None);
         }
         let input = self.input_tokens(&row.prompt);
         let answer_tokens = match &row.answer {
@@ -111,18 +105,20 @@ impl RowRule<'_> {
         }
         let input_tokens = input + if self.dataset.salt { SALT_TOKENS } else { 0 };
         if input_tokens > TOKEN_LIMIT {
-            let (found, most) = (count(input_tokens.into()), count(TOKEN_LIMIT.into()));
-            return Err(whole(place, format!("the prompt has {found} tokens; the most is {most}")));
+            let (counted, most) = (count(input_tokens.into()), count(TOKEN_LIMIT.into()));
+            return Err(whole(place, format!("the prompt has {counted} tokens; the most is {most}")));
         }
         if self.class.images.is_some() && matches!(row.prompt, Prompt::Messages(_)) {
             let cause = "it has `messages`, and the images of the class go along with a `prompt` only";
             return Err(whole(place, cause));
         }
+        let (offset, bytes) = (place.offset, found.length);
+        let entry = |output_tokens| RowEntry { offset, bytes, input_tokens, output_tokens };
         if !self.class.output_tokens.is_of_rows() {
-            return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
+            return Ok(Some(entry(0)));
         }
         match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
-            Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
+            Some(output_tokens) => Ok(Some(entry(output_tokens))),
             None => Err(whole(
                 place,
                 "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",

@@ -20,5 +20,4 @@ pub(super) mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
-pub use shared::TextPosition;
 pub use tokenizer::TokenCounter;

@@ -10,7 +10,7 @@ use crate::record::SharedPrefix;
 
 /// Where a text stands in a prompt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TextPosition {
+pub(super) enum TextPosition {
     /// At its beginning.
     Opening,
     /// After another text: it begins with a space, so that the words of both stay apart.
@@ -29,7 +29,7 @@ impl PromptBuilder {
     ///
     /// It begins and ends between words, so joined texts cost the sum of their costs, as far as the vocabulary splits
     /// text at spaces. Its tokens count like those of a prompt: exact with a tokenizer.
-    pub fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
+    pub(super) fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
         let stream = RandomStream::named(self.salt, &format!("shared/{key}"));
         // Counted after a word: some tokenizers treat a space at the very beginning differently.
         let before = match joint {

@@ -1,6 +1,6 @@
 //! Trace files: their formats, read line by line and put in order, and written.
 
-mod columns;
+pub(super) mod columns;
 mod json_lines;
 mod logs;
 pub(super) mod order;

@@ -2,6 +2,7 @@
 
 use super::tables::{LengthTables, PoolLengths};
 use crate::arrivals::Arrivals;
+use crate::generator::traces::files::columns::Column;
 use crate::generator::traces::requests::BadLine;
 use crate::random::RandomStream;
 use crate::workload::GapForm;
@@ -11,7 +12,10 @@ const MOST_PER_S: f64 = 1_000_000.0;
 /// Gap shapes that are drawn; others are replaced by the nearest. At the upper end gaps vary by a thousandth: they
 /// are practically equal.
 const SHAPES: (f64, f64) = (0.009, 1e6);
-const COLUMNS: [&str; 6] = ["t", "rate", "cv", "pattern", "shape", "scale"];
+const BEGINNING: Column = Column { place: 0, name: "t" };
+const RATE: Column = Column { place: 1, name: "rate" };
+const PATTERN: Column = Column { place: 3, name: "pattern" };
+const SHAPE: Column = Column { place: 4, name: "shape" };
 
 /// A stretch of time, until the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -38,48 +42,37 @@ impl PoolStretch {
 
     /// Reads a line; `after_s` is the beginning of the stretch before.
     pub(super) fn read(line: &str, after_s: Option<u32>) -> Result<Self, BadLine> {
-        let columns: Vec<&str> = line.split(',').map(str::trim).collect();
-        let column = |place: usize| {
-            columns
-                .get(place)
-                .copied()
-                .ok_or_else(|| bad(place, format!("the line has only {} columns", columns.len())))
-        };
-        let number = |place: usize| {
-            let text = column(place)?;
+        let number = |column: &Column| {
+            let text = column.of(line)?;
             let number = text.parse::<f64>().ok().filter(|number| number.is_finite());
-            number.ok_or_else(|| bad(place, format!("{text:?} is not a number")))
+            number.ok_or_else(|| column.bad(format!("{text:?} is not a number")))
         };
-        let text = column(0)?;
-        let at_s = text.parse().map_err(|_| bad(0, format!("{text:?} is not a whole number of seconds")))?;
+        let text = BEGINNING.of(line)?;
+        let not_whole = |_| BEGINNING.bad(format!("{text:?} is not a whole number of seconds"));
+        let at_s = text.parse().map_err(not_whole)?;
         if after_s.is_some_and(|after| at_s <= after) {
-            return Err(bad(0, format!("{at_s} s is not after the line before")));
+            return Err(BEGINNING.bad(format!("{at_s} s is not after the line before")));
         }
-        let (rate, pattern) = (number(1)?, column(3)?);
+        let (rate, pattern) = (number(&RATE)?, PATTERN.of(line)?);
         if !(0.0..=MOST_PER_S).contains(&rate) {
-            return Err(bad(1, format!("{rate} is not a rate from 0 to {MOST_PER_S}")));
+            return Err(RATE.bad(format!("{rate} is not a rate from 0 to {MOST_PER_S}")));
         }
         if pattern.is_empty() || rate == 0.0 {
             return Ok(Self::silent(at_s));
         }
-        let shape = number(4)?;
+        let shape = number(&SHAPE)?;
         if shape <= 0.0 {
-            return Err(bad(4, format!("{shape} is not a shape above 0")));
+            return Err(SHAPE.bad(format!("{shape} is not a shape above 0")));
         }
         let drawn = shape.clamp(SHAPES.0, SHAPES.1);
         let form = match pattern {
             "Gamma" => GapForm::Gamma(drawn),
             "Weibull" => GapForm::Weibull(drawn),
-            other => return Err(bad(3, format!("{other:?} is neither Gamma nor Weibull"))),
+            other => return Err(PATTERN.bad(format!("{other:?} is neither Gamma nor Weibull"))),
         };
         let is_nearest = !(SHAPES.0..=SHAPES.1).contains(&shape);
         Ok(Self { at_s, sent: Some((rate, form)), is_nearest })
     }
-}
-
-fn bad(place: usize, cause: String) -> BadLine {
-    let name = COLUMNS.get(place).copied().unwrap_or_default();
-    BadLine { place: format!("column {} (`{name}`)", place + 1), cause }
 }
 
 /// A moment in nanoseconds on the pool's clock, prompt tokens, answer tokens.
