@@ -19,7 +19,7 @@ pub(crate) mod test_runs;
 mod verdict;
 pub(crate) mod wording;
 
-pub use arrivals::beats::ArrivalBeats;
+pub use arrivals::beats::ConstantArrivals;
 pub use arrivals::classes::ClassArrivals;
 pub use arrivals::figures::{ArrivalFigures, Untested};
 pub use arrivals::repeats::counts_over_runs;
@@ -27,7 +27,8 @@ pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
 pub use arrivals::shift::ArrivalShift;
 pub use client::calibration::CalibrationSummary;
 pub use client::load::{ClientLoad, DelaySummary};
-pub use client::pauses::{PauseImpact, TouchedPercentile};
+pub use client::pauses::{HostStallImpact, TouchedPercentile};
+pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;
 pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit, Samples};
@@ -35,6 +36,9 @@ pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::{Part, PartKind};
 pub use figures::percentile::{Figure, Sample};
 pub use figures::quantile::{Quantile, SampleWarning};
+pub use figures::set::FigureSet;
+#[cfg(test)]
+pub(crate) use figures::set::schema;
 pub use findings::finding::{Finding, FindingKind};
 pub use latency::curve::LatencyCurve;
 pub use latency::gap_histogram::{GapBar, GapHistogram};

@@ -11,9 +11,9 @@ use super::judge::{SweepValidity, judge};
 use super::knee::{Knee, knee};
 use super::plan::SweepPlan;
 use super::point::{LoadClass, PairedLoad, SweepPoint};
-use super::readings::PointFigures;
 use super::search::{LoadTally, Search};
 use super::trial::Trial;
+use crate::analysis::FigureSet;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
 
@@ -65,7 +65,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
     /// The file in a sweep's folder.
     pub const FILE_NAME: &str = "sweep.json";
 }
@@ -124,13 +124,13 @@ impl Sweep {
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // The runs of a load without a trusted run are shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
-    let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();
+    let figures: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.figures).collect();
     let demanded = search.demands().len() > 1;
     SweepPoint {
         load: tally.load,
         class,
         tightest: if demanded { closest(tally, search.demands()) } else { None },
-        figures: PointFigures::of(&readings),
+        figures: FigureSet::joined(&figures),
         trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
     }
 }
@@ -183,7 +183,9 @@ impl Sweep {
         };
         match serde_json::from_str::<Versioned>(&text) {
             Ok(Versioned { schema }) if schema > Self::SCHEMA => Err(UnreadableSweep::Newer { path, schema }),
-            Ok(_) => serde_json::from_str(&text).map_err(|error| UnreadableSweep::NoSweep { path, error }),
+            Ok(_) => serde_json::from_str(&text)
+                .map(|sweep| Self { schema: Self::SCHEMA, ..sweep })
+                .map_err(|error| UnreadableSweep::NoSweep { path, error }),
             Err(error) => Err(UnreadableSweep::NoSweep { path, error }),
         }
     }
@@ -211,7 +213,7 @@ mod tests {
         let (kept, nothing) = refusal(None);
         assert!(!kept && nothing.contains("hint: name the folder of a sweep"), "{nothing}");
         let (kept, newer) = refusal(Some("{\"schema\": 9, \"what\": 1}"));
-        assert!(kept && newer.contains("has schema 9, and this Skyline reads up to 1"), "{newer}");
+        assert!(kept && newer.contains("has schema 9, and this Skyline reads up to 2"), "{newer}");
         let (_, other) = refusal(Some("{\"schema\": 1}"));
         assert!(other.contains("holds no sweep: missing field"), "{other}");
     }

@@ -126,7 +126,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
     let unit = match (metric.scale, metric.unit) {
         (DifferenceScale::Ratio, _) => " %",
         (DifferenceScale::Difference, AbUnit::Share) => " pt",
-        (DifferenceScale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
+        (DifferenceScale::Difference, _) => "",
     };
     let Some(value) = change else { return NOTHING.to_owned() };
     let sign = match value {
@@ -141,7 +141,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
 fn titled(metric: &AbMetric) -> String {
     let unit = match metric.unit {
         AbUnit::Ms => ", ms",
-        AbUnit::PerS => "",
+        AbUnit::PerS | AbUnit::Count => "",
         AbUnit::Share => ", %",
     };
     format!("{}{unit}", metric.metric)

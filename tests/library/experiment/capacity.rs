@@ -1,6 +1,5 @@
 //! Capacity of a queue whose sweep is known.
 
-use skyline::analysis::Objective;
 use skyline::experiment::capacity::{
     Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, ModelledInstance, NoQueue, Offer, Queueing,
     Replicas,
@@ -35,9 +34,8 @@ fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
 }
 
 fn queueing(sweep: &Sweep, contract: &CapacityTarget, asked: Replicas) -> Result<Queueing, NoQueue> {
-    let objectives = [Queue::eight_places().objective.parse::<Objective>().unwrap()];
     let unneeded = || Err("no engine is needed".to_owned());
-    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, &objectives, asked, unneeded)
+    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, asked, unneeded)
 }
 
 /// 100/s with 20 % headroom are 125/s; at 12.5/s each, 10 instances, 80 GPUs, 200 an hour. Every answer has two tokens: 200 a
@@ -113,9 +111,9 @@ fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
         |target_per_s, count| queueing(&sweep, &contract(target_per_s), Replicas::Exactly(count)).unwrap();
     let model = of(100.0, 20);
     assert!(model.meets, "{model:?}");
-    let ModelledInstance::Places { places, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
+    let ModelledInstance::Slots { slots, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
     let service_s = (ttft_ms + tpot_ms) / 1e3;
-    let most_per_s = 1_200.0 * places as f64 / service_s;
+    let most_per_s = 1_200.0 * slots as f64 / service_s;
     assert!(!of(1.2 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
     let endless = queueing(&sweep, &contract(1e8), Replicas::Exactly(10_000_000)).unwrap_err();
     assert!(endless.to_string().contains("answer tokens\nhint: ask about a share"), "{endless}");
@@ -153,11 +151,12 @@ fn a_pace_that_decides_takes_an_engine_to_be_believed() {
     let sweep = sweep(12.5);
     let objective = "p50 tpot < 50ms";
     let answer = HighestLoad { tightest: Some(objective.to_owned()), ..sweep.answer.clone().unwrap() };
-    let sweep = Sweep { answer: Some(answer), ..sweep };
+    let plan =
+        skyline::experiment::SweepPlan { objectives: vec![objective.parse().unwrap()], ..sweep.plan.clone() };
+    let sweep = Sweep { answer: Some(answer), plan, ..sweep };
     let basis = Basis::IntervalLow { rate_per_s: 12.5 };
-    let objectives = [objective.parse::<Objective>().unwrap()];
     let fit = || Err("no runs are in there".to_owned());
-    let why = Queueing::of(&sweep, basis, &CONTRACT, &objectives, Replicas::Fewest, fit).unwrap_err();
+    let why = Queueing::of(&sweep, basis, &CONTRACT, Replicas::Fewest, fit).unwrap_err();
     let offer = offer("eight", &sweep, &CONTRACT).without_queues(&why);
     assert_eq!((offer.instances, offer.queueing), (Some(10), None));
     for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by division alone"] {

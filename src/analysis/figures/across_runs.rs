@@ -1,0 +1,235 @@
+//! One figure over several runs: its mean with an interval, and its spread.
+
+use serde::{Deserialize, Serialize};
+
+use super::key::FigureKey;
+use super::percentile::Figure;
+use super::quantile::SampleWarning;
+use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
+use crate::analysis::summary::run::Summary;
+
+/// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
+pub const TARGET_PRECISION: f64 = 0.1;
+
+/// More repeats than this are not worth suggesting.
+const MOST_REPEATS: u64 = 10_000;
+
+/// One figure over several runs, in the figure's own unit. Unknown values are absent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AcrossRuns {
+    /// The figure of each counted run, in their order; absent where it is not known, or known only within bounds.
+    pub values: Vec<Option<f64>>,
+    /// The least that each of them can be: the value, where it is known.
+    pub at_least: Vec<Option<f64>>,
+    /// The most that each of them can be; absent where nothing bounds it, for requests were cut off.
+    pub at_most: Vec<Option<f64>>,
+    /// Mean over the runs; absent where a run knows its figure only within bounds.
+    pub mean: Option<f64>,
+    /// The least that the mean can be.
+    pub mean_at_least: Option<f64>,
+    /// The most that it can be; absent where nothing bounds it.
+    pub mean_at_most: Option<f64>,
+    /// Standard deviation over the runs, with N − 1.
+    pub std: Option<f64>,
+    /// Lower end of the 95 % interval of the mean: mean ± t·s/√N, t the 97.5 % quantile of Student's t with N − 1
+    /// degrees of freedom (Law, *Simulation Modeling and Analysis*, 5th edition, section 9.4.1). No end leaves what the
+    /// figure can be: above 0, and a share below 1. Where runs know their figures only within bounds, the interval
+    /// holds both that of all least figures and that of all greatest.
+    pub interval_low: Option<f64>,
+    /// Its upper end.
+    pub interval_high: Option<f64>,
+    /// The smallest of the runs' figures that are known.
+    pub min: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+    /// Why there is no interval.
+    pub unresolvable: Option<Unresolvable>,
+    /// The gravest reservation that a run has about its own figure: repeats do not take it away.
+    pub mark: Option<SampleWarning>,
+    /// Runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean, if runs go on to differ as these
+    /// do; absent where there is no interval, where the mean is 0, or beyond 10,000.
+    pub runs_for_ten_percent: Option<u64>,
+    /// The 95 % interval that a single run gives it by itself, each end where it is known.
+    #[serde(skip)]
+    pub own_interval: (Option<f64>, Option<f64>),
+}
+
+/// The value of a figure with its interval and mark. Milliseconds, per second, or a share between 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FigureLevel {
+    /// The value, of several runs their mean; absent where it is not known.
+    pub value: Option<f64>,
+    /// The least that it can be, where that is all that is known.
+    pub at_least: Option<f64>,
+    /// Lower end of its 95 % interval: within the run, of several runs across them.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// A warning about it.
+    pub mark: Option<SampleWarning>,
+}
+
+/// Why a figure over the runs has no useful interval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Unresolvable {
+    /// One run has no spread.
+    TooFewRuns,
+    /// A run does not know its figure, or only the least that it can be.
+    UnknownInSomeRun,
+}
+
+impl AcrossRuns {
+    /// The figure `key` of each of the `runs`.
+    pub(crate) fn of(key: &FigureKey, runs: &[&Summary]) -> Self {
+        let figures: Vec<_> = runs.iter().map(|run| key.read(run)).collect();
+        let marks = runs.iter().filter_map(|run| key.warning(run)).map(|(mark, _)| mark);
+        let own_interval = match runs {
+            [run] => key.interval(run).unwrap_or_default(),
+            _ => (None, None),
+        };
+        Self { mark: SampleWarning::gravest(marks), own_interval, ..Self::of_figures(&figures, key.most()) }
+    }
+
+    /// A figure of several runs, at most `most` in each, from that of each.
+    pub(super) fn joined(runs: &[Option<&Self>], most: f64) -> Self {
+        let figures = runs.iter().flat_map(|run| run.map_or(vec![None], |run| run.figures().collect()));
+        let joined = Self::of_figures(&figures.collect::<Vec<_>>(), most);
+        let marks = runs.iter().filter_map(|run| run.as_ref()?.mark);
+        Self { mark: SampleWarning::gravest(marks), ..joined }
+    }
+
+    /// Whether some run has it.
+    pub(crate) fn is_known(&self) -> bool {
+        self.at_least.iter().any(Option::is_some)
+    }
+
+    /// The same; `None` where no run has it.
+    pub(crate) fn known(self) -> Option<Self> {
+        self.is_known().then_some(self)
+    }
+
+    /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.
+    pub fn of_figures(figures: &[Option<Figure>], most: f64) -> Self {
+        let each = |read: fn(Figure) -> Option<f64>| -> Vec<Option<f64>> {
+            figures.iter().map(|figure| figure.and_then(read)).collect()
+        };
+        let (values, at_most) = (each(Figure::exact), each(Figure::at_most));
+        let at_least = each(|figure| Some(figure.at_least()));
+        let [exact, low, high] = [&values, &at_least, &at_most].map(|figures| whole(figures));
+        let interval = low.as_deref().and_then(across_runs).zip(high.as_deref().and_then(across_runs));
+        let mean_of = |figures: &Option<Vec<f64>>| figures.as_deref().and_then(mean);
+        let std = exact.as_deref().and_then(variance).map(libm::sqrt);
+        let known = || values.iter().copied().flatten();
+        Self {
+            mean: mean_of(&exact),
+            mean_at_least: mean_of(&low),
+            mean_at_most: mean_of(&high),
+            std,
+            interval_low: interval.map(|(low, high)| low.low.min(high.low).clamp(0.0, most)),
+            interval_high: interval.map(|(low, high)| low.high.max(high.high).clamp(0.0, most)),
+            min: known().reduce(f64::min),
+            max: known().reduce(f64::max),
+            unresolvable: match (&high, figures.len()) {
+                (None, _) => Some(Unresolvable::UnknownInSomeRun),
+                (Some(_), 1) => Some(Unresolvable::TooFewRuns),
+                (Some(_), _) => None,
+            },
+            mark: None,
+            own_interval: (None, None),
+            runs_for_ten_percent: mean_of(&exact).zip(std).and_then(|(mean, std)| {
+                repeats_for(std, TARGET_PRECISION * mean).map(|runs| runs.max(figures.len() as u64))
+            }),
+            values,
+            at_least,
+            at_most,
+        }
+    }
+
+    /// The mean, as far as it is known; `None` where a run does not have the figure.
+    pub fn mean_figure(&self) -> Option<Figure> {
+        let low = self.mean_at_least?;
+        Some(match (self.mean, self.mean_at_most) {
+            (Some(mean), _) => Figure::Exact(mean),
+            (None, Some(high)) => Figure::Between { low, high },
+            (None, None) => Figure::AtLeast(low),
+        })
+    }
+
+    /// What each run knows of its figure.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = Option<Figure>> + '_ {
+        self.values.iter().zip(&self.at_least).zip(&self.at_most).map(|((value, low), high)| {
+            Some(match (*value, (*low)?, *high) {
+                (Some(value), ..) => Figure::Exact(value),
+                (None, low, Some(high)) => Figure::Between { low, high },
+                (None, low, None) => Figure::AtLeast(low),
+            })
+        })
+    }
+
+    /// The ends of the interval, where there is one.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        self.interval_low.zip(self.interval_high)
+    }
+
+    /// Its value with the interval over the runs, of a single run with its own.
+    pub fn level(&self) -> FigureLevel {
+        let (low, high) = match self.interval() {
+            Some((low, high)) => (Some(low), Some(high)),
+            None => self.own_interval,
+        };
+        let at_least = self.mean_at_least.filter(|_| self.mean.is_none());
+        FigureLevel { value: self.mean, at_least, low, high, mark: self.mark }
+    }
+
+    /// Half of the interval as a share of the mean, as Student's t gives it; absent where the mean is 0.
+    pub fn relative_half_width(&self) -> Option<f64> {
+        let mean = self.mean.filter(|&mean| mean > 0.0)?;
+        Some(half_width(self.std?, self.values.len() as u64) / mean)
+    }
+}
+
+/// All of `figures`, of which there is one, where all are known.
+fn whole(figures: &[Option<f64>]) -> Option<Vec<f64>> {
+    figures.iter().copied().collect::<Option<Vec<f64>>>().filter(|known| !known.is_empty())
+}
+
+/// The mean of independent `values` with its 95 % interval; `None` for fewer than two.
+fn across_runs(values: &[f64]) -> Option<Estimate> {
+    let std = libm::sqrt(variance(values)?);
+    Some(Estimate::around(mean(values)?, half_width(std, values.len() as u64)))
+}
+
+/// `t·s/√n`: half of the 95 % interval of a mean of `n` values, at least two, with standard deviation `std`.
+fn half_width(std: f64, n: u64) -> f64 {
+    let n = n as f64;
+    student_t_quantile(f64::midpoint(1.0, CONFIDENCE), n - 1.0) * std / libm::sqrt(n)
+}
+
+/// The fewest runs, at least two, whose interval would have a half-width of at most `target`, if their standard
+/// deviation were `std`: the smallest n with `n ≥ (t·s/target)²`, t itself that of n runs (Law, section 9.4.1). `None`
+/// beyond 10,000.
+pub fn repeats_for(std: f64, target: f64) -> Option<u64> {
+    if target <= 0.0 {
+        return None;
+    }
+    let enough = |n| half_width(std, n) <= target;
+    if !enough(MOST_REPEATS) {
+        return None;
+    }
+    // t falls and √n rises with n, so that what is enough stays enough.
+    let (mut too_few, mut plenty) = (1, MOST_REPEATS);
+    while plenty - too_few > 1 {
+        let middle = u64::midpoint(too_few, plenty);
+        if enough(middle) {
+            plenty = middle;
+        } else {
+            too_few = middle;
+        }
+    }
+    Some(plenty)
+}
