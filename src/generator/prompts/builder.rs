@@ -8,7 +8,7 @@ use tokenizers::Tokenizer;
 use super::class_text::{self, ClassText};
 use super::costs::{ANCHOR, TokenCosts};
 use super::draft::{Draft, Leads};
-use super::shared::SharedBlocks;
+use super::shared::block_stream;
 use super::tokenizer::{self, PromptError, TokenCounter};
 use super::vocabulary::PromptVocabulary;
 use crate::generator::datasets::messages::led_by;
@@ -39,7 +39,8 @@ pub struct PromptBuilder {
     leads: Leads,
     /// Leads that follow a shared text.
     following: Leads,
-    blocks: SharedBlocks,
+    /// Of the blocks that prompts of a trace share.
+    blocks: RandomStream,
     stream: RandomStream,
     pub(super) salt: u64,
     method: PromptMethod,
@@ -105,7 +106,7 @@ impl PromptBuilder {
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
-            blocks: SharedBlocks::new(salt),
+            blocks: block_stream(salt),
             stream: RandomStream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -130,7 +131,7 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        let (blocks, stream) = (SharedBlocks::new(salt), RandomStream::named(salt, "prompts"));
+        let (blocks, stream) = (block_stream(salt), RandomStream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
@@ -284,7 +285,7 @@ impl PromptBuilder {
             Opening::Lead => self.leads.write(index, &mut draft),
             Opening::Following => self.following.write(index, &mut draft),
             Opening::Blocks(blocks) => {
-                self.blocks.write(blocks, &self.vocabulary, &mut draft);
+                draft.blocks(blocks, &self.vocabulary, &self.blocks);
                 if draft.left() == 0 {
                     return draft.finish();
                 }

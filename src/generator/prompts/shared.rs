@@ -1,83 +1,59 @@
 //! Texts that several requests share: filler that depends only on a key and the salt, and the blocks of a trace.
 
 use super::builder::PromptBuilder;
-use super::costs::ANCHOR;
 use super::draft::Draft;
 use super::vocabulary::PromptVocabulary;
 use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 use crate::record::SharedPrefix;
 
-/// Where a text stands in a prompt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum TextPosition {
-    /// At its beginning.
-    Opening,
-    /// After another text: it begins with a space, so that the words of both stay apart.
-    Following,
-}
-
 impl PromptBuilder {
     /// The text of a prefix that requests of class number `class` share.
     pub fn prefix(&self, class: u16, prefix: SharedPrefix) -> String {
         let name = self.names.get(usize::from(class)).map_or("", String::as_str);
-        self.shared(&format!("{name}/{}", prefix.number), prefix.tokens, TextPosition::Opening)
+        self.shared(&format!("{name}/{}", prefix.number), prefix.tokens)
     }
 
-    /// A text of `tokens` tokens that depends only on the salt, the key, the tokens and the position: equal arguments
-    /// give equal texts, and two keys have only words in common.
+    /// The beginning of a prompt, of `tokens` tokens: it depends only on the salt, the key and the tokens, and two keys
+    /// have only words in common.
     ///
-    /// It begins and ends between words, so joined texts cost the sum of their costs, as far as the vocabulary splits
-    /// text at spaces. Its tokens count like those of a prompt: exact with a tokenizer.
-    pub(super) fn shared(&self, key: &str, tokens: u32, joint: TextPosition) -> String {
+    /// It ends between words, so that its cost and that of what follows add up, as far as the vocabulary splits text at
+    /// spaces. Its tokens count like those of a prompt: exact with a tokenizer.
+    pub(super) fn shared(&self, key: &str, tokens: u32) -> String {
         let stream = RandomStream::named(self.salt, &format!("shared/{key}"));
-        // Counted after a word: some tokenizers treat a space at the very beginning differently.
-        let before = match joint {
-            TextPosition::Opening => "",
-            TextPosition::Following => ANCHOR,
-        };
-        let mut text = self.fitted(before.to_owned(), tokens, 0, |budget, attempt| {
+        self.fitted(String::new(), tokens, 0, |budget, attempt| {
             let mut stream = stream.branch(attempt);
             let mut draft = Draft::new(budget);
-            if joint == TextPosition::Opening {
-                let starts = &self.vocabulary.starts;
-                let first = starts.get(stream.below(starts.len() as u64) as usize);
-                if !first.is_some_and(|first| draft.push(first)) {
-                    draft.push_all(starts.get(..1).unwrap_or_default());
-                }
+            let starts = &self.vocabulary.starts;
+            let first = starts.get(stream.below(starts.len() as u64) as usize);
+            if !first.is_some_and(|first| draft.push(first)) {
+                draft.push_all(starts.get(..1).unwrap_or_default());
             }
             draft.fill(&self.vocabulary, 0, &mut stream);
             draft.finish()
-        });
-        text.drain(..before.len());
-        text
+        })
     }
 }
 
-/// Writes the blocks of prompts.
-///
-/// A block consists of words only, so that it reads the same anywhere and its tokens are those of its words. The
-/// first block of a prompt begins with a capital like every prompt; in a trace an id also stands for everything
-/// before its block, so the same id always has the same position.
-#[derive(Clone, Debug)]
-pub(super) struct SharedBlocks {
-    stream: RandomStream,
-}
-
-impl SharedBlocks {
-    pub(super) fn new(salt: u64) -> Self {
-        Self { stream: RandomStream::named(salt, "shared blocks") }
-    }
-
-    /// Begins `draft` with the blocks, as far as they fit.
-    pub(super) fn write(&self, blocks: &Blocks, vocabulary: &PromptVocabulary, draft: &mut Draft) {
+impl Draft {
+    /// Begins with the blocks, as far as they fit; the words of each come from the branch of `stream` with its id.
+    ///
+    /// A block consists of words only, so that it reads the same anywhere and its tokens are those of its words. The
+    /// first block of a prompt begins with a capital like every prompt; in a trace an id also stands for everything
+    /// before its block, so the same id always has the same position.
+    pub(super) fn blocks(&mut self, blocks: &Blocks, vocabulary: &PromptVocabulary, stream: &RandomStream) {
         for id in &blocks.ids {
-            draft.words(vocabulary, blocks.tokens, &mut self.stream.branch(*id));
-            if draft.left() == 0 {
+            self.words(vocabulary, blocks.tokens, &mut stream.branch(*id));
+            if self.left() == 0 {
                 return;
             }
         }
     }
+}
+
+/// The stream of the words of blocks.
+pub(super) fn block_stream(salt: u64) -> RandomStream {
+    RandomStream::named(salt, "shared blocks")
 }
 
 #[cfg(test)]
@@ -91,28 +67,25 @@ mod tests {
     #[test]
     fn a_key_always_says_the_same_and_another_says_something_else() {
         let [one, again, other] = [5, 5, 6].map(|salt| PromptBuilder::with_word_list(&classes(), salt));
-        let text = one.shared("block/7", 40, TextPosition::Opening);
-        assert_eq!(text, again.shared("block/7", 40, TextPosition::Opening));
+        let text = one.shared("block/7", 40);
+        assert_eq!(text, again.shared("block/7", 40));
         let beginning = |text: &str| text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
         for different in [
-            other.shared("block/7", 40, TextPosition::Opening),
-            one.shared("block/8", 40, TextPosition::Opening),
+            other.shared("block/7", 40),
+            one.shared("block/8", 40),
         ] {
             assert_ne!(beginning(&text), beginning(&different));
         }
     }
 
     #[test]
-    fn shared_texts_are_exact_alone_and_joined() {
+    fn shared_texts_are_exact() {
         let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
         let tokenizer = tokenizer();
-        let mut joined = builder.shared("0", 16, TextPosition::Opening);
-        assert_eq!(count(&tokenizer, &joined), 16);
-        let mut total = 16;
+        assert_eq!(count(&tokenizer, &builder.shared("0", 16)), 16);
         for (key, tokens) in (1..60).zip((1..600).step_by(7)) {
-            joined += &builder.shared(&key.to_string(), tokens, TextPosition::Following);
-            total += tokens;
-            assert_eq!(count(&tokenizer, &joined), total, "after block {key} of {tokens} tokens");
+            let text = builder.shared(&key.to_string(), tokens);
+            assert_eq!(count(&tokenizer, &text), tokens, "block {key} of {tokens} tokens");
         }
     }
 
@@ -148,7 +121,7 @@ mod tests {
         let vocabulary = PromptVocabulary::new(&TokenCosts::Estimated);
         let mut draft = Draft::new(tokens);
         let blocks = Blocks { ids: ids.into(), tokens: block };
-        SharedBlocks::new(salt).write(&blocks, &vocabulary, &mut draft);
+        draft.blocks(&blocks, &vocabulary, &block_stream(salt));
         draft.finish()
     }
 
