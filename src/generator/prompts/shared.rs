@@ -70,10 +70,7 @@ mod tests {
         let text = one.shared("block/7", 40);
         assert_eq!(text, again.shared("block/7", 40));
         let beginning = |text: &str| text.split_whitespace().take(8).collect::<Vec<_>>().join(" ");
-        for different in [
-            other.shared("block/7", 40),
-            one.shared("block/8", 40),
-        ] {
+        for different in [other.shared("block/7", 40), one.shared("block/8", 40)] {
             assert_ne!(beginning(&text), beginning(&different));
         }
     }
