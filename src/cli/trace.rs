@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::args::SliceArgs;
 use super::output::ShowArgs;
 use crate::analysis::wording::counted;
-use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
+use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, survey, whole_file};
@@ -68,7 +68,7 @@ struct FromArgs {
 
     /// What a number in that field is in: s, ms, us or ns [default: s]
     #[arg(long, value_name = "UNIT", requires = "time", help_heading = "Log", value_parser = unit)]
-    time_unit: Option<TimeUnit>,
+    time_unit: Option<f64>,
 
     /// Field of the log with the tokens of the prompt
     #[arg(long, value_name = "FIELD", requires = "output", help_heading = "Log")]
@@ -87,13 +87,13 @@ struct FromArgs {
     skip_bad: bool,
 }
 
-/// What a number of a log's clock is in.
-fn unit(text: &str) -> Result<TimeUnit, String> {
+/// Nanoseconds in the unit of a log's clock.
+fn unit(text: &str) -> Result<f64, String> {
     match text {
-        "s" => Ok(TimeUnit::Seconds),
-        "ms" => Ok(TimeUnit::Milliseconds),
-        "us" => Ok(TimeUnit::Microseconds),
-        "ns" => Ok(TimeUnit::Nanoseconds),
+        "s" => Ok(1e9),
+        "ms" => Ok(1e6),
+        "us" => Ok(1e3),
+        "ns" => Ok(1.0),
         _ => Err(format!("`{text}` is not a unit of time; write s, ms, us or ns")),
     }
 }
@@ -119,7 +119,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         (Some(time), Some(input), Some(output)) => {
             let fields = AccessLogFields {
                 time: time.clone(),
-                unit: args.time_unit.unwrap_or(TimeUnit::Seconds),
+                unit_ns: args.time_unit.unwrap_or(1e9),
                 input: input.clone(),
                 output: output.clone(),
                 class: args.class.clone(),
