@@ -1,9 +1,7 @@
 //! The offer of one sweep: instances, accelerators and cost for the target rate.
-
 use serde::Serialize;
 
-use super::contract::CapacityTarget;
-use super::instance::{Basis, slo_share, tokens_per_request};
+use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
 use super::queueing::{ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};

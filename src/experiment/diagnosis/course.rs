@@ -81,10 +81,10 @@ fn pairs(
 pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.output_tokens_per_s, |point| point.tpot_p50_ms);
     let (Some(&(low, few, quick)), Some(&(high, many, slow))) = (known.first(), known.last()) else {
-        return Opinion::lacking("no point has both a throughput and a TPOT");
+        return Err("no point has both a throughput and a TPOT".to_owned());
     };
     if high < RISE * low {
-        return Opinion::lacking("all points have about the same load");
+        return Err("all points have about the same load".to_owned());
     }
     // The most throughput, and the point from which on it no longer rises.
     let most = known.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -99,7 +99,7 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         ("throughput_flat_from_load", flat_from),
     ];
     if slow < RISE * quick {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let course = format!(
         "from a load of {} to {} TPOT p50 goes from {} to {} ms and output tokens/s from {} to {}",
@@ -111,45 +111,39 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         three_digits(many),
     );
     if most < RISE * few {
-        return seen(
-            Regime::Saturation,
-            course,
-            "saturation: even the lowest load was near what the server can do",
-        )
-        .confirmed_by("points at lower loads, where throughput follows the load")
-        .answered_by("sweep from a lower load, or add a replica")
-        .with(figures)
-        .opinion();
+        let symptom = seen(Regime::Saturation, course)
+            .likely("saturation: even the lowest load was near what the server can do")
+            .confirmed_by("points at lower loads, where throughput follows the load")
+            .answered_by("sweep from a lower load, or add a replica")
+            .with(figures);
+        return Ok(Some(symptom));
     }
     let flat = if flat_from < high {
         format!("; throughput is flat from {} on", three_digits(flat_from))
     } else {
         String::new()
     };
-    seen(
-        Regime::BatchingTrade,
-        format!("{course}{flat}"),
-        "batching trade: larger batches serve all faster and each more slowly",
-    )
-    .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
-    .answered_by(
-        "choose the load whose percentile the product allows; beyond the flat part there is only latency",
-    )
-    .with(figures)
-    .opinion()
+    let symptom = seen(Regime::BatchingTrade, format!("{course}{flat}"))
+        .likely("batching trade: larger batches serve all faster and each more slowly")
+        .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
+        .answered_by(
+            "choose the load whose percentile the product allows; beyond the flat part there is only latency",
+        )
+        .with(figures);
+    Ok(Some(symptom))
 }
 
 /// TTFT that explodes as the load rises, while the prompts stay the same.
 pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.ttft_p50_ms, |point| point.ttft_p99_ms);
     let Some(&(low, p50, p99)) = known.first() else {
-        return Opinion::lacking("no point has a TTFT");
+        return Err("no point has a TTFT".to_owned());
     };
     if known.len() < 2 {
-        return Opinion::lacking("there is one point, and a rise needs two");
+        return Err("there is one point, and a rise needs two".to_owned());
     }
     let Some(&(onset, onset_p50, onset_p99)) = known.iter().find(|point| point.2 >= QUEUES * p99) else {
-        return Opinion::Nothing;
+        return Ok(None);
     };
     let symptom = format!(
         "p99 TTFT is {} ms at a load of {} and {} ms at {}, p50 {} and {} ms, with the same prompts: p50 grew by {}",
@@ -161,7 +155,8 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
         three_digits(onset_p50),
         percent(onset_p50 / p50 - 1.0),
     );
-    seen(Regime::Queueing, symptom, "queueing: what is added from there on is waiting, not work")
+    let symptom = seen(Regime::Queueing, symptom)
+        .likely("queueing: what is added from there on is waiting, not work")
         .confirmed_by("the server's queue depth at that load, and TTFT by requests in flight when sent")
         .answered_by("stay below that load, or raise what is short there: seats, KV cache, replicas")
         .with([
@@ -171,8 +166,8 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
             ("ttft_p99_onset_ms", onset_p99),
             ("ttft_p50_lowest_ms", p50),
             ("ttft_p50_onset_ms", onset_p50),
-        ])
-        .opinion()
+        ]);
+    Ok(Some(symptom))
 }
 
 impl Diagnosis {

@@ -1,9 +1,7 @@
 //! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
-
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
-use super::evidence::RunEvidence;
+use super::evidence::{Physics, RunEvidence};
 use super::line::median;
-use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
@@ -34,10 +32,7 @@ struct Held {
 }
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
-    let physics = match &evidence.physics {
-        Ok(physics) => physics,
-        Err(why) => return Opinion::lacking(why.clone()),
-    };
+    let physics = evidence.physics.as_ref().map_err(String::clone)?;
     let with_tpot = || evidence.concurrency.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
     let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
@@ -53,7 +48,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         (held.collect(), "the gap between tokens while no prompt waits")
     };
     if held.len() < LEAST {
-        return Opinion::lacking(format!(
+        return Err(format!(
             "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: run it at a low rate",
             held.len()
         ));
@@ -77,20 +72,18 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         percent(memory / measured),
     );
     let Some(symptom) = judged(ratio, measured, [least, memory, compute], seen_so) else {
-        return Opinion::Nothing;
+        return Ok(None);
     };
-    symptom
-        .with([
-            ("measured_ms", measured),
-            ("predicted_ms", predicted),
-            ("measured_over_predicted", ratio),
-            ("least_by_memory_ms", memory),
-            ("least_by_compute_ms", compute),
-            ("answers_at_a_time", company),
-            ("answers", held.len() as f64),
-            ("memory_read_bytes_per_s", read),
-        ])
-        .opinion()
+    Ok(Some(symptom.with([
+        ("measured_ms", measured),
+        ("predicted_ms", predicted),
+        ("measured_over_predicted", ratio),
+        ("least_by_memory_ms", memory),
+        ("least_by_compute_ms", compute),
+        ("answers_at_a_time", company),
+        ("answers", held.len() as f64),
+        ("memory_read_bytes_per_s", read),
+    ])))
 }
 
 impl Held {
@@ -131,36 +124,28 @@ fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext
 
 fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
     Some(if measured < IMPOSSIBLE * least {
-        seen(
-            Regime::DoubtfulFacts,
-            seen_so,
-            "faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding",
-        )
-        .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
-        .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
+        seen(Regime::DoubtfulFacts, seen_so)
+            .likely("faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding")
+            .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
+            .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
     } else if ratio <= NEAR && memory >= compute {
-        seen(Regime::MemoryBoundDecode, seen_so, "memory-bound decode: it is near what the memory allows")
+        seen(Regime::MemoryBoundDecode, seen_so)
+            .likely("memory-bound decode: it is near what the memory allows")
             .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
             .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
                           is nearly free")
     } else if ratio <= NEAR {
-        seen(
-            Regime::ComputeBoundDecode,
-            seen_so,
-            "compute-bound decode: the batch is so large that arithmetic decides",
-        )
-        .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
-        .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
+        seen(Regime::ComputeBoundDecode, seen_so)
+            .likely("compute-bound decode: the batch is so large that arithmetic decides")
+            .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
+            .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
     } else if ratio >= FAR {
-        seen(
-            Regime::NotMemory,
-            seen_so,
-            "not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)",
-        )
-        .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
-                       counters that are low")
-        .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
-                      stream of fixed length again")
+        seen(Regime::NotMemory, seen_so)
+            .likely("not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)")
+            .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
+                           counters that are low")
+            .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
+                          stream of fixed length again")
     } else {
         return None;
     })

@@ -125,13 +125,7 @@ impl EngineFit {
         Ok(Self {
             schema: Self::SCHEMA,
             form: match family {
-                CostModel::Roofline(deployment) => format!(
-                    "roofline of {} in {} on {} × {}",
-                    deployment.model.name,
-                    deployment.weights,
-                    deployment.tensor_parallel,
-                    deployment.hardware.name
-                ),
+                CostModel::Roofline(deployment) => format!("roofline of {deployment}"),
                 CostModel::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
             },
             equations: all.len() as u64,

@@ -1,12 +1,10 @@
 //! A workload fitted to a trace.
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::prefixes;
-use super::report::ClassFit;
-use super::spec::{FitError, FittedWorkload, assemble, class_fit};
+use super::spec::{ClassFit, FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::percent;
 use crate::generator::{RequestTrace, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};

@@ -1,8 +1,7 @@
 //! Prefixes that requests of a trace share.
-
 use std::collections::HashMap;
 
-use super::report::PrefixFit;
+use super::spec::PrefixFit;
 use crate::analysis::fit::{fit_lengths, zipf_exponent};
 use crate::analysis::statistics::variance;
 use crate::analysis::wording::percent;

@@ -10,14 +10,12 @@ mod across_runs;
 mod experiment;
 mod figures;
 mod judgement;
-mod seeds;
 mod summary;
 #[cfg(test)]
 mod tests;
 
 pub use across_runs::{AcrossRuns, TARGET_PRECISION, Unresolvable, repeats_for};
-pub use experiment::{RepeatRun, RepeatsExperiment};
+pub use experiment::{RepeatRun, RepeatsExperiment, repeats_of, seed_of_run};
 pub use figures::Figures;
 pub use judgement::AcrossJudgement;
-pub use seeds::{repeats_of, seed_of_run};
 pub use summary::{NotRepeats, RepeatedRun, Repeats, RepeatsReason, RepeatsVerdict};

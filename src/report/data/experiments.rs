@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::csv::text;
 use super::figures::mark;
-use crate::experiment::{AbMetric, AbTest, AbUnit, AcrossRuns, Load, LoadClass, PointFigures, Sweep};
+use crate::analysis::FigureKind;
+use crate::experiment::{AbMetric, AbTest, AcrossRuns, Load, LoadClass, PointFigures, Sweep};
 use crate::report::Out;
 
 /// A figure of a load.
@@ -132,9 +133,9 @@ fn rounds<W: io::Write>(
     metric: &AbMetric,
 ) -> io::Result<()> {
     let unit = match metric.unit {
-        AbUnit::Ms => "ms",
-        AbUnit::PerS => "1/s",
-        AbUnit::Share => "share",
+        FigureKind::Latency => "ms",
+        FigureKind::Rate => "1/s",
+        FigureKind::Share => "share",
     };
     let name = text(metric.metric.as_str().into());
     for pair in &metric.figures {

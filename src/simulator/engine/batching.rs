@@ -1,8 +1,6 @@
 //! One serving engine: a scheduler whose steps take time.
-
-use super::limits::SchedulerLimits;
+use super::limits::{SchedulerLimits, Speculation};
 use super::scheduler::Scheduler;
-use super::speculative::Speculation;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};

@@ -1,17 +1,14 @@
 //! A deployment: an engine, how many of it, and how requests are routed.
-
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NoReplicas};
+use super::cluster::{Cluster, NoReplicas, PriorityLane, Routing};
 use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
-use super::router::{PriorityLane, Routing};
 use crate::simulator::deployment::preset::{UnknownName, find};
 use crate::simulator::engine::batching::{BatchingConfig, BatchingEngine};
-use crate::simulator::engine::delay::Delay;
-use crate::simulator::engine::fixed_queue::FixedQueue;
+use crate::simulator::engine::fixed_queue::{Delay, FixedQueue};
 use crate::simulator::server::SimulatedServer;
 
 /// The description of a whole deployment, from which servers are made on demand.

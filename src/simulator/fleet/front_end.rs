@@ -1,5 +1,4 @@
 //! A front end that delays every token by a fixed time.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -81,7 +80,7 @@ impl SimulatedServer for FrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::engine::delay::Delay;
+    use crate::simulator::engine::fixed_queue::Delay;
     use crate::simulator::engine::fixed_queue::FixedQueue;
     use crate::simulator::simulate;
 

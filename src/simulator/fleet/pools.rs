@@ -1,12 +1,10 @@
 //! Disaggregated serving: prompts are computed in one pool, answers in another.
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Add as _;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NoReplicas};
-use super::router::{Router, Routing};
+use super::cluster::{Cluster, NoReplicas, Router, Routing};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
 use crate::simulator::engine::batching::BatchingEngine;

@@ -1,10 +1,8 @@
-//! How long one forward pass takes, by physics or by measurement.
+//! How long one forward pass takes: by physics, by a measured table, or by costs fitted to runs.
 
 use std::time::Duration;
 
-use super::linear::LinearStep;
 use super::roofline::Roofline;
-use super::table::StepTable;
 use super::work::StepWork;
 
 /// A model of the time of a forward pass.
@@ -42,9 +40,111 @@ impl StepTime {
     }
 }
 
+/// A fixed time per step, and a time per sequence, prompt token, context token and attended pair.
+///
+/// It describes a server of unknown hardware and model: the costs are fitted to runs, not derived from physics, and
+/// hold for the mix of work of those runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinearStep {
+    /// Seconds of every step.
+    pub step: f64,
+    /// Seconds for each sequence in it.
+    pub sequence: f64,
+    /// Seconds for each prompt token computed.
+    pub prompt_token: f64,
+    /// Seconds per token whose KV is read.
+    pub context_token: f64,
+    /// Seconds for each pair of a new token and a token that it attends to.
+    pub attended_pair: f64,
+    /// Time of a token of a draft model, as a share of a step of one sequence.
+    pub draft_cost: f64,
+}
+
+impl LinearStep {
+    /// The time of a pass over `work`, seconds.
+    pub fn seconds(&self, work: &StepWork) -> f64 {
+        let drafting = f64::from(work.draft_tokens) * self.draft_cost * (self.step + self.sequence);
+        self.step
+            + self.sequence * f64::from(work.sequences)
+            + self.prompt_token * work.prefill_tokens as f64
+            + self.context_token * work.kv_tokens_read as f64
+            + self.attended_pair * work.attended_pairs as f64
+            + drafting
+    }
+}
+
+/// Measured step times by batch size, linear between the points. Beyond the last point the last slope continues, or
+/// the time stays level if that falls: noise must not make a large batch free.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTable {
+    /// (sequences in the batch, seconds), batch sizes rising.
+    points: Vec<(f64, f64)>,
+    prefill_tokens_per_s: Option<f64>,
+    draft_cost: f64,
+}
+
+/// What is wrong with a table of step times.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StepTableError {
+    /// It has no rows.
+    #[error("a table of step times needs at least one row, such as 1 → 25 ms")]
+    Empty,
+    /// A row does not come after the row before it.
+    #[error("the batch sizes of a table of step times must rise, but {1} follows {0}; sort the rows")]
+    Unsorted(u32, u32),
+    /// A time is not above zero.
+    #[error("the step time at batch size {0} must be above zero")]
+    NoTime(u32),
+}
+
+impl StepTable {
+    /// A table of (sequences in the batch, step time). Below its first row the first time applies.
+    ///
+    /// With `prefill_tokens_per_s` prompt tokens cost extra time at that rate; without it only the number of
+    /// sequences counts.
+    ///
+    /// # Errors
+    ///
+    /// When the table is empty, unsorted or has a time of zero.
+    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, StepTableError> {
+        if rows.is_empty() {
+            return Err(StepTableError::Empty);
+        }
+        if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            return Err(StepTableError::Unsorted(pair[0].0, pair[1].0));
+        }
+        if let Some(row) = rows.iter().find(|row| row.1.is_zero()) {
+            return Err(StepTableError::NoTime(row.0));
+        }
+        let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
+        Ok(Self { points, prefill_tokens_per_s, draft_cost: 0.0 })
+    }
+
+    /// The same with a draft model, one token of which takes this share of a step of one token.
+    pub(crate) fn with_draft_cost(self, share: f64) -> Self {
+        Self { draft_cost: share, ..self }
+    }
+
+    pub(crate) fn seconds(&self, work: &StepWork) -> f64 {
+        let prefill = self.prefill_tokens_per_s.map_or(0.0, |rate| work.prefill_tokens as f64 / rate);
+        let drafting = f64::from(work.draft_tokens) * self.draft_cost * self.at(1.0);
+        self.at(f64::from(work.sequences)) + prefill + drafting
+    }
+
+    fn at(&self, batch: f64) -> f64 {
+        let above = self.points.partition_point(|point| point.0 < batch);
+        if above == 0 || self.points.len() == 1 {
+            return self.points[0].1;
+        }
+        let right = above.min(self.points.len() - 1);
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        let slope = (y1 - y0) / (x1 - x0);
+        if batch > x1 { y1 + slope.max(0.0) * (batch - x1) } else { y0 + slope * (batch - x0) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::table::StepTableError;
     use super::*;
 
     #[test]
@@ -107,5 +207,27 @@ mod tests {
         assert_eq!(StepTable::new(&[], None), Err(StepTableError::Empty));
         assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(StepTableError::Unsorted(4, 4)));
         assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(StepTableError::NoTime(4)));
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let costs = LinearStep {
+            step: 0.01,
+            sequence: 1e-3,
+            prompt_token: 1e-4,
+            context_token: 1e-6,
+            attended_pair: 1e-8,
+            draft_cost: 0.5,
+        };
+        let work = StepWork {
+            sequences: 3,
+            new_tokens: 102,
+            prefill_tokens: 100,
+            attended_pairs: 5_000,
+            kv_tokens_read: 700,
+            draft_tokens: 2,
+        };
+        let expected = 0.01 + 3e-3 + 0.01 + 0.0007 + 0.00005 + 2.0 * 0.5 * 0.011;
+        assert!((costs.seconds(&work) - expected).abs() < 1e-12);
     }
 }

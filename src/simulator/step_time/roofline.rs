@@ -70,6 +70,13 @@ pub struct StepParts {
 }
 
 impl Roofline {
+    /// That of `deployment` by its datasheet alone, with nothing lost.
+    pub fn by_datasheet(deployment: Deployment) -> Self {
+        let lossless =
+            Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
+        Self::new(deployment, lossless)
+    }
+
     /// The roofline of `deployment`.
     pub fn new(deployment: Deployment, efficiency: Efficiency) -> Self {
         let Deployment { hardware, model, .. } = &deployment;
