@@ -58,6 +58,7 @@ impl Schedule {
     }
 
     /// The whole schedule of another valid `workload` with this one's datasets.
+    #[must_use]
     pub fn of(&self, workload: &WorkloadSpec) -> Self {
         Self::draw_from(workload, Arc::clone(&self.datasets))
     }

@@ -27,6 +27,7 @@ impl RandomStream {
 
     /// The branch of the stream with this number, from its beginning: cheap, and independent of every other branch.
     /// Branch 0 is the stream itself.
+    #[must_use]
     pub fn branch(&self, number: u64) -> Self {
         let mut bits = self.bits.clone();
         bits.set_stream(number);

@@ -64,6 +64,7 @@ impl PrefixHashes {
 
     /// The same prefix extended to at least `blocks` blocks; the added ones belong to the conversation `session`.
     /// Each turn repeats what was said before, so only the turns of the session share them.
+    #[must_use]
     pub fn continued(&self, blocks: u32, session: u64) -> Self {
         self.followed_by(blocks, mix(!mix(session)))
     }

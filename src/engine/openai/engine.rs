@@ -100,6 +100,7 @@ impl OpenAiEngine {
 
     /// The same server and connections for another run, with new request ids, so that server logs can tell
     /// the runs apart, and new read delays.
+    #[must_use]
     pub fn for_another_run(&self) -> Self {
         let mut facts = self.facts.clone();
         facts.request_id_prefix = new_request_id_prefix();

@@ -3,7 +3,6 @@
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
-use crate::analysis::{Metric, Quantile, Summary};
 use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::three_digits;
@@ -28,23 +27,6 @@ pub struct LoadFigures {
     pub ttft_p99_ms: Option<f64>,
     /// Median TPOT, milliseconds.
     pub tpot_p50_ms: Option<f64>,
-}
-
-impl LoadFigures {
-    /// Of the run at this load.
-    pub fn of(load: f64, summary: &Summary) -> Self {
-        let figure = |metric, quantile| {
-            Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least())
-                .filter(|&ms: &f64| ms > 0.0)
-        };
-        Self {
-            load,
-            output_tokens_per_s: summary.rates.output_tokens_per_s.filter(|&rate| rate > 0.0),
-            ttft_p50_ms: figure(Metric::Ttft, Quantile::P50),
-            ttft_p99_ms: figure(Metric::Ttft, Quantile::P99),
-            tpot_p50_ms: figure(Metric::Tpot, Quantile::P50),
-        }
-    }
 }
 
 impl LoadFigures {

@@ -1,10 +1,12 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
-use super::server::served_by;
+use super::parts::cells::served_by;
 use crate::analysis::FigureKind;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbVerdict, CompletedSide, DifferenceScale};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Rule, Series, Zone, ZoneKind};
+use crate::report::chart::{
+    Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
+};
 use crate::report::document::{
     ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
@@ -180,7 +182,7 @@ fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
         let verdict = metric.verdict.map_or("", AbVerdict::word);
         series.extend(value.map(|value| {
             let point = Point { low, high, ..Point::at(value, rows.len() as f64, String::new()) };
-            Series::points("", palette, Line::None, vec![point])
+            Series::points("", palette, LineStyle::None, vec![point])
         }));
         let words = format!("{}: {shown}{ends}, {verdict}", metric.metric);
         rows.push(Row { name: metric.metric.clone(), words });
@@ -195,7 +197,7 @@ fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
     let description = format!("Differences of {} metrics between B and A", rows.len());
     let label = format!("± {}", percent(test.margin));
     let plot = Plot::rows(description, axis, rows, series)
-        .with_rules([Rule::Place(0.0, "no difference".to_owned())])
+        .with_rules([ReferenceLine::Place(0.0, "no difference".to_owned())])
         .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }]);
     let hint = "whiskers: 95 % intervals; shaded: within the margin";
     section.chart(Chart::new("Difference by metric", plot).hint(hint));
@@ -211,7 +213,7 @@ fn by_round(section: &mut Section, metric: &AbMetric) {
             let words = format!("round {}, {side}: {}", pair.round, figure(metric, Some(y)));
             Some(Point::at(pair.round as f64, y, words))
         });
-        Series::points(side.to_string(), palette, Line::Solid, points.collect())
+        Series::points(side.to_string(), palette, LineStyle::Solid, points.collect())
     };
     let series = vec![side(AbSide::A, Palette::First), side(AbSide::B, Palette::Second)];
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();

@@ -1,6 +1,6 @@
 //! Several runs of one workload: the joint verdict, the runs, and their figures with intervals.
 
-use super::diagnosis;
+use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic};
 use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};

@@ -3,7 +3,7 @@
 use super::rows::{label, signed};
 use crate::analysis::FigureKind;
 use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
 use crate::units::count;
 
@@ -102,7 +102,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
         format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
         Axis::counted("side, in the order of time", trend.order.len() as u64),
         Axis::from_zero(&label(&line.subject), tops),
-        vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)],
+        vec![Series::points(line.figure.clone(), Palette::First, LineStyle::Solid, points)],
     );
     Chart::new(label(&line.subject), plot).behind(table)
 }

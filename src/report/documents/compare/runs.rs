@@ -1,16 +1,16 @@
-//! Stored runs or repeats against a baseline.
+//! Stored runs or repeats, or runs of several tools, against a baseline.
 
 use super::over_time;
-use super::rows::{self, Runs, change, label, value};
-use super::sides::{demands, differences, sides, verdict};
+use super::rows::{self, Runs, change, demands, differences, label, sides, value, verdict_line};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKind, Metric, Quantile};
 use crate::experiment::compare::{
-    AgainstBaseline, ChangeStanding, Compared, ComparedRow, Interval, Pairing, SideDescription,
+    AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
+    ComparedRow, Interval, Pairing, SideDescription,
 };
-use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
+use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
 use crate::report::document::{Chart, Document, Level, Note, Section};
-use crate::report::documents::diagnosis::{self, Detail};
+use crate::report::documents::parts::diagnosis::{self, Detail};
 
 /// The comparison of runs as a document.
 pub fn compared(compared: &Compared) -> Document {
@@ -22,7 +22,7 @@ pub fn compared(compared: &Compared) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
     let mut document = Document::new(format!("{} stored sides compared", compared.sides.len()))
-        .verdict(verdict(gates, changed, &names));
+        .verdict(verdict_line(gates, changed, &names));
     let mut setup = Section::continued(Level::Summary);
     sides(&mut setup, compared.sides.iter().map(side_in_words));
     differences(&mut setup, &compared.differences);
@@ -104,7 +104,7 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
         let Interval { value: by, low, high } = changed;
         let [low, high] = [low, high].map(|end| end.map(|end| end * 100.0));
         let point = Point { low, high, ..Point::at(by * 100.0, names.len() as f64, String::new()) };
-        series.push(Series::points("", palette, Line::None, vec![point]));
+        series.push(Series::points("", palette, LineStyle::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
             label(&row.subject),
@@ -122,8 +122,8 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
     let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
-    let plot =
-        Plot::rows(description, axis, names, series).with_rules([Rule::Place(0.0, "no change".to_owned())]);
+    let plot = Plot::rows(description, axis, names, series)
+        .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
     section.chart(Chart::new("Change against the baseline", plot).hint(hint));
 }
@@ -141,4 +141,59 @@ fn advice(compared: &Compared, against: &AgainstBaseline) -> Vec<&'static str> {
     let detectable = "detectable: a change that so many runs detect with 80 % power; not significant does not prove that \
                       there is none";
     is_short.then_some(short).into_iter().chain([detectable]).collect()
+}
+
+/// What a reader must know of every such comparison.
+const FOREIGN_ADVICE: [&str; 3] = [
+    "latencies of other tools cover the completed requests of the whole run, its beginning and its end included; those of \
+     Skyline the requests of its window, with cut-off ones as lower bounds",
+    "rates are not compared: theirs are totals over the whole run, ours those of a window in which load keeps coming",
+    "one run a side cannot show a small difference: its intervals cover what varies inside a run, not between runs",
+];
+
+/// The comparison of runs of several tools as a document.
+pub fn compared_foreign(compared: &ComparedForeign) -> Document {
+    let gates = compared.against.iter().flat_map(|against| &against.gates);
+    let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
+    let title = format!("{} of several tools compared", counted(compared.sides.len() as u64, "run"));
+    let mut document = Document::new(title).verdict(verdict_line(gates, Vec::new(), &names));
+    let mut setup = Section::continued(Level::Summary);
+    sides(&mut setup, compared.sides.iter().map(any_side_in_words));
+    differences(&mut setup, &compared.differences);
+    for unchecked in &compared.unchecked {
+        setup.fact(
+            "unchecked",
+            format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", ")),
+        );
+    }
+    for side in &compared.sides {
+        setup.notes(side.reservations.iter().map(|text| Note::warning(format!("{}: {text}", side.name))));
+    }
+    document.add([setup]);
+    document.add(compared.against.iter().map(one_foreign));
+    let mut advice = Section::detail("How to read this comparison");
+    advice.notes(FOREIGN_ADVICE.map(Note::info));
+    document.add([advice]);
+    document
+}
+
+fn any_side_in_words(side: &AnySideDescription) -> String {
+    let verdict = match side.valid {
+        Some(true) => "",
+        Some(false) => "; INVALID",
+        None => "; no verdict",
+    };
+    format!("{}: {}, {} completed{verdict}", side.name, side.tool, counted(side.completed, "request"))
+}
+
+fn one_foreign(against: &AgainstForeign) -> Section {
+    let mut section = Section::summary(format!("{} against the baseline: one run a side", against.side));
+    demands(&mut section, &against.gates);
+    section.table(rows::table(&format!("Change of {}", against.side), &against.rows, Runs::One));
+    for (names, of) in [(&against.only_baseline, "the baseline"), (&against.only_here, &*against.side)] {
+        if !names.is_empty() {
+            section.fact(format!("only in {of}"), names.join(", "));
+        }
+    }
+    section
 }

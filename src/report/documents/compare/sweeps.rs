@@ -1,10 +1,11 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{change, change_interval, label, p_value, value, verdict as row_verdict};
-use super::sides::{demands, differences, sides, verdict};
+use super::rows::{
+    change, change_interval, demands, differences, label, p_value, sides, value, verdict, verdict_line,
+};
 use crate::experiment::Load;
 use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
 use crate::units::three_digits;
 
@@ -16,7 +17,7 @@ pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
     let names: Vec<_> = compared.answers.iter().map(|answer| answer.side.as_str()).collect();
     let mut document =
-        Document::new("Sweeps compared with a baseline").verdict(verdict(gates, Vec::new(), &names));
+        Document::new("Sweeps compared with a baseline").verdict(verdict_line(gates, Vec::new(), &names));
     let mut setup = Section::continued(Level::Summary);
     sides(&mut setup, compared.answers.iter().map(in_words));
     differences(&mut setup, &compared.differences);
@@ -88,7 +89,7 @@ fn by_load(against: &SweepAgainst) -> Section {
             change(row),
             change_interval(row),
             p_value(row),
-            row_verdict(row.standing).to_owned(),
+            verdict(row.standing).to_owned(),
         ]);
     }
     section.table(table);
@@ -139,7 +140,7 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
-    let lines = [Line::Solid, Line::Dashed];
+    let lines = [LineStyle::Solid, LineStyle::Dashed];
     let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
     let series: Vec<Series> = compared
         .answers
@@ -152,7 +153,7 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
                 let (low, high, at_least) = (level.low, level.high, level.value.is_none());
                 Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
             });
-            let dashed = if line == Line::Dashed { " (dashed)" } else { "" };
+            let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
             Series::points(format!("{}{dashed}", side.side), palette, line, points.collect())
         })
         .collect();

@@ -1,18 +1,16 @@
 //! A table of experiments as a document: its rows, its hypotheses, the decision, the servers.
 
-mod cells;
-mod charts;
 mod plan;
-mod servers;
+mod rows;
 #[cfg(test)]
 mod tests;
 
-use self::cells::{contract, doubts, headline, hypotheses, rows, why_stopped};
+use self::plan::servers;
+use self::rows::{charts, contract, doubts, headline, hypotheses, rows, why_stopped};
 use crate::experiment::matrix::{Matrix, MatrixStopped, VariantStanding};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 
-pub use self::plan::PlannedRow;
-pub use self::plan::matrix_plan;
+pub use self::plan::{PlannedRow, matrix_plan};
 
 /// The table of experiments as a document; `again` is the command that runs it again.
 pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
@@ -32,8 +30,8 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
         about.text(matrix.description.clone());
     }
     document.add([about, rows(matrix), doubts(matrix), hypotheses(matrix), decision(matrix)]);
-    document.add(servers::sections(matrix));
-    document.add([charts::section(matrix), end(matrix, again)]);
+    document.add(servers(matrix));
+    document.add([charts(matrix), end(matrix, again)]);
     document
 }
 

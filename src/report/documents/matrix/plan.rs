@@ -1,12 +1,11 @@
-//! The plan of a table of experiments, before anything runs.
+//! The plan of a table of experiments before anything runs, and the servers of its variants.
 
 use std::time::Duration;
 
-use super::servers;
 use crate::analysis::wording::counted;
-use crate::experiment::matrix::{Experiments, MatrixSlot, MatrixVariable};
+use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant};
 use crate::report::document::{ALWAYS, Document, NOTHING, Section, Table, Tone, VerdictLine};
-use crate::units::{count, spoken};
+use crate::units::{count, spoken, three_digits};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +38,7 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
     for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
         let variant = &experiments.variants[rows[0].slot.variant];
         let mut section = Section::summary(format!("Variant {}", variant.name));
-        servers::add(&mut section, variant);
+        add_server(&mut section, variant);
         let mut table = Table::new(format!("Rows under variant {}", variant.name), COLUMNS);
         for row in rows {
             table.row(cells(experiments, row));
@@ -91,4 +90,39 @@ fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
         spoken(planned.load),
         if changed.is_empty() { NOTHING.to_owned() } else { changed.join(", ") },
     ]
+}
+
+/// The variants of a table: their servers, flags and commands.
+pub(super) fn servers(matrix: &Matrix) -> impl Iterator<Item = Section> {
+    matrix.variants.iter().map(|variant| {
+        let mut section = Section::detail(format!("Variant {}", variant.name));
+        add_server(&mut section, variant);
+        section
+    })
+}
+
+/// Adds what a variant is served with.
+fn add_server(section: &mut Section, variant: &Variant) {
+    let server = &variant.server;
+    let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
+    let settings = [
+        ("at", server.url.clone()),
+        ("flags", server.flags.clone()),
+        ("serve", filled(&server.serve)),
+        ("start", filled(&server.start)),
+        ("reset before every run", filled(&server.reset)),
+        ("stop", filled(&server.stop)),
+        ("hardware", server.hardware.clone()),
+        ("price per hour", server.cost_per_hour().map(three_digits)),
+    ];
+    for (label, said) in settings {
+        match said.as_deref().map(str::trim) {
+            None => {}
+            Some(lines) if lines.contains('\n') => {
+                section.text(format!("{label}:"));
+                section.command(lines);
+            }
+            Some(line) => section.fact(label, line),
+        }
+    }
 }

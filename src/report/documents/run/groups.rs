@@ -4,7 +4,7 @@ use super::slo::shared;
 use crate::analysis::wording::percent;
 use crate::analysis::{Group, Metric, Quantile, Summary};
 use crate::report::document::{NOTHING, Section, Table, TableCell, TableColumn, shortened};
-use crate::report::documents::latencies::bounds;
+use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {

@@ -1,16 +1,20 @@
-//! The top of a run: the verdict, what was run in one line, key figures, objectives.
+//! The top of a run: the verdict, what was run in one line, key figures, objectives, failures, findings.
 
 use std::fmt::Write as _;
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Metric, Percentile, Quantile, SampleWarning, Summary};
-use crate::report::document::{KeyFigure, Level, Note, Section, Tone, VerdictLine, known, percentile, range};
-use crate::report::documents::{arrivals, load_form};
+use crate::analysis::{FailureCount, Finding, Metric, Percentile, Quantile, SampleWarning, Summary};
+use crate::record::Failure;
+use crate::report::document::{
+    KeyFigure, Level, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, known, percentile,
+    range,
+};
+use crate::report::documents::parts::arrivals;
 use crate::units::{count, three_digits};
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let counts = &summary.requests;
-    let form = load_form::in_words(summary.run.load).map(|form| format!("{form}, ")).unwrap_or_default();
+    let form = arrivals::form(summary.run.load).map(|form| format!("{form}, ")).unwrap_or_default();
     let of = counted(counts.planned, "request");
     let mut sentence = format!("{form}{} of {of} completed", count(counts.completed));
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
@@ -28,7 +32,7 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
     let version = run.engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    let form = load_form::in_words(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
     [
         format!("{}{version}", run.engine.engine),
         format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
@@ -115,4 +119,41 @@ fn errors(summary: &Summary) -> KeyFigure {
         .collect();
     let share = summary.failures.error_rate.map_or_else(|| known(None), percent);
     KeyFigure::new("errors", share, "").below([below.join(", ")])
+}
+
+/// Findings of the summary level.
+const HEADLINE: usize = 3;
+
+pub(super) fn failures(summary: &Summary) -> [Section; 2] {
+    let mut section = Section::summary("Failures");
+    section.table(table("Failures by kind", &summary.failures.kinds));
+    let mut after = Section::detail("Failures after the window, in no figure");
+    after.table(table("Failures after the window", &summary.failures.cooldown_kinds));
+    [section, after]
+}
+
+fn table(caption: &str, kinds: &[FailureCount]) -> Table {
+    let columns = ["kind".into(), "requests".into(), "share".into(), TableColumn::new("such as").left()];
+    let mut table = Table::new(caption, columns);
+    for failure in kinds {
+        // What a server said, no longer than messages are kept.
+        let example: String = failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect();
+        table.row([
+            failure.kind.to_string().into(),
+            TableCell::count(failure.count),
+            percent(failure.share).into(),
+            example.into(),
+        ]);
+    }
+    table
+}
+
+pub(super) fn findings(summary: &Summary) -> [Section; 2] {
+    let (headline, more) = summary.findings.split_at(summary.findings.len().min(HEADLINE));
+    let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
+    let mut section = Section::summary("Findings");
+    section.notes(headline.iter().map(note));
+    let mut rest = Section::continued(Level::Detail);
+    rest.notes(more.iter().map(note));
+    [section, rest]
 }

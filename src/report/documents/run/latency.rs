@@ -5,7 +5,7 @@ use crate::analysis::{LatencyRow, Metric, Quantile, SampleWarning, Summary};
 use crate::report::document::{
     Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
 };
-use crate::report::documents::latencies::latency_rows;
+use crate::report::documents::parts::cells::latency_rows;
 use crate::units::{count, three_digits};
 
 /// The latencies of the summary level.

@@ -1,19 +1,49 @@
-//! A run as a document: a section to a file.
+//! A run as a document: its sections in their order, a file to each kind.
 
 mod answers;
 mod charts;
-mod document;
 mod flow;
 mod groups;
 mod head;
 mod latency;
-pub(crate) mod paired_open;
+mod paired_open;
+mod prompts;
 mod server;
 mod sessions;
 mod setup;
 mod slo;
 #[cfg(test)]
 mod tests;
-mod troubles;
 
-pub use document::document;
+use crate::analysis::Summary;
+use crate::record::RunLog;
+use crate::report::document::Document;
+use crate::report::extras::Extras;
+
+use crate::report::documents::parts::{diagnosis, glossary};
+
+/// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
+pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
+    let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
+    let mut document = Document::new(title).verdict(head::verdict(summary)).about(head::about(summary));
+    document.add(head::sections(summary));
+    document.add(latency::sections(summary));
+    document.add(head::failures(summary));
+    document.add(head::findings(summary));
+    if let Some(open) = extras.paired_open {
+        document.add([paired_open::section(open)]);
+    }
+    if let Some(log) = log {
+        document.add(charts::sections(log, summary));
+    }
+    document.add(extras.diagnosis.map(diagnosis::section));
+    document.add([slo::section(summary)]);
+    document.add(groups::sections(summary));
+    document.add(sessions::sections(summary, extras.paired_open.is_some()));
+    document.add(flow::sections(summary));
+    document.add(answers::sections(summary));
+    document.add([server::section(summary), setup::what_was_run(summary)]);
+    document.add(log.map(|log| setup::reproduce(log, summary)).unwrap_or_default());
+    document.add(glossary::sections(&summary.aliases));
+    document
+}

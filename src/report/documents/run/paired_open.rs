@@ -1,8 +1,8 @@
 //! A closed run and the open run that goes with it, side by side.
 
-use super::charts::paired;
 use crate::experiment::{Latency, PairedFigure, PairedOpen};
-use crate::report::document::{NOTHING, Note, Section, Table, cell, mark};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series, SeriesForm};
+use crate::report::document::{Chart, NOTHING, Note, Section, Table, cell, mark};
 use crate::units::three_digits;
 
 pub(super) fn section(pair: &PairedOpen) -> Section {
@@ -20,8 +20,7 @@ pub(super) fn section(pair: &PairedOpen) -> Section {
         table.row([name, shown(figure.closed), shown(figure.open), ratio]);
     }
     section.table(table);
-    section.chart(paired::chart(pair));
-    section.chart(paired::chart(pair));
+    section.chart(chart(pair));
     section.text(&pair.sentence);
     if !pair.both_valid {
         section.note(Note::error(
@@ -32,18 +31,58 @@ pub(super) fn section(pair: &PairedOpen) -> Section {
 }
 
 /// The latencies of both runs, each with its name.
-pub(super) fn figures(pair: &PairedOpen) -> impl Iterator<Item = (String, PairedFigure)> {
+fn figures(pair: &PairedOpen) -> impl Iterator<Item = (String, PairedFigure)> {
     [("TTFT", pair.ttft), ("e2e", pair.e2e)].into_iter().flat_map(|(name, paired)| {
         let figures = paired.into_iter().flat_map(|paired| [("p50", paired.p50), ("p99", paired.p99)]);
         figures.map(move |(percentile, figure)| (format!("{name} {percentile}"), figure))
     })
 }
 
-pub(crate) fn known(latency: Latency) -> String {
+fn known(latency: Latency) -> String {
     match latency {
         Latency { value_ms: Some(ms), .. } => cell(ms),
         Latency { at_most_ms: Some(ms), .. } => format!("≤ {}", cell(ms)),
         Latency { at_least_ms: Some(ms), .. } => format!("> {}", cell(ms)),
         _ => NOTHING.to_owned(),
     }
+}
+
+/// Its latencies beside those of open arrivals at the same throughput.
+fn chart(pair: &PairedOpen) -> Chart {
+    let mut rows = Vec::new();
+    let mut joins = Vec::new();
+    let (mut closed, mut open) = (Vec::new(), Vec::new());
+    for (place, (name, figure)) in figures(pair).enumerate() {
+        let [of_closed, of_open] = [figure.closed, figure.open].map(|latency| point(latency, place));
+        if let (Some(closed), Some(open)) = (&of_closed, &of_open) {
+            let through = vec![(closed.x, closed.y), (open.x, open.y)];
+            let form = SeriesForm::Curve { through, marked: Vec::new() };
+            joins.push(Series::new("", Palette::Faint, form));
+        }
+        closed.extend(of_closed);
+        open.extend(of_open);
+        let [of_closed, of_open] = [figure.closed, figure.open].map(known);
+        rows.push(Row { words: format!("{name}: closed {of_closed} ms, open {of_open} ms"), name });
+    }
+    let points = || closed.iter().chain(&open);
+    let hollow = if points().any(|point| point.at_least) { "; hollow: at least this" } else { "" };
+    let hint = format!(
+        "where open lies above closed, the gap is what users who wait before they ask again do not feel{hollow}"
+    );
+    let axis = Axis::logarithmic("ms", points().map(|point| point.x).collect::<Vec<_>>());
+    let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
+    let mut series = joins;
+    series.push(Series::points("open", Palette::Second, LineStyle::None, open));
+    series.push(Series::points("closed", Palette::First, LineStyle::None, closed));
+    let picture = Plot::rows(description, axis, rows, series);
+    Chart::new("Closed and open", picture).hint(hint)
+}
+
+/// A latency in its row; where only a bound is known, that.
+fn point(latency: Latency, row: usize) -> Option<Point> {
+    let (value, at_least) = match latency {
+        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => (ms, false),
+        Latency { at_least_ms, .. } => (at_least_ms?, true),
+    };
+    Some(Point { at_least, ..Point::at(value, row as f64, String::new()) })
 }

@@ -3,13 +3,13 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::super::{arrivals, calibration, datasets, load_form, trace};
+use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, RunDescription, Summary, Window};
-use crate::record::{
-    ClientLimits, DeploymentFacts, EngineFacts, PromptMethod, RunEnding, RunLog, StampSource,
-};
+use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, Summary, Window};
+use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
+use crate::report::documents::parts::arrivals;
+use crate::report::documents::{calibration, trace};
 use crate::units::{count, three_digits};
 
 /// The run's facts: workload, arrivals, server, window, requests, this client.
@@ -20,8 +20,8 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     load(&mut section, summary);
     section.fact("model", run.model_names());
     server(&mut section, summary);
-    section.fact("prompts", prompts(run));
-    for (name, line) in datasets::facts(run) {
+    section.fact("prompts", prompts::method(run));
+    for (name, line) in prompts::files(run) {
         section.fact(name, line);
     }
     if let Some(cap) = run.limits.max_concurrency {
@@ -65,7 +65,7 @@ fn load(section: &mut Section, summary: &Summary) {
     });
     let whole = format!("{}{delivered}", declared(&run.arrival));
     section.facts("arrivals", std::iter::once(whole).chain(classes));
-    section.facts("load", load_form::explained(run.load));
+    section.facts("load", arrivals::form_explained(run.load));
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         section.facts("trace", [trace::what(replayed, found), trace::contents(found)]);
     }
@@ -200,20 +200,6 @@ fn modelled(engine: &EngineFacts) -> String {
         value => format!("{name} {value}"),
     };
     engine.modelled.iter().map(setting).collect::<Vec<_>>().join(", ")
-}
-
-fn prompts(run: &RunDescription) -> String {
-    let method = match &run.prompt_method {
-        PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
-        PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
-        PromptMethod::WordList => {
-            "estimated, from words that are one token in common vocabularies: 0 to 5 % longer than requested"
-                .to_owned()
-        }
-        PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
-        PromptMethod::LengthsOnly => "none: the simulator needs only lengths".to_owned(),
-    };
-    run.salt.map_or(method.clone(), |salt| format!("{method}; salt {salt}"))
 }
 
 fn window(window: &Window) -> String {

@@ -3,7 +3,7 @@
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Group, SloTarget, Summary};
 use crate::report::document::{NOTHING, Section};
-use crate::report::documents::latencies::bounds;
+use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 use crate::workload::Slo;
 

@@ -3,7 +3,7 @@
 use super::loads::shown;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{AcrossRuns, PointFigures, Sweep};
-use crate::report::document::{Bar, BarChart, Chart, cell};
+use crate::report::document::{BarChart, BarRow, Chart, cell};
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
@@ -19,13 +19,13 @@ pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
     let usual: (&str, Read, _) =
         ("p99 TTFT", |figures| figures.ttft_p99_ms.as_ref().or(figures.e2e_p99_ms.as_ref()), None);
     let (name, read, bound) = known.next().unwrap_or(usual);
-    let bars: Vec<Bar> = sweep
+    let bars: Vec<BarRow> = sweep
         .points
         .iter()
         .filter_map(|point| {
             let figure = read(&point.figures);
             let length = figure?.mean_at_least?;
-            Some(Bar { name: point.load.to_string(), length, label: shown(figure) })
+            Some(BarRow { name: point.load.to_string(), length, label: shown(figure) })
         })
         .collect();
     if bars.len() < 2 || bars.iter().all(|bar| bar.length <= 0.0) {

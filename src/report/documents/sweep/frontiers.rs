@@ -2,7 +2,7 @@
 
 use super::latencies::standing;
 use crate::experiment::{AcrossRuns, Frontier, FrontierPoint, PointFigures, Sweep};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
 
 /// A frontier in a sentence.
@@ -57,10 +57,11 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .collect();
     let (xs, ys): (Vec<f64>, Vec<f64>) =
         frontier_points.iter().chain(&dominated).map(|point| (point.x, point.y)).unzip();
-    let mut series = vec![Series::points("Pareto frontier", Palette::First, Line::Solid, frontier_points)];
+    let mut series =
+        vec![Series::points("Pareto frontier", Palette::First, LineStyle::Solid, frontier_points)];
     if !dominated.is_empty() {
         let name = "dominated, saturated or not trusted";
-        series.push(Series::points(name, Palette::Fourth, Line::None, dominated));
+        series.push(Series::points(name, Palette::Fourth, LineStyle::None, dominated));
     }
     let better = if frontier.cheaper_is_less { "up and left is better" } else { "up and right is better" };
     let description = format!("{gain} against {price} of every load");

@@ -3,7 +3,7 @@
 use super::setup::arrivals;
 use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::{AcrossRuns, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{Chart, cell};
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -77,7 +77,7 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let mut series: Vec<Series> = percentiles()
         .filter(|(percentile, _)| drawn(percentile))
         .map(|(percentile, palette)| {
-            Series::points(percentile.0.to_string(), palette, Line::Solid, of(percentile, is_trusted))
+            Series::points(percentile.0.to_string(), palette, LineStyle::Solid, of(percentile, is_trusted))
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
@@ -94,9 +94,9 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let heights: Vec<f64> =
         heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
     let heights = with_whiskers(heights, &series);
-    let mut rules: Vec<Rule> =
-        whole.into_iter().map(|bound| Rule::Height(bound.0.bound, bound.0.text)).collect();
-    rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
+    let mut rules: Vec<ReferenceLine> =
+        whole.into_iter().map(|bound| ReferenceLine::Height(bound.0.bound, bound.0.text)).collect();
+    rules.extend(marked.iter().map(|(load, name)| ReferenceLine::Place(*load, name.clone())));
     let shade = bracket(sweep);
     let of_parts = parts
         .into_iter()
@@ -179,7 +179,7 @@ pub(super) fn standing(point: &SweepPoint) -> &'static str {
 
 /// Points that no line goes through; nothing where there are none.
 pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
-    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, Line::None, points))
+    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, LineStyle::None, points))
 }
 
 /// A bound that an objective sets on a latency.

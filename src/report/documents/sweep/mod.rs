@@ -14,8 +14,7 @@ mod throughput;
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
-
-use super::diagnosis;
+use crate::report::documents::parts::diagnosis;
 
 pub(in crate::report::documents) use self::loads::table as loads_table;
 

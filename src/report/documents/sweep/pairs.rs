@@ -1,8 +1,9 @@
 //! Closed loops of a sweep beside open arrivals at the throughput that their users reached.
 
-use super::throughput::closed_and_open;
-use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedLoad, Sweep};
-use crate::report::document::{ALWAYS, NOTHING, Note, Section, Table, cell};
+use super::latencies::loads;
+use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedLoad, PairedOpen, Sweep};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
+use crate::report::document::{ALWAYS, Chart, NOTHING, Note, Section, Table, cell};
 use crate::units::{count, three_digits};
 
 pub(super) fn section(sweep: &Sweep) -> Section {
@@ -62,4 +63,46 @@ fn known(latency: Latency) -> String {
         Latency { at_least_ms: Some(ms), .. } => format!("> {}", cell(ms)),
         _ => NOTHING.to_owned(),
     }
+}
+
+/// Closed loops and open arrivals at the throughput that the users reached, on one plot.
+fn closed_and_open(sweep: &Sweep) -> Vec<Chart> {
+    let ttft: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.ttft.map(|latency| latency.p99);
+    let e2e: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.e2e.map(|latency| latency.p99);
+    [("p99 TTFT", ttft), ("p99 e2e", e2e)]
+        .into_iter()
+        .filter_map(|(name, read)| both(sweep, name, read))
+        .collect()
+}
+
+fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>) -> Option<Chart> {
+    let side = |which: fn(&PairedFigure) -> Latency, title: &str, palette| {
+        let points = sweep.paired.iter().filter_map(|paired| {
+            let latency = which(&read(&paired.pair)?);
+            let y = latency.value_ms.or(latency.at_least_ms)?;
+            let at_least = latency.value_ms.is_none();
+            let sign = if at_least { "> " } else { "" };
+            let words = format!(
+                "{} users, {}/s, {title}: {name} {sign}{} ms",
+                paired.users,
+                cell(paired.pair.rate_per_s),
+                cell(y)
+            );
+            Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
+        });
+        Series::points(title, palette, LineStyle::Solid, points.collect())
+    };
+    let series = vec![
+        side(|figure| figure.closed, "closed loop", Palette::First),
+        side(|figure| figure.open, "open arrivals, same rate", Palette::Second),
+    ];
+    if series.iter().any(|series| series.marked().is_empty()) {
+        return None;
+    }
+    let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
+    let description = format!("{name} of closed loops and of open arrivals at the same throughput");
+    let plot = Plot::new(description, loads(sweep), Axis::fitting(&format!("{name}, ms"), heights), series);
+    let hint =
+        "where open lies above closed, the gap is latency that closed-loop users hide (coordinated omission)";
+    Some(Chart::new(format!("{name}, closed and open"), plot).hint(hint))
 }

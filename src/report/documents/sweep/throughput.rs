@@ -1,10 +1,8 @@
-//! Charts of throughput over the loads of a sweep, and of closed loops beside open arrivals.
+//! Charts of throughput over the loads of a sweep.
 
-use super::latencies::{bracket, is_trusted, load_unit, loads, not_trusted, standing};
-use crate::experiment::{
-    AcrossRuns, ArrivalUnit, Latency, Load, PairedFigure, PairedOpen, PointFigures, Sweep, SweepPoint,
-};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use super::latencies::{bracket, is_trusted, load_unit, not_trusted, standing};
+use crate::experiment::{AcrossRuns, ArrivalUnit, Load, PointFigures, Sweep, SweepPoint};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
 
 type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
@@ -29,7 +27,7 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
         .iter()
         .zip(Palette::SERIES)
         .map(|((name, read), palette)| {
-            Series::points(*name, palette, Line::Solid, points(sweep, name, *read, is_trusted))
+            Series::points(*name, palette, LineStyle::Solid, points(sweep, name, *read, is_trusted))
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
@@ -85,47 +83,5 @@ fn asked(sweep: &Sweep) -> Series {
         Point::at(x, y, words)
     };
     let points = sweep.points.iter().map(|point| at(point.load.amount()));
-    Series::points("requested", Palette::Faint, Line::Dashed, points.collect())
-}
-
-/// Closed loops and open arrivals at the throughput that the users reached, on one plot.
-pub(super) fn closed_and_open(sweep: &Sweep) -> Vec<Chart> {
-    let ttft: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.ttft.map(|latency| latency.p99);
-    let e2e: fn(&PairedOpen) -> Option<PairedFigure> = |pair| pair.e2e.map(|latency| latency.p99);
-    [("p99 TTFT", ttft), ("p99 e2e", e2e)]
-        .into_iter()
-        .filter_map(|(name, read)| both(sweep, name, read))
-        .collect()
-}
-
-fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>) -> Option<Chart> {
-    let side = |which: fn(&PairedFigure) -> Latency, title: &str, palette| {
-        let points = sweep.paired.iter().filter_map(|paired| {
-            let latency = which(&read(&paired.pair)?);
-            let y = latency.value_ms.or(latency.at_least_ms)?;
-            let at_least = latency.value_ms.is_none();
-            let sign = if at_least { "> " } else { "" };
-            let words = format!(
-                "{} users, {}/s, {title}: {name} {sign}{} ms",
-                paired.users,
-                cell(paired.pair.rate_per_s),
-                cell(y)
-            );
-            Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
-        });
-        Series::points(title, palette, Line::Solid, points.collect())
-    };
-    let series = vec![
-        side(|figure| figure.closed, "closed loop", Palette::First),
-        side(|figure| figure.open, "open arrivals, same rate", Palette::Second),
-    ];
-    if series.iter().any(|series| series.marked().is_empty()) {
-        return None;
-    }
-    let heights: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
-    let description = format!("{name} of closed loops and of open arrivals at the same throughput");
-    let plot = Plot::new(description, loads(sweep), Axis::fitting(&format!("{name}, ms"), heights), series);
-    let hint =
-        "where open lies above closed, the gap is latency that closed-loop users hide (coordinated omission)";
-    Some(Chart::new(format!("{name}, closed and open"), plot).hint(hint))
+    Series::points("requested", Palette::Faint, LineStyle::Dashed, points.collect())
 }

@@ -1,20 +1,19 @@
 //! The charts of a run, which only pages show.
 
 mod bounds;
+mod clock;
 mod distributions;
 mod gantt;
 mod gaps;
-mod meters;
-mod moment;
 mod over_time;
-pub(super) mod paired;
 mod scatter;
+mod strands;
 
 use crate::analysis::{GapHistogram, Summary, Timeline};
 use crate::record::RunLog;
 use crate::report::document::Section;
 
-use over_time::Clock;
+use clock::Clock;
 
 pub(super) fn sections(log: &RunLog, summary: &Summary) -> Vec<Section> {
     let timeline = Timeline::of(log);

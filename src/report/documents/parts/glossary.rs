@@ -62,7 +62,7 @@ pub fn glossary() -> String {
 }
 
 /// What the names on the page mean, and what other tools call the same.
-pub(super) fn sections(aliases: &[Alias]) -> [Section; 2] {
+pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     let mut section = Section::reference("Glossary");
     section.remark("N: output tokens.");
     for (name, meaning) in LATENCIES.iter().chain(&WORDS) {

@@ -1,4 +1,4 @@
-//! An arrival pattern in words.
+//! An arrival pattern, and the form of a load, in words.
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ArrivalSequence, LoadForm, Summary, Window};
@@ -169,6 +169,28 @@ fn rate(per_s: f64, form: LoadForm) -> String {
 fn short(value: f64) -> String {
     let digits = three_digits(value);
     if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.').to_owned() } else { digits }
+}
+
+/// The form in a few words; `None` for open arrivals, which need none.
+pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
+    match form {
+        LoadForm::Open => None,
+        LoadForm::PartlyOpen => Some("partly open"),
+        LoadForm::Closed => Some("closed loop"),
+    }
+}
+
+/// What the form means, behind its name.
+pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
+    match form {
+        LoadForm::Open => None,
+        LoadForm::PartlyOpen => Some(
+            "partly open: sessions begin whatever the server does, a later turn waits for the answer before it",
+        ),
+        LoadForm::Closed => Some(
+            "closed: each user waits for the answer, thinks and asks again; a slow server gets less load",
+        ),
+    }
 }
 
 #[cfg(test)]

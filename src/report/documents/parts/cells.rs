@@ -1,6 +1,7 @@
-//! The latencies that reports show, and the bounds of an SLO in words.
+//! Latencies, bounds and servers as several documents show them.
 
 use crate::analysis::{LatencyRow, Metric, Summary};
+use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::Slo;
 
 /// The rows of the report; the other metrics are in the JSON.
@@ -27,4 +28,13 @@ pub(crate) fn bounds(slo: Slo) -> String {
         .filter_map(|(figure, bound)| Some(format!("{figure} ≤ {} ms", bound?)))
         .collect();
     if given.is_empty() { "nothing".to_owned() } else { given.join(", ") }
+}
+
+/// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
+pub(crate) fn served_by(engine: &EngineFacts, deployment: &DeploymentFacts) -> String {
+    let version = engine.server_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
+    let hardware = deployment.hardware.as_ref().map_or(String::new(), |name| format!(" on {name}"));
+    let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
+    let labels: String = labels.collect();
+    format!("{}{version} at {}, {}{hardware}{labels}", engine.engine, engine.url, engine.model)
 }

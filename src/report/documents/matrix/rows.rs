@@ -1,13 +1,15 @@
-//! The rows of a table of experiments: figures, verdicts, hypotheses.
+//! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{
-    ALWAYS, NOTHING, Note, NoteKind, Section, Table, TableColumn, cell as figure, known, mark,
+    ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableColumn, cell as figure, known, mark,
 };
+use crate::report::documents::compare::label;
 use crate::units::three_digits;
 
 /// Columns of figures, with their worth.
@@ -116,7 +118,7 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-pub(super) fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
+fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
     let measured = cell.figures.figure(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
@@ -129,13 +131,13 @@ pub(super) fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
 }
 
 /// The row's name, with that of its variant where there are several.
-pub(super) fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
+fn name(matrix: &Matrix, cell: &MatrixCell) -> String {
     if matrix.variants.len() > 1 { format!("{}@{}", cell.row, cell.variant) } else { cell.row.clone() }
 }
 
 /// Why rows are not trusted, or are not there.
 pub(super) fn doubts(matrix: &Matrix) -> Section {
-    let mut section = Section::continued(crate::report::document::Level::Summary);
+    let mut section = Section::continued(Level::Summary);
     for cell in &matrix.cells {
         let name = name(matrix, cell);
         let failed = cell.failed.iter().map(|why| format!("row {name} could not be run: {why}"));
@@ -198,4 +200,58 @@ pub(super) fn why_stopped(stopped: &MatrixStopped) -> String {
         MatrixStopped::OnlySome { rows } => format!("Stopped: only {} requested.", rows.join(", ")),
         MatrixStopped::Interrupted => "Stopped: interrupted; finished runs are saved.".to_owned(),
     }
+}
+
+/// The figures that have a chart.
+static CHARTS: [FigureKey; 6] = [
+    percentile(Metric::Ttft, Quantile::P50),
+    percentile(Metric::Ttft, Quantile::P95),
+    percentile(Metric::Tpot, Quantile::P50),
+    percentile(Metric::Tpot, Quantile::P95),
+    percentile(Metric::E2e, Quantile::P50),
+    FigureKey::of(Metric::OutputTokens),
+];
+
+pub(super) fn charts(matrix: &Matrix) -> Section {
+    let mut section = Section::detail("Figures, row by row");
+    CHARTS.iter().filter_map(|subject| chart(matrix, subject)).for_each(|chart| section.chart(chart));
+    section
+}
+
+/// One figure of all rows under one axis; nothing where no row has it.
+fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
+    let variants: Vec<&str> = matrix.variants.iter().map(|variant| variant.name.as_str()).collect();
+    let mut rows = Vec::new();
+    let mut series = Vec::new();
+    for (place, cell) in matrix.cells.iter().enumerate() {
+        let words = format!("{}: {} {}", name(matrix, cell), label(subject), shown(cell, subject));
+        rows.push(Row { name: name(matrix, cell), words });
+        let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
+        let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
+        series.extend(cell.figures.figure(subject).and_then(|measured| {
+            let point = Point {
+                low: measured.low,
+                high: measured.high,
+                at_least: measured.value.is_none(),
+                ..Point::at(measured.value.or(measured.at_least)?, place as f64, String::new())
+            };
+            Some(Series::points("", palette, LineStyle::None, vec![point]))
+        }));
+    }
+    let points = || series.iter().flat_map(Series::marked);
+    let values: Vec<f64> =
+        points().flat_map(|point| [Some(point.x), point.low, point.high]).flatten().collect();
+    if values.is_empty() {
+        return None;
+    }
+    let hints = [
+        (true, "whiskers: 95 % intervals"),
+        (points().any(|point| point.at_least), "hollow: at least this"),
+        (series.len() < rows.len(), "without a mark: nothing is known"),
+        (variants.len() > Palette::SERIES.len(), "grey: the fifth variant and those after it"),
+    ];
+    let hints: Vec<&str> = hints.into_iter().filter(|(is_so, _)| *is_so).map(|(_, hint)| hint).collect();
+    let description = format!("{subject} of {} rows", rows.len());
+    let plot = Plot::rows(description, Axis::fitting(&label(subject), values), rows, series);
+    Some(Chart::new(label(subject), plot).hint(hints.join("; ")))
 }

@@ -1,15 +1,15 @@
 //! A capacity plan as a document: the answer, the offers, what each rests on, and the assumptions.
 
 use super::engine_fit;
-use super::sweep::latencies::{Marked, that_decide};
-use super::sweep::loads_table;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
-use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Rule, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
 use crate::report::document::{
     ALWAYS, Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
 };
+use crate::report::documents::sweep::latencies::{Marked, that_decide};
+use crate::report::documents::sweep::loads_table;
 use crate::units::{count, three_digits};
 
 /// Steps of a chart's line that are drawn.
@@ -231,7 +231,7 @@ fn compare(section: &mut Section, capacity: &CapacityPlan, (what, read): Compara
         };
         rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
-        series.extend(point.map(|point| Series::points("", palette, Line::None, vec![point])));
+        series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
     }
     let description = format!("{what} of {} offers", rows.len());
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.x).collect();
@@ -253,13 +253,13 @@ fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): 
         let through = staircase(capacity, basis.per_s(), value / instances as f64);
         heights.extend(through.iter().map(|(_, height)| *height).chain([value]));
         let words = format!("{} requests/s: {offer}", three_digits(target));
-        let form = Form::Curve { through, marked: vec![Point::at(target, value, words)] };
+        let form = SeriesForm::Curve { through, marked: vec![Point::at(target, value, words)] };
         series.push(Series::new(offer.name.clone(), palette, form));
     }
     let description = format!("{what} by requested rate, up to {} requests/s", three_digits(2.0 * target));
     let x = Axis::between("requests/s requested of all", 0.0, 2.0 * target);
     let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
-        .with_rules([Rule::Place(target, "requested".to_owned())]);
+        .with_rules([ReferenceLine::Place(target, "requested".to_owned())]);
     let hint = "by rate, headroom included; marked: this plan";
     section.chart(Chart::new("At other rates", plot).hint(hint));
 }

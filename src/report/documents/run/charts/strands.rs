@@ -1,9 +1,122 @@
-//! What pages of metrics and this program's own meters report, over the bins of a run.
+//! Figures over the bins of a run: what flowed and waited, and what servers, devices and this client report.
 
-use super::over_time::{Scale, Strand};
-use crate::analysis::{Bin, FollowedGauge, Timeline};
+use super::clock::pauses;
+use crate::analysis::{Bin, BinWait, Figure, FollowedGauge, LoadForm, Metric, Summary, Timeline};
 use crate::record::{Gauge, RunLog};
 use crate::report::chart::{LevelStyle, Palette};
+use crate::report::document::cell;
+
+/// Requests from which on a 99th percentile is not about the largest of them.
+const PLENTY: u64 = 100;
+
+/// One figure over the bins of a timeline.
+pub(super) struct Strand {
+    /// The panel that it is drawn in, by the title of its axis.
+    pub(super) panel: String,
+    pub(super) scale: Scale,
+    pub(super) name: String,
+    pub(super) palette: Palette,
+    pub(super) form: LevelStyle,
+    /// Bins without a value that a line goes across, because it is not read in every bin.
+    pub(super) across: usize,
+    /// Whether its values are known only to be at least so much.
+    pub(super) at_least: bool,
+    /// A value for each bin that has one.
+    pub(super) values: Vec<Option<f64>>,
+}
+
+/// What the axis of a panel is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scale {
+    /// From 0 to the largest value.
+    FromZero,
+    /// From 0, or logarithmic where values lie far apart.
+    Fitting,
+    /// From 0 to 100 %.
+    Percent,
+}
+
+impl Strand {
+    fn new(
+        panel: &str,
+        name: &str,
+        palette: Palette,
+        form: LevelStyle,
+        values: impl Iterator<Item = Option<f64>>,
+    ) -> Self {
+        let (panel, name) = (panel.to_owned(), name.to_owned());
+        Self {
+            panel,
+            scale: Scale::FromZero,
+            name,
+            palette,
+            form,
+            across: 0,
+            at_least: false,
+            values: values.collect(),
+        }
+    }
+
+    /// Its figure of a bin.
+    pub(super) fn shown(&self, place: usize) -> Option<String> {
+        Some(format!("{}{}", if self.at_least { "> " } else { "" }, cell(self.values[place]?)))
+    }
+}
+
+/// What flowed, was in flight and waited.
+pub(super) fn strands(summary: &Summary, timeline: &Timeline) -> Vec<Strand> {
+    use LevelStyle::{Area, Line, Steps};
+
+    let each = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin)));
+    let rate = |read: fn(&Bin) -> f64| timeline.bins.iter().map(move |bin| Some(read(bin) / bin.length_s));
+    let requests = "requests/s";
+    let mut strands =
+        vec![Strand::new(requests, "completed", Palette::First, Area, rate(|bin| bin.completed as f64))];
+    strands.push(if summary.run.load == LoadForm::Closed {
+        Strand::new(requests, "sent", Palette::Faint, Steps, rate(|bin| bin.sent as f64))
+    } else {
+        Strand::new(requests, "offered", Palette::Faint, Steps, rate(|bin| bin.scheduled as f64))
+    });
+    if timeline.bins.iter().any(|bin| bin.failed > 0) {
+        strands.push(Strand::new(requests, "failed", Palette::Failure, Steps, rate(|bin| bin.failed as f64)));
+    }
+    let in_flight = "requests in flight";
+    strands.push(Strand::new(in_flight, "mean", Palette::First, Area, each(|bin| bin.in_flight_mean)));
+    strands.push(Strand::new(
+        in_flight,
+        "peak",
+        Palette::Second,
+        Steps,
+        each(|bin| bin.in_flight_peak as f64),
+    ));
+    if timeline.bins.iter().any(|bin| bin.output_tokens > 0.0) {
+        let tokens = rate(|bin| bin.output_tokens);
+        strands.push(Strand::new("output tokens/s", "output tokens", Palette::First, Area, tokens));
+    }
+    let title = match timeline.metric {
+        Metric::Ttft => "TTFT of what is scheduled then, ms",
+        _ => "e2e of what is scheduled then, ms",
+    };
+    let waits = || timeline.bins.iter().map(|bin| bin.wait.as_ref());
+    let known = |read: fn(&BinWait) -> Figure| waits().map(move |wait| read(wait?).at_most());
+    let open = |read: fn(&BinWait) -> Figure| {
+        let least = |figure: Figure| figure.at_most().is_none().then_some(figure.at_least());
+        waits().map(move |wait| least(read(wait?)))
+    };
+    let wait = |name: &str, palette, at_least, values: Vec<Option<f64>>| {
+        let known = values.iter().any(Option::is_some);
+        let strand = Strand::new(title, name, palette, Line, values.into_iter());
+        known.then_some(Strand { scale: Scale::Fitting, at_least, ..strand })
+    };
+    let few = waits().flatten().any(|wait| wait.n < PLENTY);
+    let p99 = if few { "p99 (of under 100: about the largest)" } else { "p99" };
+    strands.extend(wait("p50", Palette::First, false, known(|wait| wait.p50).collect()));
+    strands.extend(wait(p99, Palette::Second, false, known(|wait| wait.p99).collect()));
+    let cut_off = "at least, for some were cut off";
+    strands.extend(wait(&format!("p50 {cut_off}"), Palette::Faint, true, open(|wait| wait.p50).collect()));
+    strands.extend(wait(&format!("p99 {cut_off}"), Palette::Fourth, true, open(|wait| wait.p99).collect()));
+    strands
+}
 
 /// The gauges that are drawn: panel, name, colour, gauge, and what a value is multiplied by.
 const GAUGES: [(&str, &str, Palette, Gauge, f64); 5] = [
@@ -15,7 +128,7 @@ const GAUGES: [(&str, &str, Palette, Gauge, f64); 5] = [
 ];
 
 /// One strand for each gauge that was reported, then those of this machine.
-pub(super) fn strands(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
+pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     let gauges = GAUGES.into_iter().filter_map(|(panel, name, palette, gauge, times)| {
         let followed = FollowedGauge::of(log, gauge)?;
         let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
@@ -85,13 +198,6 @@ fn largest(timeline: &Timeline, values: impl Iterator<Item = (f64, f64)>) -> Vec
     by_bin
 }
 
-/// From when to when this machine stalled, seconds.
-pub(super) fn pauses(log: &RunLog) -> Vec<(f64, f64)> {
-    let client = log.footer.as_ref().and_then(|footer| footer.client.as_ref());
-    let pauses = client.iter().flat_map(|client| &client.pauses);
-    pauses.map(|pause| (pause.from.as_secs_f64(), pause.until().as_secs_f64())).collect()
-}
-
 /// How long this machine stalled in each bin.
 fn stalled(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
     let pauses = pauses(log);
@@ -157,7 +263,7 @@ mod tests {
             reading(1, 45, 14.0, &[300.0, 250.0]),
         ];
         let timeline = Timeline::of(&log);
-        let strands = strands(&log, &timeline);
+        let strands = metered(&log, &timeline);
         let of = |name: &str| &strands.iter().find(|strand| strand.name == name).unwrap().values;
         assert_eq!(timeline.bin_s, 0.01);
         // From 4 ms on both have reported, until 46 ms: the one is at 6 from 6 ms on, the other goes from 10 to 14 in 42 ms.

@@ -1,12 +1,28 @@
-//! What prompts and images were taken from files, in words.
+//! What prompts were made of: their lengths, and the files that they and images were taken from.
 
 use crate::analysis::wording::counted;
 use crate::analysis::{RunDescription, TakenImages, TakenPrompts};
+use crate::record::PromptMethod;
 use crate::units::count;
 use crate::workload::RowOrder;
 
+/// How prompts got their lengths.
+pub(super) fn method(run: &RunDescription) -> String {
+    let method = match &run.prompt_method {
+        PromptMethod::Tokenizer { source } => format!("exact, by the tokenizer {source}"),
+        PromptMethod::Server => "counted by the server's /tokenize".to_owned(),
+        PromptMethod::WordList => {
+            "estimated, from words that are one token in common vocabularies: 0 to 5 % longer than requested"
+                .to_owned()
+        }
+        PromptMethod::AsGiven => "as given; the tokens of texts are estimated".to_owned(),
+        PromptMethod::LengthsOnly => "none: the simulator needs only lengths".to_owned(),
+    };
+    run.salt.map_or(method.clone(), |salt| format!("{method}; salt {salt}"))
+}
+
 /// A fact for each dataset and each folder of images.
-pub(super) fn facts(run: &RunDescription) -> Vec<(&'static str, String)> {
+pub(super) fn files(run: &RunDescription) -> Vec<(&'static str, String)> {
     let datasets = run.datasets.iter().map(|taken| ("dataset", dataset(taken)));
     let images = run.images.iter().map(|taken| ("images", images(taken)));
     datasets.chain(images).collect()

@@ -2,8 +2,9 @@
 
 use super::engine_fit;
 use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
-use crate::report::Extras;
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
+use crate::report::documents;
+use crate::report::extras::Extras;
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
@@ -11,7 +12,7 @@ use crate::units::{count, three_digits};
 pub fn document(prediction: &Prediction) -> Document {
     let extras =
         Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
-    let mut document = super::run::document(&prediction.summary, extras, None);
+    let mut document = documents::run(&prediction.summary, extras, None);
     let mut bottleneck = Section::summary("Bottleneck, over the window");
     let sentence = prediction.bottleneck.sentence.clone();
     bottleneck.note(Note::new(NoteKind::Info, sentence).cure(prediction.bottleneck.cure.clone()));

@@ -1,0 +1,6 @@
+//! What several documents say: arrivals, latencies, diagnoses, names and their meaning.
+
+pub(crate) mod arrivals;
+pub(super) mod cells;
+pub(super) mod diagnosis;
+pub(super) mod glossary;
