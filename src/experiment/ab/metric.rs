@@ -1,6 +1,7 @@
 //! One metric over all rounds: B compared with A, with intervals and a verdict.
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
@@ -191,9 +192,10 @@ fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// The verdict on one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AbVerdict {
     /// Significantly better than A.
     Better,
@@ -207,20 +209,16 @@ pub enum AbVerdict {
 
 impl AbVerdict {
     /// The verdict in words.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 
 /// The verdict on all metrics together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AbOverall {
     /// Better by some metric, worse by none, without more failures.
     Better,
@@ -252,16 +250,8 @@ impl AbOverall {
     }
 
     /// The verdict in words.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::Mixed => "mixed",
-            Self::Equivalent => "equivalent",
-            Self::Inconclusive => "inconclusive",
-            Self::Invalid => "invalid",
-            Self::Unfinished => "unfinished",
-        }
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 }
 

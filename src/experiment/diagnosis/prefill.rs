@@ -1,6 +1,6 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
-use super::concurrency::{AnswerInContext, ConcurrencyContext};
+use super::concurrency::ConcurrencyContext;
 use super::evidence::RunEvidence;
 use super::line::{FittedLine, at_share, median};
 use super::symptom::{Opinion, Regime, seen};
@@ -22,16 +22,12 @@ const DECIDES: f64 = 0.3;
 /// Share of the arithmetic bound from which on prefill is bound by it.
 const COMPUTE_BOUND: f64 = 0.35;
 
-/// A request that met no waiting request, and few others.
-fn met_nobody(answer: &AnswerInContext<'_>) -> bool {
-    answer.others <= FEW && answer.ahead == 0.0
-}
-
+/// Tokens and TTFT of the requests that met no waiting request, and few others.
 fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {
     concurrency
         .answers
         .iter()
-        .filter(|answer| met_nobody(answer))
+        .filter(|answer| answer.others <= FEW && answer.ahead == 0.0)
         .map(|answer| (answer.prompt, answer.ttft_ms))
         .collect()
 }

@@ -82,10 +82,10 @@ impl Gaps {
         for answer in concurrency.some() {
             let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            let bar = (FACTOR * median(&gaps)).max(SHORTEST_S);
+            let limit = (FACTOR * median(&gaps)).max(SHORTEST_S);
             for (gap, pair) in gaps.iter().zip(moments.windows(2)) {
                 let with_prompt = concurrency.prompts_between(pair[0] + SAME_STEP_S, pair[1] + SAME_STEP_S);
-                if *gap > bar {
+                if *gap > limit {
                     found.stalls += 1;
                     found.stalls_with_prompts += u64::from(with_prompt);
                 } else {

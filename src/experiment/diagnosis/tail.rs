@@ -124,7 +124,7 @@ impl<'e, 'a> Tail<'e, 'a> {
                 .likely("no queue: the slowest first tokens are those of the longest prompts")
                 .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
                 .answered_by(
-                    "promise a TTFT by input length, or shorten and share what the longest prompts begin with",
+                    "set the SLO of TTFT by input length, or shorten and share what the longest prompts begin with",
                 );
         }
         let waited = self.ahead[0] >= 1.0;

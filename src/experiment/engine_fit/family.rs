@@ -126,7 +126,6 @@ impl CostModel {
                 prompt_token: value(2),
                 context_token: value(3),
                 attended_pair: value(4),
-                draft_cost: 0.0,
             }),
         }
     }

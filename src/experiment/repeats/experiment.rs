@@ -3,9 +3,7 @@
 use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
-use crate::experiment::driver::{
-    CompletedRun, Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
-};
+use crate::experiment::driver::{CompletedRun, Experiment, RunOutcome, RunRequest, RunsLeft};
 use crate::random::RandomStream;
 use crate::record::Repeat;
 use crate::workload::WorkloadSpec;
@@ -59,18 +57,12 @@ impl Experiment for RepeatsExperiment {
     type Part = RepeatRun;
     type Result = Result<Repeats, NotRepeats>;
 
-    fn next(&self) -> NextStep<RepeatRun> {
+    fn next(&self) -> Option<RunRequest<RepeatRun>> {
         if self.left() == 0 {
-            return NextStep::Done;
+            return None;
         }
         let number = self.summaries.len() as u64 + 1;
-        NextStep::Run(RunRequest {
-            name: Self::folder(number),
-            number,
-            part: RepeatRun { number, of: self.runs },
-            source: RunSource::StoredOrNew,
-            group: Vec::new(),
-        })
+        Some(RunRequest::alone(Self::folder(number), number, RepeatRun { number, of: self.runs }))
     }
 
     fn record(&mut self, _request: &RunRequest<RepeatRun>, outcome: RunOutcome) {

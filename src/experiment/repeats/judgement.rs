@@ -1,4 +1,4 @@
-//! Holds several runs against an objective.
+//! Judges several runs by an objective.
 
 use serde::Serialize;
 
@@ -30,7 +30,7 @@ impl AcrossJudgement {
         self.status == Status::Met
     }
 
-    /// Holds `runs`, each of `load_s` seconds of load, against `objective`.
+    /// Judges `runs`, each of `load_s` seconds of load, by `objective`.
     pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
         let figure = AcrossRuns::of(&objective.key, runs);
         let holds = |value| objective.comparison.holds(value, objective.bound);

@@ -38,16 +38,16 @@ impl Log {
     }
 
     /// The record of a request that has ended, and the request; `now` is when one that has not ended is cut off.
-    pub(super) fn landed(
+    pub(super) fn ended(
         &mut self,
         history: JobHistory,
         now: Timestamp,
     ) -> Option<(PlannedRequest, RequestRecord)> {
         let request = self.asked.remove(&history.job.0)?;
         if request.phase == Phase::Measured
-            && let (Some(first), Some(seated)) = (history.chunks.first_at(), history.scheduled)
+            && let (Some(first), Some(started)) = (history.chunks.first_at(), history.scheduled)
         {
-            self.queued_s += seated.since(history.arrived).as_secs_f64();
+            self.queued_s += started.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
         let record = answered(request.record(history.arrived), history, now);

@@ -85,7 +85,7 @@ impl VirtualRun {
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
-                let Some((request, mut record)) = log.landed(history, clock) else { continue };
+                let Some((request, mut record)) = log.ended(history, clock) else { continue };
                 awaited -= u64::from(request.phase != Phase::Cooldown);
                 let next = turns.follow(&request, &mut record);
                 awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
@@ -97,7 +97,7 @@ impl VirtualRun {
         let gauges = driver.server().gauges();
         let left = driver.stop();
         records.extend(
-            left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
+            left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
         );
         SimulatedRun {
             records,

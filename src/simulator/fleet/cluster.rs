@@ -45,6 +45,12 @@ impl<S: SimulatedServer> Cluster<S> {
         done
     }
 
+    /// Gives `job` to the replica that the router chooses.
+    pub(super) fn route<T>(&mut self, job: Job, act: impl FnOnce(&mut S, Job) -> T) -> T {
+        let place = self.router.choose(&self.replicas, &job);
+        self.with(place, |replica| act(replica, job))
+    }
+
     /// The replicas, in the router's order.
     pub fn replicas(&self) -> &[S] {
         &self.replicas
@@ -58,8 +64,7 @@ pub struct NoReplicas;
 
 impl<S: SimulatedServer> SimulatedServer for Cluster<S> {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
-        let place = self.router.choose(&self.replicas, &job);
-        self.with(place, |replica| replica.submit(now, job))
+        self.route(job, |replica, job| replica.submit(now, job))
     }
 
     fn cancel(&mut self, now: Timestamp, id: JobId) -> bool {

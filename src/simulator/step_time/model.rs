@@ -18,25 +18,28 @@ pub enum StepTime {
 }
 
 impl StepTime {
-    /// The same with a draft model, one token of which takes this share of a step of one token.
-    #[must_use]
-    pub fn with_draft_cost(self, share: f64) -> Self {
-        match self {
-            Self::Roofline(roofline) => Self::Roofline(roofline.with_draft_cost(share)),
-            Self::Table(table) => Self::Table(table.with_draft_cost(share)),
-            Self::Linear(costs) => Self::Linear(LinearStep { draft_cost: share, ..costs }),
-        }
+    /// The time of a pass over `work`; never zero, so that virtual time advances. A token of a draft model costs the
+    /// share `draft_cost` of a step of one token: drafting reads that model's weights once per token, whatever the
+    /// number of sequences.
+    pub fn of(&self, work: &StepWork, draft_cost: f64) -> Duration {
+        // A rate near zero makes a step longer than any run.
+        let time = Duration::try_from_secs_f64(self.seconds(work, draft_cost)).unwrap_or(Duration::MAX);
+        time.max(Duration::from_nanos(1))
     }
 
-    /// The time of a pass over `work`; never zero, so that virtual time advances.
-    pub fn of(&self, work: &StepWork) -> Duration {
+    pub(super) fn seconds(&self, work: &StepWork, draft_cost: f64) -> f64 {
         let seconds = match self {
             Self::Roofline(roofline) => roofline.seconds(work),
             Self::Table(table) => table.seconds(work),
             Self::Linear(costs) => costs.seconds(work),
         };
-        // A rate near zero makes a step longer than any run.
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).max(Duration::from_nanos(1))
+        let single = match self {
+            _ if work.draft_tokens == 0 => 0.0,
+            Self::Roofline(roofline) => roofline.single(),
+            Self::Table(table) => table.at(1.0),
+            Self::Linear(costs) => costs.step + costs.sequence,
+        };
+        seconds + f64::from(work.draft_tokens) * draft_cost * single
     }
 }
 
@@ -56,20 +59,16 @@ pub struct LinearStep {
     pub context_token: f64,
     /// Seconds for each pair of a new token and a token that it attends to.
     pub attended_pair: f64,
-    /// Time of a token of a draft model, as a share of a step of one sequence.
-    pub draft_cost: f64,
 }
 
 impl LinearStep {
     /// The time of a pass over `work`, seconds.
     pub fn seconds(&self, work: &StepWork) -> f64 {
-        let drafting = f64::from(work.draft_tokens) * self.draft_cost * (self.step + self.sequence);
         self.step
             + self.sequence * f64::from(work.sequences)
             + self.prompt_token * work.prefill_tokens as f64
             + self.context_token * work.kv_tokens_read as f64
             + self.attended_pair * work.attended_pairs as f64
-            + drafting
     }
 }
 
@@ -80,7 +79,6 @@ pub struct StepTable {
     /// (sequences in the batch, seconds), batch sizes rising.
     points: Vec<(f64, f64)>,
     prefill_tokens_per_s: Option<f64>,
-    draft_cost: f64,
 }
 
 /// What is wrong with a table of step times.
@@ -117,18 +115,12 @@ impl StepTable {
             return Err(StepTableError::NoTime(row.0));
         }
         let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
-        Ok(Self { points, prefill_tokens_per_s, draft_cost: 0.0 })
-    }
-
-    /// The same with a draft model, one token of which takes this share of a step of one token.
-    pub(crate) fn with_draft_cost(self, share: f64) -> Self {
-        Self { draft_cost: share, ..self }
+        Ok(Self { points, prefill_tokens_per_s })
     }
 
     pub(crate) fn seconds(&self, work: &StepWork) -> f64 {
         let prefill = self.prefill_tokens_per_s.map_or(0.0, |rate| work.prefill_tokens as f64 / rate);
-        let drafting = f64::from(work.draft_tokens) * self.draft_cost * self.at(1.0);
-        self.at(f64::from(work.sequences)) + prefill + drafting
+        self.at(f64::from(work.sequences)) + prefill
     }
 
     fn at(&self, batch: f64) -> f64 {
@@ -169,10 +161,10 @@ mod tests {
         let time = StepTime::Table(table);
         for (sequences, millis) in [(0, 10), (1, 10), (6, 15), (11, 20), (16, 35), (31, 80)] {
             let work = StepWork { sequences, ..StepWork::default() };
-            assert_eq!(time.of(&work), ms(millis), "{sequences} sequences");
+            assert_eq!(time.of(&work, 0.0), ms(millis), "{sequences} sequences");
         }
         let prompt = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
-        assert_eq!(time.of(&prompt), ms(510));
+        assert_eq!(time.of(&prompt, 0.0), ms(510));
     }
 
     #[test]
@@ -181,7 +173,7 @@ mod tests {
         let time = StepTime::Table(StepTable::new(&[(1, ms(10)), (8, ms(5))], None).unwrap());
         for (sequences, micros) in [(1, 10_000), (8, 5_000), (15, 5_000), (200, 5_000)] {
             let work = StepWork { sequences, ..StepWork::default() };
-            assert_eq!(time.of(&work), Duration::from_micros(micros), "{sequences} sequences");
+            assert_eq!(time.of(&work, 0.0), Duration::from_micros(micros), "{sequences} sequences");
         }
     }
 
@@ -190,15 +182,15 @@ mod tests {
         let ms = Duration::from_millis;
         let table = StepTable::new(&[(1, ms(10)), (11, ms(20))], None).unwrap();
         let work = StepWork { sequences: 11, draft_tokens: 4, ..StepWork::default() };
-        assert_eq!(StepTime::Table(table.clone()).of(&work), ms(20));
-        assert_eq!(StepTime::Table(table).with_draft_cost(0.5).of(&work), ms(40));
+        assert_eq!(StepTime::Table(table.clone()).of(&work, 0.0), ms(20));
+        assert_eq!(StepTime::Table(table).of(&work, 0.5), ms(40));
     }
 
     #[test]
     fn a_step_may_outlast_what_a_duration_holds() {
         let table = StepTable::new(&[(1, Duration::from_millis(10))], Some(1e-300)).unwrap();
         let work = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
-        assert_eq!(StepTime::Table(table).of(&work), Duration::MAX);
+        assert_eq!(StepTime::Table(table).of(&work, 0.0), Duration::MAX);
     }
 
     #[test]
@@ -217,7 +209,6 @@ mod tests {
             prompt_token: 1e-4,
             context_token: 1e-6,
             attended_pair: 1e-8,
-            draft_cost: 0.5,
         };
         let work = StepWork {
             sequences: 3,
@@ -228,6 +219,6 @@ mod tests {
             draft_tokens: 2,
         };
         let expected = 0.01 + 3e-3 + 0.01 + 0.0007 + 0.00005 + 2.0 * 0.5 * 0.011;
-        assert!((costs.seconds(&work) - expected).abs() < 1e-12);
+        assert!((StepTime::Linear(costs).seconds(&work, 0.5) - expected).abs() < 1e-12);
     }
 }

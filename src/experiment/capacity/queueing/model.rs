@@ -25,7 +25,7 @@ const WARMUP_SERVICES: f64 = 3.0;
 /// More answer tokens than a run of the model may have: their stamps alone take half a gigabyte.
 const MOST_TOKENS: f64 = 1e8;
 /// More places at once than any instance has.
-const MOST_PLACES: usize = 1 << 16;
+const MOST_PLACES: u64 = 1 << 16;
 
 /// A sweep whose queues cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +80,23 @@ pub enum NoQueue {
     Workload(String),
 }
 
+/// The fewest that will do, between `too_few` and `enough`.
+pub(super) fn bisect(
+    mut too_few: u64,
+    mut enough: u64,
+    will_do: impl Fn(u64) -> Result<bool, NoQueue>,
+) -> Result<u64, NoQueue> {
+    while enough - too_few > 1 {
+        let middle = u64::midpoint(too_few, enough);
+        if will_do(middle)? {
+            enough = middle;
+        } else {
+            too_few = middle;
+        }
+    }
+    Ok(enough)
+}
+
 /// How long a run of the model is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Length {
@@ -121,7 +138,7 @@ impl ServicePace {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InstanceModel<'a> {
     /// So many places that serve at the pace that was measured.
-    Places(usize),
+    Places(u64),
     /// An engine that was fitted to the runs.
     Fitted(&'a EngineFit),
 }
@@ -163,7 +180,7 @@ impl Model<'_> {
     }
 
     /// The fewest places with which one instance meets the objectives at `per_s`.
-    pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
+    pub(super) fn places_for(&self, per_s: f64) -> Result<u64, NoQueue> {
         let mut plenty = 1;
         while !self.meets(InstanceModel::Places(plenty), 1, per_s)? {
             plenty *= 2;
@@ -171,16 +188,7 @@ impl Model<'_> {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
             }
         }
-        let mut too_few = plenty / 2;
-        while plenty - too_few > 1 {
-            let middle = usize::midpoint(too_few, plenty);
-            if self.meets(InstanceModel::Places(middle), 1, per_s)? {
-                plenty = middle;
-            } else {
-                too_few = middle;
-            }
-        }
-        Ok(plenty)
+        bisect(plenty / 2, plenty, |places| self.meets(InstanceModel::Places(places), 1, per_s))
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
@@ -223,7 +231,7 @@ impl Model<'_> {
         let ServicePace { ttft_s, tpot_s } = self.pace;
         let count = u32::try_from(instances).unwrap_or(u32::MAX);
         let places = match instance {
-            InstanceModel::Places(places) => places,
+            InstanceModel::Places(places) => places as usize,
             InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {
