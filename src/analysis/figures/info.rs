@@ -49,6 +49,8 @@ pub enum FigureUnit {
     RequestsPerSecond,
     /// Tokens per second.
     TokensPerSecond,
+    /// Requests.
+    Requests,
     /// A share between 0 and 1.
     Share,
 }
@@ -86,6 +88,8 @@ pub enum FigureKind {
     Rate,
     /// A share of the requests.
     Share,
+    /// A number.
+    Count,
 }
 
 impl FigureUnit {
@@ -95,6 +99,7 @@ impl FigureUnit {
             Self::Milliseconds => "ms",
             Self::RequestsPerSecond => "requests/s",
             Self::TokensPerSecond => "tokens/s",
+            Self::Requests => "requests",
             Self::Share => "share",
         }
     }
@@ -104,6 +109,7 @@ impl FigureUnit {
         match self {
             Self::Milliseconds => format!("{} ms", three_digits(value)),
             Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            Self::Requests => three_digits(value),
             Self::Share => format!("{} %", three_digits(value * 100.0)),
         }
     }

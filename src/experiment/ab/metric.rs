@@ -173,6 +173,7 @@ impl AbMetric {
             }
             (DifferenceScale::Difference, FigureKind::Latency) => format!("{} ms", three_digits(length)),
             (DifferenceScale::Difference, FigureKind::Rate) => format!("{}/s", three_digits(length)),
+            (DifferenceScale::Difference, FigureKind::Count) => three_digits(length),
         }
     }
 }
@@ -182,7 +183,7 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
     match (subject.kind(), scale) {
         _ if subject.metric.counts_failures() => FAILURE_MARGIN,
         (FigureKind::Share, _) | (_, DifferenceScale::Ratio) => margin,
-        (FigureKind::Latency | FigureKind::Rate, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
+        (_, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
     }
 }
 

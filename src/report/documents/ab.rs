@@ -125,7 +125,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
     let unit = match (metric.scale, metric.unit) {
         (DifferenceScale::Ratio, _) => " %",
         (DifferenceScale::Difference, FigureKind::Share) => " pt",
-        (DifferenceScale::Difference, FigureKind::Latency | FigureKind::Rate) => "",
+        (DifferenceScale::Difference, _) => "",
     };
     let Some(value) = change else { return NOTHING.to_owned() };
     let sign = match value {
@@ -140,7 +140,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
 fn titled(metric: &AbMetric) -> String {
     let unit = match metric.unit {
         FigureKind::Latency => ", ms",
-        FigureKind::Rate => "",
+        FigureKind::Rate | FigureKind::Count => "",
         FigureKind::Share => ", %",
     };
     format!("{}{unit}", metric.metric)

@@ -2,8 +2,10 @@
 
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic};
-use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
+use crate::analysis::{
+    AcrossRuns, Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic, TARGET_PRECISION,
+};
+use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, figure, known,
     mark,
@@ -134,7 +136,7 @@ fn latencies(repeats: &Repeats) -> Section {
     for (metric, name) in LATENCIES {
         let percentiles = Quantile::ALL.map(Statistic::Percentile);
         for statistic in [Statistic::Mean].into_iter().chain(percentiles) {
-            let Some(figure) = repeats.figures.figure(&FigureKey::latency(statistic, metric)) else {
+            let Some(figure) = repeats.figures.get(&FigureKey::latency(statistic, metric)) else {
                 continue;
             };
             let label = match statistic {
@@ -164,7 +166,7 @@ fn flows(repeats: &Repeats) -> Section {
     let mut table = table("Rates and shares");
     for (subject, name) in FLOWS {
         let scale = if subject.kind() == FigureKind::Share { 100.0 } else { 1.0 };
-        if let Some(figure) = repeats.figures.figure(&subject) {
+        if let Some(figure) = repeats.figures.get(&subject) {
             table.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
         }
     }
@@ -206,7 +208,7 @@ fn explain(table: &mut Table, repeats: &Repeats) {
         let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
             Quantile::ALL.map(|quantile| FigureKey::latency(Statistic::Percentile(quantile), metric))
         });
-        subjects.filter_map(|subject| repeats.figures.figure(&subject))
+        subjects.filter_map(|subject| repeats.figures.get(&subject))
     };
     if shown().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples)) {
         let meaning = format!(
@@ -263,7 +265,7 @@ fn precision(repeats: &Repeats) -> Section {
     let lines: Vec<_> = headline
         .into_iter()
         .filter_map(|(subject, name)| {
-            let figure = repeats.figures.figure(&subject)?;
+            let figure = repeats.figures.get(&subject)?;
             let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
             let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
             Some(match figure.runs_for_ten_percent {

@@ -1,10 +1,8 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind};
-use crate::experiment::compare::{
-    ChangeStanding, ComparedFigure, ComparedRow, Difference, GateJudgement, Interval, Role,
-};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{ALWAYS, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark};
 use crate::units::three_digits;
 
@@ -47,12 +45,12 @@ pub(super) fn table(caption: &str, rows: &[ComparedRow], runs: Runs) -> Table {
 }
 
 fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
-    let level = |level: &ComparedFigure| {
+    let level = |level: &FigureLevel| {
         let ends = level.low.zip(level.high);
         let range = |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high));
         [value(row, level), ends.map_or(NOTHING.to_owned(), range)]
     };
-    let mut cells = vec![label(&row.subject)];
+    let mut cells = vec![label(&row.figure)];
     cells.extend(level(&row.baseline));
     cells.extend(level(&row.other));
     cells.push(change(row));
@@ -67,10 +65,10 @@ fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
 
 /// The smallest change that so many runs detect, in the unit of the change.
 fn detectable(row: &ComparedRow) -> String {
-    match (row.detectable, row.subject.kind()) {
+    match (row.detectable, row.figure.kind()) {
         (None, _) => NOTHING.to_owned(),
         (Some(least), FigureKind::Share) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), FigureKind::Latency | FigureKind::Rate) => percent(least),
+        (Some(least), _) => percent(least),
     }
 }
 
@@ -80,16 +78,17 @@ pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
         FigureKind::Latency => format!("{subject}, ms"),
         FigureKind::Rate => format!("{subject}, /s"),
         FigureKind::Share => format!("{subject}, %"),
+        FigureKind::Count => subject.to_string(),
     }
     .replace("_per_s, /s", ", /s")
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
-    cell(if row.subject.kind() == FigureKind::Share { value * 100.0 } else { value })
+    cell(if row.figure.kind() == FigureKind::Share { value * 100.0 } else { value })
 }
 
 /// The value of a side; `> limit` where only that is known.
-pub(super) fn value(row: &ComparedRow, level: &ComparedFigure) -> String {
+pub(super) fn value(row: &ComparedRow, level: &FigureLevel) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),
@@ -130,9 +129,9 @@ pub(super) fn change_interval(row: &ComparedRow) -> String {
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
-    match row.subject.kind() {
+    match row.figure.kind() {
         FigureKind::Share => Some((row.difference?, "pt")),
-        FigureKind::Latency | FigureKind::Rate => Some((row.change?, "%")),
+        _ => Some((row.change?, "%")),
     }
 }
 
@@ -201,10 +200,9 @@ mod tests {
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {
-        let level = ComparedFigure { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| ComparedRow {
-            figure: subject.to_string(),
-            subject,
+        let level = FigureLevel { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |figure: FigureKey| ComparedRow {
+            figure,
             baseline: level,
             other: level,
             difference: None,

@@ -56,8 +56,8 @@ fn side_in_words(side: &SideDescription) -> String {
 
 /// The change of a 95th percentile, which readers look for first.
 fn in_brief(row: &ComparedRow) -> Option<String> {
-    let metric = row.subject.metric;
-    let is_first = row.subject.quantile() == Some(Quantile::P95)
+    let metric = row.figure.metric;
+    let is_first = row.figure.quantile() == Some(Quantile::P95)
         && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
     let name = is_first.then(|| metric.title())?;
     row.change?;
@@ -91,7 +91,7 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
 
 /// The change of every figure, under one axis.
 fn changes(section: &mut Section, against: &AgainstBaseline) {
-    let is_share = |row: &ComparedRow| row.subject.kind() == FigureKind::Share;
+    let is_share = |row: &ComparedRow| row.figure.kind() == FigureKind::Share;
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
@@ -107,13 +107,13 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
         series.push(Series::points("", palette, LineStyle::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
-            label(&row.subject),
+            label(&row.figure),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),
             rows::verdict(row.standing)
         );
-        names.push(chart::Row { name: row.figure.clone(), words });
+        names.push(chart::Row { name: row.figure.to_string(), words });
     }
     if names.is_empty() {
         return;

@@ -3,8 +3,9 @@
 use super::rows::{
     change, change_interval, demands, differences, label, p_value, sides, value, verdict, verdict_line,
 };
+use crate::analysis::FigureLevel;
 use crate::experiment::Load;
-use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
 use crate::units::three_digits;
@@ -83,7 +84,7 @@ fn by_load(against: &SweepAgainst) -> Section {
     let mut table = Table::new(format!("{}, load by load", against.side), columns);
     for (at, row) in against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row))) {
         table.row([
-            format!("{} {}", at.load, label(&row.subject)),
+            format!("{} {}", at.load, label(&row.figure)),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),
@@ -123,7 +124,7 @@ fn curves(compared: &ComparedSweeps) -> Section {
     section
 }
 
-type Read = fn(&AnswerOfSide) -> &Vec<(Load, ComparedFigure)>;
+type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
 
 /// The figures behind a chart, side by side.
 fn levels(compared: &ComparedSweeps, read: Read) -> Table {

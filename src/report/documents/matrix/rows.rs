@@ -1,7 +1,7 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, SampleWarning};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
@@ -81,7 +81,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
 fn explain(table: &mut Table, matrix: &Matrix) {
     let figures = || {
         let of = |cell: &MatrixCell| {
-            FIGURES.map(|(_, subject, _)| cell.figures.figure(&subject).and_then(|of| of.mark))
+            FIGURES.map(|(_, subject, _)| cell.figures.get(&subject).and_then(|of| of.mark))
         };
         matrix.cells.iter().flat_map(of)
     };
@@ -119,10 +119,10 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 
 /// The figure of a row, if it is known, with its reservation.
 fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
-    let measured = cell.figures.figure(subject);
+    let measured = cell.figures.get(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
-        match (measured.value, measured.at_least) {
+        match (measured.mean, measured.mean_at_least) {
             (Some(value), _) => format!("{}{sign}", figure(value)),
             (None, Some(least)) => format!(">{}{sign}", figure(least)),
             (None, None) => NOTHING.to_owned(),
@@ -228,7 +228,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
         rows.push(Row { name: name(matrix, cell), words });
         let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
         let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
-        series.extend(cell.figures.figure(subject).and_then(|measured| {
+        series.extend(cell.figures.get(subject).map(AcrossRuns::level).and_then(|measured| {
             let point = Point {
                 low: measured.low,
                 high: measured.high,

@@ -19,7 +19,7 @@ pub(super) fn section(sweep: &Sweep) -> Section {
         section.fact("deployment", deployment);
     }
     if !plan.objectives.is_empty() {
-        section.fact("objectives", plan.objectives.join("; "));
+        section.fact("objectives", plan.objectives_in_words());
     }
     section.fact("loads", axis(sweep));
     let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
