@@ -2,8 +2,8 @@
 
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
-use crate::analysis::{AcrossRuns, Metric, Quantile};
 use crate::analysis::wording::percent;
+use crate::analysis::{AcrossRuns, Metric, Quantile};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::three_digits;
 
