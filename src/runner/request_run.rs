@@ -32,7 +32,6 @@ impl From<RequestRecord> for FinishedRequest {
 }
 
 /// One request under way.
-#[derive(Debug)]
 pub(super) struct RequestRun {
     record: RequestRecord,
     reasoned: bool,
@@ -193,7 +192,6 @@ impl RequestRun {
 }
 
 /// The times at which the request breaks its limits.
-#[derive(Debug)]
 struct Deadlines {
     timeouts: Timeouts,
     begin: Timestamp,

@@ -9,7 +9,6 @@ use crate::clock::{RunClock, Timestamp};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
-#[derive(Debug)]
 pub(super) struct Watcher {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<HostStall>>>,

@@ -63,7 +63,6 @@ impl RequestHead {
 }
 
 /// A request that is being written.
-#[derive(Debug)]
 pub(crate) struct Outgoing {
     head: Vec<u8>,
     body: Bytes,
