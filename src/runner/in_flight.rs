@@ -100,7 +100,7 @@ impl<E: Engine> InFlightSet<E> {
         });
     }
 
-    /// Takes the end of a task: the request and what came of it.
+    /// Takes the end of a task: the request and its record.
     pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {

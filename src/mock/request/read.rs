@@ -65,7 +65,7 @@ impl Request {
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
             Endpoint::Chat => AnswerFormat::read(&mut fields),
-            Endpoint::Completions => AnswerFormat::Free,
+            Endpoint::Completions => AnswerFormat::default(),
         };
         fields.check()?;
 
