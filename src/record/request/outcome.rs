@@ -8,8 +8,9 @@ use crate::units::cut;
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
     Completed,
@@ -123,8 +124,9 @@ impl fmt::Display for FailureKind {
 }
 
 /// Whether an answer is in the required format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Validity {
     /// It is.
     Valid,
