@@ -73,6 +73,7 @@ pub(crate) struct EngineThread {
 }
 
 /// The running jobs of one request. Dropping it cancels those that are not done.
+#[derive(Debug)]
 pub(crate) struct RunningJobs {
     engine: EngineThread,
     jobs: Vec<Option<JobId>>,

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::header::{
@@ -153,7 +152,7 @@ impl OpenAiEngine {
             head: Arc::new(head),
             pool: Arc::new(Pool::new(dialer, traits.idle_connections)),
             delays: Arc::default(),
-            kernel_stamps: AtomicBool::new(false),
+            kernel_stamps: Arc::default(),
             control,
             capture: CaptureText::No,
         })

@@ -274,6 +274,7 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::target::{Secret, Target};
 
     #[test]
     fn settings_are_kept_by_name_and_secrets_are_not() {
@@ -302,9 +303,8 @@ mod tests {
 
     #[test]
     fn a_key_that_is_echoed_elsewhere_is_hidden() {
-        let mut target =
-            crate::engine::Target::new("http://x".parse().unwrap(), crate::engine::Dialect::Sglang);
-        target.api_key = Some(crate::engine::Secret::new("keykeykey"));
+        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Sglang);
+        target.api_key = Some(Secret::new("keykeykey"));
         let flags = settings(&json!({"command": "serve --api-key keykeykey"}), &Secrets::of(&target));
         assert_eq!(flags["command"], "serve --api-key ***");
     }
