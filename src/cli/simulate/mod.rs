@@ -14,7 +14,6 @@ use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::bench::advise;
 use super::output::{ShowArgs, exits, render, say_saved};
-use crate::analysis::summarise;
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment,
     RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
@@ -234,9 +233,8 @@ fn rates(simulation: &Simulation, fit: EngineFit, axis: &LoadAxis, printer: Prin
         let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
         let spec = simulation.spec.clone().with(&overrides).map_err(Stop::usage)?;
         for run in PlannedRun::all(&spec, &simulation.datasets, 1)? {
-            let log = simulation.run(run, &simulation.model)?;
-            let summary = summarise(&log, &[]);
-            predicted.push((log, summary));
+            let run = simulation.run(run, &simulation.model)?;
+            predicted.push((run.log, run.summary));
         }
     }
     drop(line);
@@ -252,27 +250,24 @@ fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) 
     let mut experiment = RepeatsExperiment::new(runs.len() as u64, objectives.clone());
     let mut line = StepLine::start(Screen::detect());
     let mut runs = runs.into_iter();
-    let virtually = |request: &RunRequest<RepeatRun>, so_far: &RepeatsExperiment| {
+    let run = |request: &RunRequest<RepeatRun>| {
         let RepeatRun { number, of } = request.part;
         let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
         line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
-        let model = model.with_seed(seed_of_run(model.fleet.seed, number));
-        let run = JudgedRun::of(simulation.run(run, &model)?, objectives);
+        let run = simulation.run(run, &model.with_seed(seed_of_run(model.fleet.seed, number)))?;
         if let Some(parent) = &parent {
-            if let Ok(so_far) = so_far.result() {
-                save::repeats(&so_far, parent)?;
-            }
             save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
         }
         let (summary, diagnosis) = (Box::new(run.summary), Some(Box::new(run.diagnosis)));
-        Ok::<_, Stop>(CompletedRun { summary, diagnosis })
+        Ok(CompletedRun { summary, diagnosis })
     };
-    drive(&mut experiment, &mut VirtualExecutor(virtually))?;
+    let recorded = |experiment: &RepeatsExperiment| match (&parent, experiment.result()) {
+        (Some(parent), Ok(repeats)) => save::repeats(&repeats, parent),
+        _ => Ok(()),
+    };
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
     let repeats = experiment.result().map_err(Stop::impossible)?;
-    if let Some(parent) = &parent {
-        save::repeats(&repeats, parent)?;
-    }
     simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
     if let Some(parent) = &parent {
         say_saved(parent, Some("run-1"), printer);

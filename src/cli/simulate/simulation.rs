@@ -10,9 +10,10 @@ use crate::cli::args::Described;
 use crate::cli::output::{ShowArgs, rendered};
 use crate::experiment::{EngineFit, InvalidRuns, run_virtually};
 use crate::generator::Datasets;
-use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, PromptFacts, PromptMethod, RunHeader, StampSource};
 use crate::report::{self, Document};
 use crate::session::run::host_facts;
+use crate::session::stored::JudgedRun;
 use crate::session::{PlannedRun, Printer, Stop, command_line, folder};
 use crate::simulator::BLOCK_SIZE;
 use crate::workload::WorkloadSpec;
@@ -36,10 +37,11 @@ pub(super) struct Simulation {
 }
 
 impl Simulation {
-    /// The log of `run`, as `model` answers it.
-    pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<RunLog, Stop> {
+    /// Simulates `run`, as `model` answers it.
+    pub(super) fn run(&self, run: PlannedRun, model: &Described) -> Result<JudgedRun, Stop> {
         let schedule = run.schedule.clone();
-        run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)
+        let log = run_virtually(self.header(run, model), schedule, &model.fleet).map_err(Stop::usage)?;
+        Ok(JudgedRun::of(log, &self.objectives))
     }
 
     /// The header of a run that no server answers.
@@ -53,20 +55,7 @@ impl Simulation {
             plan: run.plan,
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
             cache: None,
-            engine: EngineFacts {
-                engine: ENGINE.to_owned(),
-                url: "virtual time".to_owned(),
-                endpoint: "no wire".to_owned(),
-                streamed: true,
-                model: model.model.clone(),
-                parameters: None,
-                server_version: None,
-                max_model_len: model.max_model_len,
-                cache_block_tokens: Some(BLOCK_SIZE),
-                request_id_prefix: String::new(),
-                serving_flags: serde_json::Map::new(),
-                modelled: model.facts.clone(),
-            },
+            engine: engine(model),
             limits: ClientLimits::default(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
             host: host_facts(),
@@ -97,5 +86,23 @@ impl Simulation {
                 None => report::json(predicted),
             })
         })
+    }
+}
+
+/// The simulated server, in place of one that answers.
+pub(super) fn engine(model: &Described) -> EngineFacts {
+    EngineFacts {
+        engine: ENGINE.to_owned(),
+        url: "virtual time".to_owned(),
+        endpoint: "no wire".to_owned(),
+        streamed: true,
+        model: model.model.clone(),
+        parameters: None,
+        server_version: None,
+        max_model_len: model.max_model_len,
+        cache_block_tokens: Some(BLOCK_SIZE),
+        request_id_prefix: String::new(),
+        serving_flags: serde_json::Map::new(),
+        modelled: model.facts.clone(),
     }
 }

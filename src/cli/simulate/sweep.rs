@@ -1,18 +1,16 @@
 //! `skyline simulate --sweep`: the search for the highest load, in virtual time.
 
-use std::path::Path;
-
 use clap::Args;
 
-use super::simulation::Simulation;
+use super::simulation::{Simulation, engine};
 use crate::analysis::wording::seconds;
 use crate::cli::args::{rates, users};
 use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
-    Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
+    CompletedRun, Experiment, Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan, SweepRun,
+    Swept, TrialRequest, VirtualExecutor, drive,
 };
 use crate::live::{Screen, StepLine};
-use crate::record::EngineFacts;
 use crate::report::documents;
 use crate::session::campaign::sweep::{at_load, check_axis};
 use crate::session::stored::JudgedRun;
@@ -106,36 +104,35 @@ pub(super) fn run(
     if let LoadAxis::Users { users } = &plan.axis {
         plan.fewest_users_per_s = rate_of(users.first().copied().unwrap_or(1), simulation)?;
     }
-    let mut search = Search::new(plan).map_err(Stop::usage)?;
+    let search = Search::new(plan).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
     let parent = simulation.create_folder(&format!("{}-sweep", spec.name), started_at)?;
-    let (mut engine, mut sweep) = (None, None);
+    let (engine, deployment) = (engine(model), model.deployment());
+    let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
+    // No machine can spoil a run in virtual time.
+    let mut experiment = SweepExperiment::new(search, swept).forced();
     let mut line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() });
-    let stopped = loop {
-        let wanted = match search.next() {
-            SearchStep::Measure(wanted) => wanted,
-            SearchStep::Done(reason) => break reason,
+    let run = |request: &RunRequest<SweepRun>| {
+        let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
+            return Err(Stop::impossible(format!("{} is not planned", request.name)));
         };
-        let TrialRequest { number, load, window_s, .. } = &wanted;
+        let TrialRequest { number, load, window_s, .. } = wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let (trial, facts) = simulate(simulation, &wanted, parent.as_deref())?;
-        let engine = engine.get_or_insert(facts).clone();
-        search.record(trial);
-        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: model.deployment() };
-        // Until it is over, it is as if it was stopped here.
-        let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
-        if let Some(folder) = &parent {
-            save::sweep(&so_far, folder)?;
+        let run = simulate(simulation, wanted)?;
+        if let Some(parent) = &parent {
+            save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;
         }
-        sweep = Some(so_far);
+        Ok(CompletedRun::from(run.summary))
     };
+    let recorded = |experiment: &SweepExperiment| {
+        parent.as_ref().map_or(Ok(()), |parent| save::sweep(&experiment.result(), parent))
+    };
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
-    let sweep = sweep
-        .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
-        .stopped_by(&search, stopped);
-    if let Some(folder) = &parent {
-        save::sweep(&sweep, folder)?;
+    if experiment.search().trials().is_empty() {
+        return Err(Stop::usage("there is no load to simulate\nhint: name one with --rates"));
     }
+    let sweep = experiment.result();
     simulation.show(printer, &sweep, || documents::sweep(&sweep))?;
     if let Some(folder) = parent {
         say_saved(&folder, None, printer);
@@ -149,26 +146,17 @@ fn rate_of(users: u64, simulation: &Simulation) -> Result<Option<f64>, Stop> {
     while window_s < LONGEST_S {
         let (load, seed, run) = (Load::Users(users), simulation.spec.seed, String::new());
         let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
-        let (trial, _) = simulate(simulation, &look, None)?;
-        if trial.requests >= ENOUGH {
-            return Ok(trial.achieved_per_s);
+        let found = simulate(simulation, &look)?.summary;
+        if found.requests.planned >= ENOUGH {
+            return Ok(found.rates.achieved_requests_per_s);
         }
         window_s *= LONGER;
     }
     Ok(None)
 }
 
-/// One run, and the engine that answered.
-fn simulate(
-    simulation: &Simulation,
-    wanted: &TrialRequest,
-    parent: Option<&Path>,
-) -> Result<(Trial, EngineFacts), Stop> {
+/// One run of the sweep.
+fn simulate(simulation: &Simulation, wanted: &TrialRequest) -> Result<JudgedRun, Stop> {
     let run = PlannedRun::alone(at_load(&simulation.spec, wanted)?, &simulation.datasets, MORE)?;
-    let log = simulation.run(run, &simulation.model.with_seed(wanted.seed))?;
-    let run = JudgedRun::of(log, &simulation.objectives);
-    if let Some(parent) = parent {
-        save::run_with_log(run.report(None), &folder::inside(parent, &wanted.run)?)?;
-    }
-    Ok((Trial::of(wanted, &run.summary), run.log.header.engine))
+    simulation.run(run, &simulation.model.with_seed(wanted.seed))
 }

@@ -12,7 +12,7 @@ use crate::analysis::Objective;
 use crate::experiment::matrix::{
     Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
 };
-use crate::experiment::{Experiment, FailureReach, NextStep, RunOutcome, RunRequest, Trial};
+use crate::experiment::{Experiment, FailureReach, RunOutcome, RunRequest, Trial};
 use crate::record::RunEnding;
 use crate::report::render::{self, Extent};
 use crate::report::{self, Style, documents};
@@ -262,7 +262,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         dir: &ExperimentDir,
     ) -> Result<(), Stop> {
         let variant = request.part.slot.variant;
-        let goes_on = matches!(experiment.next(), NextStep::Run(next) if next.part.slot.variant == variant);
+        let goes_on = matches!(experiment.next(), Some(next) if next.part.slot.variant == variant);
         if !goes_on {
             self.stop_serving();
         }
