@@ -29,26 +29,25 @@ pub struct ReportedFact {
 }
 
 /// Where a fact comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FactSource {
     /// The user who ran it, by an option or a label.
+    #[strum(serialize = "a person")]
     Person,
     /// The server, under `/version`, `/server_info` and the like.
+    #[strum(serialize = "the server")]
     Server,
     /// A page of metrics about devices.
+    #[strum(serialize = "an exporter")]
     Exporter,
 }
 
 impl FactSource {
     /// Its name in a sentence.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Person => "a person",
-            Self::Server => "the server",
-            Self::Exporter => "an exporter",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Family, Point, Unit};
 use crate::analysis::{
-    Attainment, Fact, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+    Attainment, Fact, Figure, FigureKey, FigureUnit, Group, Judgement, LatencyRow, LatencyTable, Metric,
+    Percentile, Quantile, Summary,
 };
 use crate::report::sides::{Known, SideUnit, Statistic, side_figures};
 
@@ -187,18 +188,12 @@ fn requests(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
     let outcomes = outcomes.map(|(outcome, count)| labelled("outcome", outcome, count as f64));
     let kinds = summary.failures.kinds.iter();
     let kinds = kinds.map(|failure| labelled("kind", &failure.kind.to_string(), failure.count as f64));
-    let share = |name, help, value: Option<f64>| {
-        let point = value.map(|value| Point { labels: own_labels(summary), value });
-        family(name, help, Unit::Ratio, [point])
-    };
     vec![
         family("requests", "Planned requests of the window by what became of them", Unit::Requests, outcomes),
         family("failures", "Failed requests by kind", Unit::Requests, kinds),
-        of_parts("error", "Failed requests among those whose moment came", Unit::Ratio, parts, |part| {
-            part.error_rate
-        }),
-        share("reject", "Requests that the server refused (429, 503)", summary.failures.reject_rate),
-        share("timeout", "Requests ended by the client's time limits", summary.failures.timeout_rate),
+        of_parts("error", Metric::ErrorRate, parts, |part| part.error_rate),
+        of_run(summary, "reject", Metric::RejectRate),
+        of_run(summary, "timeout", Metric::TimeoutRate),
     ]
 }
 
@@ -208,35 +203,24 @@ fn flows(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
         let point = value.map(|value| Point { labels: own_labels(summary), value });
         family(name, help, unit, [point])
     };
-    let (requests, tokens) = (Unit::RequestsPerSecond, Unit::TokensPerSecond);
+    let requests = Unit::RequestsPerSecond;
     vec![
-        of_parts(
-            "slo_attainment",
-            "Requests that met their SLO among those promised one",
-            Unit::Ratio,
-            parts,
-            |part| part.slo.slo_attainment,
-        ),
-        of_parts("goodput_requests", "Requests that met their SLO", requests, parts, |part| {
+        of_parts("slo_attainment", Metric::SloAttainment, parts, |part| part.slo.slo_attainment),
+        of_parts("goodput_requests", Metric::Goodput, parts, |part| {
             part.slo.goodput_per_s.filter(|_| part.slo.declared)
         }),
         flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
-        flow("sent_requests", "Requests let go in the window", requests, rates.achieved_requests_per_s),
-        flow("completed_requests", "Answers whole in the window", requests, rates.completed_requests_per_s),
-        flow("input_tokens", "Prompt tokens", tokens, rates.input_tokens_per_s),
+        flow("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
+        of_run(summary, "completed_requests", Metric::RequestRate),
+        of_run(summary, "input_tokens", Metric::InputTokens),
         flow(
             "cached_input_tokens",
             "Prompt tokens from a prefix cache",
-            tokens,
+            Unit::TokensPerSecond,
             rates.cached_input_tokens_per_s,
         ),
-        flow("output_tokens", "Answer tokens that arrived", tokens, rates.output_tokens_per_s),
-        flow(
-            "output_tokens_by_gpu",
-            "Answer tokens that arrived, for each accelerator",
-            tokens,
-            rates.output_tokens_per_s_per_gpu,
-        ),
+        of_run(summary, "output_tokens", Metric::OutputTokens),
+        of_run(summary, "output_tokens_by_gpu", Metric::OutputTokensPerGpu),
     ]
 }
 
@@ -282,15 +266,26 @@ const fn in_base_unit(unit: SideUnit, value: f64) -> (Unit, f64) {
     }
 }
 
-fn of_parts(
-    name: &str,
-    help: &str,
-    unit: Unit,
-    parts: &[Part<'_>],
-    value: fn(&Part<'_>) -> Option<f64>,
-) -> Family {
+fn of_parts(name: &str, metric: Metric, parts: &[Part<'_>], value: fn(&Part<'_>) -> Option<f64>) -> Family {
     let points = parts.iter().map(|part| Some(Point { labels: part.labels.clone(), value: value(part)? }));
-    family(name, help, unit, points)
+    family(name, metric.info().meaning, unit(metric), points)
+}
+
+/// A rate or a share of the whole run.
+fn of_run(summary: &Summary, name: &str, metric: Metric) -> Family {
+    let value = FigureKey::of(metric).read(summary).and_then(Figure::exact);
+    let point = value.map(|value| Point { labels: own_labels(summary), value });
+    family(name, metric.info().meaning, unit(metric), [point])
+}
+
+const fn unit(metric: Metric) -> Unit {
+    match metric.info().unit {
+        FigureUnit::Milliseconds => Unit::Seconds,
+        FigureUnit::RequestsPerSecond => Unit::RequestsPerSecond,
+        FigureUnit::TokensPerSecond => Unit::TokensPerSecond,
+        FigureUnit::Requests => Unit::Requests,
+        FigureUnit::Share => Unit::Ratio,
+    }
 }
 
 fn family(name: &str, help: &str, unit: Unit, points: impl IntoIterator<Item = Option<Point>>) -> Family {
