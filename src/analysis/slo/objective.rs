@@ -81,16 +81,17 @@ fn grammar() -> String {
     let example = |example: &str, names: &str| {
         let mut text = format!("    {example:<21} ");
         let mut column = 26;
-        for word in names.split(' ') {
+        for (place, word) in names.split(' ').enumerate() {
             if column + word.len() > 100 {
                 text.push_str(&format!("\n{:26}", ""));
                 column = 26;
+            } else if place > 0 {
+                text.push(' ');
             }
             text.push_str(word);
-            text.push(' ');
             column += word.len() + 1;
         }
-        text.trim_end().to_owned()
+        text
     };
     let latencies = names(|metric| metric.kind() == FigureKind::Latency);
     let parts = names(|metric| metric.info().of_parts);
