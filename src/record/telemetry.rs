@@ -67,13 +67,13 @@ pub enum TokenCounting {
 }
 
 /// One sample of one page. Missing values are absent, never 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     /// Index of the page in the header's list.
     pub source: u16,
     /// When it was requested.
-    #[serde(rename = "asked_ns")]
+    #[serde(rename = "requested_ns", alias = "asked_ns")]
     pub asked: Timestamp,
     /// When it arrived: its values are from the time between.
     #[serde(rename = "answered_ns")]

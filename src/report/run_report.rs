@@ -1,8 +1,15 @@
-//! What every writer of a run is told.
+//! What every writer of a run gets: its log, its summary, and what else there is to say.
 
-use super::Extras;
+use std::io::Write;
+
+use serde::Serialize;
+
 use crate::analysis::Summary;
+use crate::experiment::{Diagnosis, PairedOpen};
 use crate::record::RunLog;
+
+/// Where a document is written to.
+pub type Out<'a> = &'a mut (dyn Write + Send);
 
 /// A run, as those who write it down get it.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +20,18 @@ pub struct RunReport<'a> {
     pub summary: &'a Summary,
     /// What else there is to say.
     pub extras: Extras<'a>,
+}
+
+/// What else there is to say about a run than its own summary.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Extras<'a> {
+    /// Of a closed loop: the open run that goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paired_open: Option<&'a PairedOpen>,
+    /// The regime in which the server seems to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<&'a Diagnosis>,
 }
 
 #[cfg(test)]
@@ -71,7 +90,7 @@ mod tests {
         assert_eq!(
             summary["reproduction"],
             json!({
-                "told": [
+                "reported": [
                     { "name": "hardware", "value": "1 × NVIDIA H100", "source": "exporter" },
                     { "name": "precision", "value": "bfloat16", "source": "server" },
                     { "name": "driver", "value": "580.1", "source": "exporter" },
@@ -89,22 +108,22 @@ mod tests {
     }
 
     #[test]
-    fn a_person_wins_over_an_exporter() {
+    fn the_user_wins_over_an_exporter() {
         let mut log = minute();
         log.header.telemetry.push(exporter());
         log.header.deployment.hardware = Some("h200".to_owned());
         log.header.deployment.gpus = Some(2);
         let (text, page, summary, others) = forms(&log);
         for form in [text, page] {
-            assert!(form.contains("2 × h200 (reported by a person)"), "{form}");
+            assert!(form.contains("2 × h200 (reported by the user)"), "{form}");
             assert!(
                 form.contains("driver 580.1 (reported by an exporter)") && !form.contains("NVIDIA"),
                 "{form}"
             );
         }
         assert_eq!(
-            summary["reproduction"]["told"][0],
-            json!({ "name": "hardware", "value": "h200", "source": "person" })
+            summary["reproduction"]["reported"][0],
+            json!({ "name": "hardware", "value": "h200", "source": "user" })
         );
         for form in others {
             assert!(form.contains("h200") && !form.contains("NVIDIA"), "{form}");

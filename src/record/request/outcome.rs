@@ -4,11 +4,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::cut;
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
     Completed,
@@ -46,12 +48,7 @@ impl Failure {
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
     pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {
-        let mut message: String = message.into();
-        if let Some((cut, _)) = message.char_indices().nth(Self::MESSAGE_LIMIT) {
-            message.truncate(cut);
-            message.push('…');
-        }
-        Self { reason, message }
+        Self { reason, message: cut(message.into(), Self::MESSAGE_LIMIT) }
     }
 }
 
@@ -127,8 +124,9 @@ impl fmt::Display for FailureKind {
 }
 
 /// Whether an answer is in the required format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Validity {
     /// It is.
     Valid,

@@ -13,8 +13,6 @@ const COST: Allowed = Allowed::above(0.0, 1e12);
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accept {
     /// Objectives for every row that counts, under each variant.
-    #[serde(serialize_with = "as_typed")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub objectives: Vec<Objective>,
     /// The rows that count, by name; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -33,7 +31,6 @@ pub struct Accept {
 pub enum StopWhen {
     /// When all have run.
     #[default]
-    #[serde(rename = "all_flown")]
     AllRun,
     /// When one has been accepted.
     FirstAccepted,
@@ -49,7 +46,11 @@ impl Accept {
             let cost = fields
                 .optional("max_cost_per_million_output_tokens", None, |place| place.number(COST).map(Some));
             let stop_when = fields.optional("stop_when", StopWhen::default(), |place| {
-                place.choice(&[("all_flown", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
+                // Its name before matrix.json had schema 2.
+                if place.text_or_none() == Some("all_flown") {
+                    return Some(StopWhen::AllRun);
+                }
+                place.choice(&[("all_run", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
             });
             let accept = Self {
                 objectives: objectives?,
@@ -82,8 +83,4 @@ fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
         text.parse::<Objective>().map_err(error).ok()
     };
     texts.iter().map(read).collect()
-}
-
-fn as_typed<S: serde::Serializer>(objectives: &[Objective], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(objectives.iter().map(|objective| &objective.text))
 }

@@ -4,7 +4,7 @@ use super::engine_fit;
 use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
 use crate::report::documents;
-use crate::report::extras::Extras;
+use crate::report::run_report::Extras;
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 
@@ -67,11 +67,11 @@ fn baseline(comparison: &LayoutComparison) -> Section {
     let titles = ["", "layout", "TTFT p50", "p95", "TPOT p50", "p95", "goodput/s", "SLO %"];
     let mut table = Table::new("Requested layout and baseline", titles);
     for row in &comparison.rows {
-        table.row(cells(&row.group, "requested", &row.asked));
+        table.row(cells(&row.group, "requested", &row.requested));
         table.row(cells("", "baseline", &row.baseline));
     }
     let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
-    let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
+    let sides = comparison.rows.iter().flat_map(|row| [&row.requested, &row.baseline]);
     if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
         table.explain(
             ">",
@@ -79,7 +79,7 @@ fn baseline(comparison: &LayoutComparison) -> Section {
         );
     }
     section.table(table);
-    section.fact("requested", comparison.asked.clone());
+    section.fact("requested", comparison.requested.clone());
     section.fact("baseline", comparison.baseline.clone());
     section
 }

@@ -51,9 +51,13 @@ fn tokens(summary: &Summary) -> Section {
     .filter(|(answers, _)| *answers > 0)
     .map(|(answers, source)| format!("{source} ({})", count(answers)))
     .collect();
-    let Balance { asked_tokens, got_tokens, .. } = tokens.output;
-    let output =
-        format!("{} requested, {} received{}", count(asked_tokens), count(got_tokens), error(&tokens.output));
+    let Balance { requested_tokens, received_tokens, .. } = tokens.output;
+    let output = format!(
+        "{} requested, {} received{}",
+        count(requested_tokens),
+        count(received_tokens),
+        error(&tokens.output)
+    );
     section.fact("output", format!("{output}; source: {}", sources.join(", ")));
     section
 }
@@ -63,16 +67,16 @@ fn input(tokens: &TokenAccount) -> String {
     let (input, added) = (&tokens.input, tokens.added_tokens);
     let requested = match tokens.template_tokens {
         Some(each) if added > 0 => {
-            let requested = count(input.asked_tokens - added);
+            let requested = count(input.requested_tokens - added);
             format!(
                 "{requested} requested and {} added by the server ({} a prompt)",
                 count(added),
                 count(each)
             )
         }
-        _ => format!("{} requested", count(input.asked_tokens)),
+        _ => format!("{} requested", count(input.requested_tokens)),
     };
-    let counts = format!("{} counted by the server{}", count(input.got_tokens), error(input));
+    let counts = format!("{} counted by the server{}", count(input.received_tokens), error(input));
     let MadePrompts { requests, exact, most_off } = tokens.made;
     match (requests, exact) {
         (0, _) => format!("{requested}, {counts}"),

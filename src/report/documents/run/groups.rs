@@ -102,7 +102,7 @@ fn attainments(title: &str, groups: &[Group]) -> Table {
         let known = |value: Option<f64>| TableCell::known(value.filter(|_| slo.declared));
         table.row([
             label.into(),
-            TableCell::count(slo.promised),
+            TableCell::count(slo.with_slo),
             slo.met.filter(|_| slo.declared).map_or(NOTHING.into(), TableCell::count),
             known(slo.slo_attainment.map(|share| share * 100.0)),
             known(slo.goodput_per_s),

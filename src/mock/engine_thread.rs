@@ -1,0 +1,321 @@
+//! The engine thread: it runs a simulated server in real time for the handlers.
+//!
+//! ```text
+//! handlers ── submissions, cancellations ──▶ engine_loop: sleep to the next event, advance ── tokens ──▶
+//! streams
+//! ```
+//!
+//! Deadlines are absolute. A delayed thread sends at once what is due, each token with its due time, and
+//! nothing after it is delayed.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
+
+use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::mock::metrics::{Finish, JobTimes, Meters};
+use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
+
+/// Tokens that are due now, for one of a request's answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokensDue {
+    /// Choice index, from 0.
+    pub(crate) choice: usize,
+    /// When they were due.
+    pub(crate) at: Timestamp,
+    pub(crate) tokens: u32,
+    /// What is known with the first token.
+    pub(crate) first: Option<FirstToken>,
+    /// Whether this choice is complete.
+    pub(crate) finished: bool,
+}
+
+/// One choice to be generated.
+#[derive(Clone, Debug)]
+pub(crate) struct JobRequest {
+    /// The job for the simulated server.
+    pub(crate) job: Job,
+    /// `max_tokens` of the request.
+    pub(crate) max_tokens: u32,
+    /// Why it will end.
+    pub(crate) finish: Finish,
+}
+
+/// The server's gauges and counters so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Readings {
+    pub(crate) gauges: ServerGauges,
+    pub(crate) meters: Meters,
+}
+
+#[derive(Debug)]
+enum Command {
+    Arrive(Submission),
+    Cancel(Vec<JobId>),
+    Look(oneshot::Sender<Readings>),
+    ForgetPrefixes(oneshot::Sender<()>),
+}
+
+/// The choices of one request; all of them are accepted, or none.
+#[derive(Debug)]
+struct Submission {
+    wanted: Vec<JobRequest>,
+    /// Choices per prompt.
+    n: u32,
+    tokens: UnboundedSender<TokensDue>,
+    taken: oneshot::Sender<Result<Timestamp, Reject>>,
+}
+
+/// A handle of the engine thread, which ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct EngineThread {
+    commands: mpsc::Sender<Command>,
+}
+
+/// The running jobs of one request. Dropping it cancels those that are not done.
+#[derive(Debug)]
+pub(crate) struct RunningJobs {
+    engine: EngineThread,
+    jobs: Vec<Option<JobId>>,
+    tokens: UnboundedReceiver<TokensDue>,
+}
+
+/// Why a request was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SubmitError {
+    /// It can never be served.
+    #[error(transparent)]
+    Never(#[from] Reject),
+    /// The engine thread has stopped, which only a bug in the model can cause.
+    #[error("the simulated engine has stopped; restart the mock and report its output")]
+    Stopped,
+}
+
+impl EngineThread {
+    /// Starts the thread.
+    pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock) -> io::Result<Self> {
+        let (commands, orders) = mpsc::channel();
+        let beating = EngineLoop::new(server, clock, orders);
+        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;
+        Ok(Self { commands })
+    }
+
+    /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
+    pub(crate) async fn take(
+        &self,
+        wanted: Vec<JobRequest>,
+        n: u32,
+    ) -> Result<(RunningJobs, Timestamp), SubmitError> {
+        let jobs = wanted.iter().map(|wanted| Some(wanted.job.id)).collect();
+        let (sender, tokens) = unbounded_channel();
+        let (taken, answer) = oneshot::channel();
+        self.send(Command::Arrive(Submission { wanted, n, tokens: sender, taken }));
+        let work = RunningJobs { engine: self.clone(), jobs, tokens };
+        let queued = answer.await.map_err(|_| SubmitError::Stopped)??;
+        Ok((work, queued))
+    }
+
+    /// The gauges and counters of the server; `None` when the thread has stopped.
+    pub(crate) async fn look(&self) -> Option<Readings> {
+        let (answer, readings) = oneshot::channel();
+        self.send(Command::Look(answer));
+        readings.await.ok()
+    }
+
+    /// Forgets all cached prefixes that no job is using.
+    pub(crate) async fn forget_prefixes(&self) {
+        let (done, waiting) = oneshot::channel();
+        self.send(Command::ForgetPrefixes(done));
+        let _ = waiting.await;
+    }
+
+    fn send(&self, command: Command) {
+        // A caller that waits for an answer sees by its absence that the thread has stopped.
+        let _ = self.commands.send(command);
+    }
+}
+
+impl RunningJobs {
+    /// The next tokens; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Option<TokensDue> {
+        if self.jobs.iter().all(Option::is_none) {
+            return None;
+        }
+        let due = self.tokens.recv().await?;
+        if due.finished
+            && let Some(job) = self.jobs.get_mut(due.choice)
+        {
+            *job = None;
+        }
+        Some(due)
+    }
+}
+
+impl Drop for RunningJobs {
+    fn drop(&mut self) {
+        let undone: Vec<JobId> = self.jobs.iter().copied().flatten().collect();
+        if !undone.is_empty() {
+            self.engine.send(Command::Cancel(undone));
+        }
+    }
+}
+
+/// The state of the engine thread.
+struct EngineLoop {
+    server: Box<dyn SimulatedServer + Send>,
+    clock: RunClock,
+    orders: mpsc::Receiver<Command>,
+    inside: HashMap<JobId, ActiveJob>,
+    meters: Meters,
+    events: Vec<TokenEvent>,
+}
+
+/// A job in the server, and the channel for its tokens.
+struct ActiveJob {
+    choice: usize,
+    tokens: UnboundedSender<TokensDue>,
+    passage: JobTimes,
+}
+
+/// What ended a wait.
+enum WakeReason {
+    Command(Command),
+    EventDue,
+    Disconnected,
+}
+
+impl EngineLoop {
+    fn new(
+        server: Box<dyn SimulatedServer + Send>,
+        clock: RunClock,
+        orders: mpsc::Receiver<Command>,
+    ) -> Self {
+        let (inside, meters, events) = (HashMap::new(), Meters::default(), Vec::new());
+        Self { server, clock, orders, inside, meters, events }
+    }
+
+    /// Runs until every handle is dropped.
+    fn run(mut self) {
+        let mut sharp = SharpWait::new(self.clock);
+        let mut commands = Vec::new();
+        loop {
+            match self.wait(&mut sharp) {
+                WakeReason::Command(command) => commands.push(command),
+                WakeReason::EventDue => {}
+                WakeReason::Disconnected => return,
+            }
+            commands.extend(self.orders.try_iter());
+            // Read after the last command came: no request is queued before it arrived.
+            let now = self.clock.now();
+            // What was due earlier happens first.
+            self.advance(now);
+            for command in commands.drain(..) {
+                self.handle_command(now, command);
+            }
+            self.advance(now);
+        }
+    }
+
+    /// Waits for the next event or command, and spins through the end of a long wait. A wait that is short
+    /// from the beginning is slept through and may end one wake-up late: with such dense events a spinning
+    /// thread would never rest and would keep a core from those that write.
+    fn wait(&self, sharp: &mut SharpWait) -> WakeReason {
+        let mut slept = false;
+        loop {
+            let Some(next) = self.server.next_event() else {
+                return self.orders.recv().map_or(WakeReason::Disconnected, WakeReason::Command);
+            };
+            let time = match sharp.step_towards(next) {
+                WaitStep::Over => return WakeReason::EventDue,
+                WaitStep::Sleep(time) => time,
+                WaitStep::Spin if !slept => self.clock.until(next),
+                WaitStep::Spin => match self.orders.try_recv() {
+                    Ok(command) => return WakeReason::Command(command),
+                    Err(TryRecvError::Empty) => {
+                        std::hint::spin_loop();
+                        continue;
+                    }
+                    Err(TryRecvError::Disconnected) => return WakeReason::Disconnected,
+                },
+            };
+            match self.orders.recv_timeout(time) {
+                Ok(command) => return WakeReason::Command(command),
+                Err(RecvTimeoutError::Timeout) => slept = true,
+                Err(RecvTimeoutError::Disconnected) => return WakeReason::Disconnected,
+            }
+        }
+    }
+
+    fn handle_command(&mut self, now: Timestamp, command: Command) {
+        match command {
+            Command::Arrive(arrival) => self.admit(now, arrival),
+            Command::Cancel(jobs) => {
+                for id in jobs {
+                    self.server.cancel(now, id);
+                    if let Some(mut inside) = self.inside.remove(&id) {
+                        inside.passage.finish = Finish::Abort;
+                        self.meters.ended(&inside.passage, now);
+                    }
+                }
+            }
+            Command::Look(answer) => {
+                let _ = answer.send(Readings { gauges: self.server.gauges(), meters: self.meters.clone() });
+            }
+            Command::ForgetPrefixes(done) => {
+                self.server.reset_prefix_cache();
+                let _ = done.send(());
+            }
+        }
+    }
+
+    fn admit(&mut self, now: Timestamp, arrival: Submission) {
+        let Submission { wanted, n, tokens, taken } = arrival;
+        let mut submitted: Vec<JobId> = Vec::new();
+        for wanted in &wanted {
+            if let Err(reject) = self.server.submit(now, wanted.job.clone()) {
+                for id in submitted {
+                    self.server.cancel(now, id);
+                }
+                let _ = taken.send(Err(reject));
+                return;
+            }
+            submitted.push(wanted.job.id);
+        }
+        for (wanted, choice) in wanted.into_iter().zip(0..) {
+            // vLLM counts once per prompt.
+            if choice % n as usize == 0 {
+                self.meters.arrived(n);
+            }
+            let passage = JobTimes::new(now, wanted.job.input_tokens, wanted.max_tokens, wanted.finish);
+            self.inside.insert(wanted.job.id, ActiveJob { choice, tokens: tokens.clone(), passage });
+        }
+        let _ = taken.send(Ok(now));
+    }
+
+    /// Runs the server up to `now` and hands out its tokens.
+    fn advance(&mut self, now: Timestamp) {
+        self.server.advance(now, &mut self.events);
+        for event in self.events.drain(..) {
+            let Some(inside) = self.inside.get_mut(&event.job) else { continue };
+            let _ = inside.tokens.send(TokensDue {
+                choice: inside.choice,
+                at: event.at,
+                tokens: event.tokens,
+                first: event.first,
+                finished: event.finished,
+            });
+            self.meters.token(&mut inside.passage, &event);
+            if event.finished
+                && let Some(inside) = self.inside.remove(&event.job)
+            {
+                self.meters.ended(&inside.passage, event.at);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! A document as a page: the verdict, then sections, of which those for who asks are folded; around them head, style, footer.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::blocks::{self, class};
+use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
+use crate::report::render::printable::printable;
+
+/// The document as a page.
+pub fn html(document: &Document) -> String {
+    let body = html! {
+        h1 { (printable(&document.title)) }
+        @if let Some(about) = &document.about { p.muted { (printable(about)) } }
+        @if let Some(line) = &document.verdict { (verdict(line)) }
+        @for group in groups(&document.sections) { (draw(group)) }
+    };
+    page(&document.title, &body)
+}
+
+fn verdict(line: &VerdictLine) -> Markup {
+    let sign = match line.tone {
+        Tone::Neutral => "",
+        Tone::Good => "✓ ",
+        Tone::Bad => "✗ ",
+    };
+    html! {
+        p.lead {
+            span class=(class(line.tone)) { (sign) (printable(&line.word)) }
+            @if !line.sentence.is_empty() { ": " (printable(&line.sentence)) }
+        }
+    }
+}
+
+/// Sections with those that continue them at the same level.
+fn groups(sections: &[Section]) -> impl Iterator<Item = &[Section]> {
+    sections.chunk_by(|before, after| after.heading.is_none() && before.level == after.level)
+}
+
+fn draw(group: &[Section]) -> Markup {
+    let blocks = html! { @for section in group { (blocks::draw(&section.blocks)) } };
+    match (group[0].level, group[0].heading.as_deref()) {
+        (Level::Summary, heading) => html! {
+            @if let Some(heading) = heading { h2 { (printable(heading)) } }
+            (blocks)
+        },
+        (Level::Detail | Level::Reference, Some(heading)) => html! {
+            details.section { summary { h2 { (printable(heading)) } } (blocks) }
+        },
+        (Level::Detail | Level::Reference, None) => html! {
+            details.section { summary { "More" } (blocks) }
+        },
+    }
+}
+
+/// The style of every page, light and dark, on paper and on a telephone.
+const STYLE: &str = include_str!("style.css");
+
+/// Allows the page its own style and nothing else, whatever a server's text might try.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// A whole page. `body` begins with its heading.
+fn page(title: &str, body: &Markup) -> String {
+    let (contents, body) = with_contents(body);
+    let whole = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="generator" content={ "skyline " (env!("CARGO_PKG_VERSION")) };
+                title { (printable(title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    (contents)
+                    (body)
+                    footer { "Made by skyline " (env!("CARGO_PKG_VERSION")) ". Hover over a point for its figures." }
+                }
+            }
+        }
+    };
+    // Control characters and marks that turn the direction of writing are made visible wherever they stand.
+    whole.into_string().lines().map(printable).collect::<Vec<_>>().join("\n")
+}
+
+/// Sections from which a page has a list of them.
+const MANY: usize = 6;
+
+/// The list of a page's sections, folded away, and the page with a mark at each. Whatever others said in it is escaped, so
+/// that every `<h2>` is one of its own.
+fn with_contents(body: &Markup) -> (Markup, Markup) {
+    let mut parts = body.0.split("<h2>");
+    let mut marked = parts.next().unwrap_or_default().to_owned();
+    let mut headings = Vec::new();
+    for part in parts {
+        let heading = part.split("</h2>").next().unwrap_or_default();
+        headings.push(PreEscaped(heading.to_owned()));
+        marked.extend(["<h2 id=\"s", &headings.len().to_string(), "\">", part]);
+    }
+    if headings.len() < MANY {
+        return (html! {}, PreEscaped(body.0.clone()));
+    }
+    let contents = html! {
+        nav.contents aria-label="Contents" { details {
+            summary { "Contents" }
+            ul { @for (place, heading) in headings.iter().enumerate() { li { a href=(format!("#s{}", place + 1)) { (heading) } } } }
+        } }
+    };
+    (contents, PreEscaped(marked))
+}
