@@ -78,7 +78,7 @@ impl Drop for AltScreen {
 
 /// Gives the terminal back, if it is taken, and prints the messages of that time. Call it before the process
 /// ends on another thread than the one that draws.
-pub fn leave() {
+pub(crate) fn leave() {
     let mut taken = taken();
     let Some(ScreenState { echo, said }) = taken.take() else { return };
     // A terminal that is gone needs nothing back.
@@ -94,7 +94,7 @@ pub fn leave() {
 
 /// Prints a message to standard error, above a line that is redrawn in place. While the dashboard is on, the
 /// message appears there and is printed afterwards.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     if let Some(taken) = &mut *taken() {
         taken.said.push(line.to_owned());
         return;
@@ -114,7 +114,7 @@ pub(super) fn progress_bar() -> MutexGuard<'static, Option<ProgressBar>> {
 
 /// Standard error for whatever writes lines by itself, such as diagnostics.
 #[derive(Debug, Default)]
-pub struct LineWriter {
+pub(crate) struct LineWriter {
     unfinished: Vec<u8>,
 }
 

@@ -18,7 +18,7 @@ const VALIDITY: &str = "the run is valid";
 /// # Errors
 ///
 /// None that a string can have.
-pub fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
+pub(crate) fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     let summary = report.summary;
     let run = &summary.run;
     let models = run.model_names();

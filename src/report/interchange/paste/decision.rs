@@ -14,7 +14,7 @@ use crate::units::count;
 
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.
 /// What nobody recorded is named as missing, with the option that records it.
-pub fn decision_fields(report: RunReport<'_>) -> String {
+pub(crate) fn decision_fields(report: RunReport<'_>) -> String {
     let (summary, run) = (report.summary, &report.summary.run);
     let known = |fact| summary.reproduction.value(fact);
     let revision = run.deployment.labels.get("revision").map(String::as_str);
