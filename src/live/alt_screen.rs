@@ -63,11 +63,6 @@ impl AltScreen {
         let said = taken.as_ref().map(|taken| taken.said.as_slice()).unwrap_or_default();
         said[said.len().saturating_sub(most)..].to_vec()
     }
-
-    #[allow(clippy::unused_self)] // Needs the alternate screen.
-    pub(super) fn frame_buffer(&self) -> FrameBuffer {
-        FrameBuffer::default()
-    }
 }
 
 impl Drop for AltScreen {
@@ -235,7 +230,7 @@ mod tests {
         assert!(panicked.join().is_err());
         assert!(!stage.is_taken(), "a panic elsewhere leaves the terminal taken");
         // What is drawn afterwards is dropped.
-        let mut frame_buffer = stage.frame_buffer();
+        let mut frame_buffer = FrameBuffer::default();
         frame_buffer.write_all(b"a picture").unwrap();
         frame_buffer.flush().unwrap();
         assert!(frame_buffer.0.is_empty() && stage.said(9).is_empty());

@@ -13,4 +13,4 @@ pub(crate) use alt_screen::{LineWriter, leave, say};
 pub(crate) use line::{CountLine, StepLine};
 pub(crate) use screen::Screen;
 pub(crate) use view::LiveView;
-pub(crate) use watched::{Paced, WatchedRun};
+pub(crate) use watched::WatchedRun;

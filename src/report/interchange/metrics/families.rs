@@ -211,7 +211,7 @@ fn requests(summary: &Summary) -> [Family; 2] {
         let labels = with(own_labels(summary), "kind", failure.kind.to_string());
         (labels, Some(failure.count as f64))
     });
-    let what = "Planned requests of the window by what became of them";
+    let what = "Planned requests of the window by outcome";
     [
         Family::new("requests", what, Unit::REQUESTS, outcomes),
         Family::new("failures", "Failed requests by kind", Unit::REQUESTS, kinds),
