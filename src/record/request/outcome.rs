@@ -8,7 +8,7 @@ use crate::units::cut;
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Outcome {
@@ -17,6 +17,7 @@ pub enum Outcome {
     /// The request failed.
     Failed(Failure),
     /// The request was still running when the run stopped waiting; its true duration is unknown.
+    #[default]
     Censored,
 }
 
