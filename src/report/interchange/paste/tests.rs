@@ -73,7 +73,7 @@ fn risk_is_as_high_as_its_gravest_reason() {
     for (objectives, expected, why) in [
         (&["p50 ttft < 400ms"][..], Risk::Low, "the nearest limit, p50 ttft < 400ms, was met with 37"),
         (&["p50 ttft < 251ms"], Risk::Medium, "was met by chance"),
-        (&["max ttft < 510ms"], Risk::Medium, "was met with 1.96 % of its bar to spare"),
+        (&["max ttft < 510ms"], Risk::Medium, "was met with 1.96 % of its limit to spare"),
         (&["p99.9 ttft < 5s"], Risk::Medium, "was met on too few samples"),
         (&["p50 ttft < 100ms", "p50 ttft < 400ms"], Risk::High, "missed: p50 ttft < 100ms"),
         (&["p50 queue_wait < 1s"], Risk::High, "unresolvable"),
@@ -100,7 +100,7 @@ fn risk_is_as_high_as_its_gravest_reason() {
     slow.header.workload.classes =
         vec![class("chat", &[(Priority::High, slo(110.0)), (Priority::Medium, slo(110.0))])];
     let (rated_slow, reasons) = rated(&slow, &[]);
-    assert!(rated_slow == Risk::High && reasons.contains("of promised requests met"), "{reasons}");
+    assert!(rated_slow == Risk::High && reasons.contains("of the requests with an SLO met"), "{reasons}");
     let (broken, reasons) = rated(&minute(), &["p95 ttft < 500ms"]);
     assert!(broken == Risk::Medium && reasons.contains("no objective says how many must"), "{reasons}");
 }
