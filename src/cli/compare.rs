@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
+use strum::VariantNames as _;
 
 use super::args::{ValidityArgs, one_of};
 use super::output::{ShowArgs, render};
@@ -29,7 +30,7 @@ pub(super) struct CompareArgs {
 
     /// What differs on purpose, and is then allowed and shown; may be repeated
     #[arg(long, value_name = "NAME", hide_possible_values = true,
-          value_parser = one_of::<Condition>(&Condition::ALL.map(Condition::name)))]
+          value_parser = one_of::<Condition>(Condition::VARIANTS))]
     vary: Vec<Condition>,
 
     /// Exit with 1 if a figure is worse than the baseline's by more, such as `p95 ttft 10%`; may be repeated
