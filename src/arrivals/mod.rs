@@ -5,13 +5,11 @@
 
 mod curve;
 mod draw;
-mod latent;
 mod renewal;
 mod states;
 mod superposition;
 
-pub use draw::{Arrival, Arrivals};
-pub use latent::LatentStates;
+pub use draw::{Arrival, Arrivals, LatentStates};
 pub use states::{StateInterval, StatePath};
 pub use superposition::Superposition;
 

@@ -1,8 +1,7 @@
 //! Holds arrivals to the laws of their processes.
 
 use super::curve::{RateCurve, Segment};
-use super::draw::{Arrival, Arrivals};
-use super::latent::LatentStates;
+use super::draw::{Arrival, Arrivals, LatentStates};
 use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;

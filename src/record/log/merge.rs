@@ -102,7 +102,7 @@ pub enum MergeError {
     #[error(
         "{name} began {} after the first of the shards, so they were no common load (the limit is {}: {} % of the window, \
          {} at most)\nhint: run them again with the same --start-at",
-        spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
+        spoken(*.late), spoken(*.limit), three_digits(100.0 * APART), spoken(FARTHEST)
     )]
     Apart {
         /// The run that started last.
@@ -110,7 +110,7 @@ pub enum MergeError {
         /// By how much.
         late: Duration,
         /// The limit.
-        bar: Duration,
+        limit: Duration,
     },
 }
 
@@ -145,9 +145,9 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
         |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
     let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
     let plan = &first.log.header.plan;
-    let bar = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
-    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > bar) {
-        return Err(MergeError::Apart { name: last.name.clone(), late: apart, bar });
+    let limit = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
+    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > limit) {
+        return Err(MergeError::Apart { name: last.name.clone(), late: apart, limit });
     }
     let logs: Vec<RunLog> = parts
         .into_iter()

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::engine::AnswerText;
 use crate::generator::TokenCounter;
 use crate::record::{
-    CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
+    CheckRecord, CountedAnswer, LogLine, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
 };
 
 /// Answers counted together, on all cores, between two progress reports.
@@ -81,11 +81,13 @@ impl CollectedRun {
     pub(super) fn write_from(&mut self, from: Lengths) {
         let Ok(log) = &mut self.log else { return };
         let mut write = || {
-            self.checks[from.checks..].iter().try_for_each(|check| log.append_check(check))?;
-            self.records[from.records..].iter().try_for_each(|record| log.append(record))?;
+            self.checks[from.checks..].iter().try_for_each(|check| log.append(LogLine::Check(check)))?;
+            self.records[from.records..]
+                .iter()
+                .try_for_each(|record| log.append(LogLine::Request(record)))?;
             let Telemetry { readings, client } = &self.telemetry;
-            readings[from.readings..].iter().try_for_each(|reading| log.append_reading(reading))?;
-            client[from.client..].iter().try_for_each(|sample| log.append_client(sample))?;
+            readings[from.readings..].iter().try_for_each(|reading| log.append(LogLine::Reading(reading)))?;
+            client[from.client..].iter().try_for_each(|sample| log.append(LogLine::Client(sample)))?;
             log.flush()
         };
         if let Err(error) = write() {
@@ -124,7 +126,7 @@ impl CollectedRun {
         record.count(tokens);
         let line = CountedAnswer { index: record.index, tokens };
         if let Ok(log) = &mut self.log
-            && let Err(error) = log.append_counted(&line)
+            && let Err(error) = log.append(LogLine::Counted(&line))
         {
             self.log = Err(error);
         }
@@ -202,7 +204,7 @@ mod tests {
         let index = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
         known.records[index].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
-        known.records.iter().for_each(|record| log.append(record).unwrap());
+        known.records.iter().for_each(|record| log.append(LogLine::Request(record)).unwrap());
         let answers = vec![UncountedAnswer::new(index, [said])];
         let mut collected = CollectedRun {
             records: known.records.clone(),

@@ -66,13 +66,8 @@ impl ArrivalPattern {
             }
             Self::ByClass { classes } => classes.iter().map(Self::peak_rate_per_s).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.peak_per_s as f64),
-            Self::Users { .. } => 0.0,
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. } => self.mean_rate_per_s(),
+            // The rate of the others is constant, and 0 for closed-loop users.
+            _ => self.mean_rate_per_s(),
         }
     }
 
@@ -103,13 +98,7 @@ impl ArrivalPattern {
                     *users as f64
                 }
             }
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Markov { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. } => self.mean_rate_per_s() * until_s,
+            _ => self.mean_rate_per_s() * until_s,
         }
     }
 
@@ -121,13 +110,6 @@ impl ArrivalPattern {
     /// How the rate develops over a run; for several classes, what all of them have in common.
     pub fn rate_profile(&self) -> RateProfile {
         match self {
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. }
-            | Self::Users { .. } => RateProfile::Level,
             Self::Bursts { base_s, burst_s, .. } => RateProfile::Periodic(base_s + burst_s),
             Self::Diurnal { period_s, .. } => RateProfile::Periodic(*period_s),
             Self::Stages { .. } | Self::Markov { .. } | Self::Spikes { .. } | Self::Trace(_) => {
@@ -142,6 +124,7 @@ impl ArrivalPattern {
                     }
                 })
             }
+            _ => RateProfile::Level,
         }
     }
 
