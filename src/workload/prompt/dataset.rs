@@ -144,49 +144,40 @@ impl Dataset {
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let path = fields.required("path", |value| value.nonblank());
         let format = fields.option("format", |value| value.variant());
-        let order = fields.or("order", RowOrder::File, |value| value.variant());
-        let filter = fields.maybe("filter", |value| value.variant());
-        let rows = fields.maybe("rows", |value| value.whole(ROWS));
-        let skip_bad = fields.or("skip_bad", false, |value| value.flag());
-        let salt = fields.or("salt", false, |value| value.flag());
-        let prompt_column = fields.maybe("prompt_column", |value| value.nonblank());
-        let output_tokens_column = fields.maybe("output_tokens_column", |value| value.nonblank());
-        let found = fields.maybe("found", |value| value.stored());
-        let path = path?;
-        let Some(format) = format?.or_else(|| DatasetFormat::of_name(&path)) else {
-            fields.complain_of(
-                "path",
-                &format!(
-                    "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
-                ),
+        let dataset = Self {
+            order: fields.or("order", RowOrder::File, |value| value.variant()),
+            filter: fields.maybe("filter", |value| value.variant()),
+            rows: fields.maybe("rows", |value| value.whole(ROWS)),
+            skip_bad: fields.or("skip_bad", false, |value| value.flag()),
+            salt: fields.or("salt", false, |value| value.flag()),
+            prompt_column: fields.maybe("prompt_column", |value| value.nonblank()),
+            output_tokens_column: fields.maybe("output_tokens_column", |value| value.nonblank()),
+            found: fields.maybe("found", |value| value.stored()),
+            ..Self::new(path?, DatasetFormat::Jsonl)
+        };
+        let path = &dataset.path;
+        let Some(format) = format?.or_else(|| DatasetFormat::of_name(path)) else {
+            let sentence = format!(
+                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
             );
+            fields.complain_of("path", &sentence);
             return None;
         };
-        if filter.is_some() && format != DatasetFormat::Sharegpt {
-            let sentence =
-                format!("is a rule for sharegpt, and `format` is {}; leave one of them out", format.name());
+        let (name, csv) = (format.name(), format == DatasetFormat::Csv);
+        if dataset.filter.is_some() && format != DatasetFormat::Sharegpt {
+            let sentence = format!("is a rule for sharegpt, and `format` is {name}; leave one of them out");
             fields.complain_of("filter", &sentence);
         }
-        for (name, given) in
-            [("prompt_column", &prompt_column), ("output_tokens_column", &output_tokens_column)]
-        {
-            if given.is_some() && format != DatasetFormat::Csv {
-                let sentence = format!("names a column of a csv file, and `format` is {}", format.name());
-                fields.complain_of(name, &format!("{sentence}; leave it out"));
+        for (field, given) in [
+            ("prompt_column", &dataset.prompt_column),
+            ("output_tokens_column", &dataset.output_tokens_column),
+        ] {
+            if given.is_some() && !csv {
+                let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
+                fields.complain_of(field, &sentence);
             }
         }
-        Some(Self {
-            path,
-            format,
-            order,
-            filter,
-            rows,
-            skip_bad,
-            salt,
-            prompt_column,
-            output_tokens_column,
-            found,
-        })
+        Some(Self { format, ..dataset })
     }
 
     /// Makes a relative path begin at `folder`.
