@@ -46,7 +46,7 @@ enum Process {
     /// The first request of each user.
     Users { users: u64, ramp_s: f64, begun: u64 },
     /// A renewal process per client.
-    Clients(Superposition<Moments>),
+    Clients(Superposition<Renewal>),
     /// A process per class.
     Classes(Superposition<Arrivals>),
 }
@@ -132,7 +132,7 @@ impl Arrivals {
         } else {
             let clients = pattern.clients().unwrap_or_default().into_iter().zip(1..);
             let clients = clients.map(|((rate_per_s, form), branch)| {
-                Moments(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream.branch(branch)))
+                Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream.branch(branch))
             });
             Process::Clients(Superposition::new(clients.collect()))
         };
@@ -165,7 +165,7 @@ impl Iterator for Arrivals {
                 let moment = Timestamp::from_secs_f64(*ramp_s * user as f64 / *users as f64);
                 return (user < *users).then_some(Arrival { moment, source: user as usize });
             }
-            Process::Renewal(renewal) => renewal.next()?,
+            Process::Renewal(renewal) => return Some(Arrival { moment: renewal.next()?, source: 0 }),
             Process::Poisson(curve, stream) => curve.advance(stream.exponential())?,
             Process::Swinging(swing, stream) => swing.advance(stream)?,
             Process::Clients(clients) => {
@@ -206,18 +206,6 @@ impl LatentStates {
             ),
             _ => Self::Nothing,
         }
-    }
-}
-
-/// The moments of a renewal process.
-#[derive(Clone, Debug)]
-struct Moments(Renewal);
-
-impl Iterator for Moments {
-    type Item = Timestamp;
-
-    fn next(&mut self) -> Option<Timestamp> {
-        self.0.next().map(Timestamp::from_secs_f64)
     }
 }
 

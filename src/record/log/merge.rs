@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
-use crate::record::request::chunks::{ChunkTrain, TokenChunk};
-use crate::record::request::record::RequestRecord;
+use crate::record::request::chunks::TokenChunk;
 use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
@@ -176,24 +175,15 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
         return log;
     }
     for record in &mut log.records {
-        let RequestRecord {
-            scheduled,
-            dispatched,
-            admitted,
-            sent,
-            headers,
-            chunks,
-            first_answer,
-            whole_answer,
-            ended,
-            ..
-        } = record;
-        let optional = [admitted, sent, headers, first_answer, whole_answer].into_iter().flatten();
-        for moment in [scheduled, dispatched, ended].into_iter().chain(optional) {
+        let always = [&mut record.scheduled, &mut record.dispatched, &mut record.ended];
+        let sending = [&mut record.admitted, &mut record.sent, &mut record.headers];
+        let answering = [&mut record.first_answer, &mut record.whole_answer];
+        let optional = sending.into_iter().chain(answering).flatten();
+        for moment in always.into_iter().chain(optional) {
             *moment = moment.after(by);
         }
-        *chunks =
-            chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
+        let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
+        record.chunks = chunks.collect();
     }
     for reading in &mut log.telemetry.readings {
         reading.asked = reading.asked.after(by);

@@ -143,16 +143,7 @@ impl Distribution {
                     let values = fields.required("values", |value| value.list(tokens));
                     let weights = fields.option("weights", |value| value.list(weights::read));
                     let values = values?;
-                    let weights = weights?.unwrap_or_else(|| vec![1.0; values.len()]);
-                    if weights.len() != values.len() {
-                        let (given, wanted) = (weights.len(), values.len());
-                        let sentence = format!(
-                            "has length {given} and `values` {wanted}; give one weight for each, or none"
-                        );
-                        fields.complain_of("weights", &sentence);
-                        return None;
-                    }
-                    weights::positive_total(fields, "weights", &weights)?;
+                    let weights = weights::one_each(fields, weights?, "values", values.len())?;
                     Some(Self::Empirical { values, weights })
                 }),
                 ("vllm_range", |fields| {

@@ -96,12 +96,11 @@ impl<'n> Fields<'n> {
         name: &'static str,
         read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.known.push(name);
-        let Some(entry) = self.entry(name) else {
+        let given = self.given(name, read);
+        if matches!(given, Given::Absent) {
             self.missing.push(name);
-            return None;
-        };
-        read(self.at(entry, &self.path_of(name)))
+        }
+        given.or(None)
     }
 
     /// Reads an optional field that has a default.
@@ -111,9 +110,7 @@ impl<'n> Fields<'n> {
         default: T,
         read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.known.push(name);
-        let Some(entry) = self.entry(name) else { return Some(default) };
-        read(self.at(entry, &self.path_of(name)))
+        self.given(name, read).or(Some(default))
     }
 
     /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
