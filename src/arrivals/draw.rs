@@ -1,14 +1,14 @@
-//! The moments at which requests arrive, and what a process draws besides them.
+//! The moments at which requests arrive.
 
 use std::f64::consts::TAU;
 
-use super::curve::{RateCurve, Segment};
+use super::curve::RateCurve;
 use super::renewal::{FirstGap, Renewal};
 use super::states::StatePath;
 use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
-use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};
+use crate::workload::{ArrivalPattern, GapForm, RequestClass, WorkloadSpec};
 
 /// One arrival, ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,27 +74,8 @@ impl Arrivals {
     /// from 1 on: the states of a Markov-modulated process the first, each client or class its own.
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
-            ArrivalPattern::Poisson { rate_per_s } => {
-                Process::Poisson(RateCurve::new(vec![Segment::endless(*rate_per_s)]), stream)
-            }
             ArrivalPattern::Constant { rate_per_s } => {
                 Process::Metronome { rate_per_s: *rate_per_s, count: 0 }
-            }
-            ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
-                let round = vec![
-                    Segment::level(*base_s, *base_rate_per_s),
-                    Segment::level(*burst_s, *burst_rate_per_s),
-                ];
-                Process::Poisson(RateCurve::new(round), stream)
-            }
-            ArrivalPattern::Stages { stages } => {
-                let last = stages.last().map_or(0.0, |stage| stage.to_rate_per_s);
-                let segments = stages.iter().map(Segment::from).chain([Segment::endless(last)]).collect();
-                Process::Poisson(RateCurve::new(segments), stream)
-            }
-            ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
-                let segments = Spike::stages(*base_rate_per_s, spikes).iter().map(Segment::from).collect();
-                Process::Poisson(RateCurve::new(segments), stream)
             }
             ArrivalPattern::Markov { states } => {
                 Process::Poisson(RateCurve::along(StatePath::new(states, stream.branch(1))), stream)
@@ -116,11 +97,11 @@ impl Arrivals {
             | ArrivalPattern::Weibull { .. }
             | ArrivalPattern::Clients { .. }
             | ArrivalPattern::Population { .. } => return Self::of_gaps(pattern, stream),
-            // The moments of a trace are read, not drawn.
-            ArrivalPattern::Trace(_) => Process::Poisson(RateCurve::new(Vec::new()), stream),
             ArrivalPattern::ByClass { classes } => {
                 return Self::superposed(classes, (1..).map(|branch| stream.branch(branch)));
             }
+            // That of a trace is empty: its moments are read, not drawn.
+            pattern => Process::Poisson(RateCurve::new(pattern.course()), stream),
         };
         Self { process }
     }
@@ -178,34 +159,6 @@ impl Iterator for Arrivals {
             }
         };
         seconds.is_finite().then(|| Arrival { moment: Timestamp::from_secs_f64(seconds), source: 0 })
-    }
-}
-
-/// What a process draws that its moments do not show; checking the moments requires it.
-#[derive(Clone, Debug)]
-#[allow(
-    clippy::large_enum_variant,
-    reason = "there are a few of them in a plan, and a stream of chance is what is large"
-)]
-pub enum LatentStates {
-    /// Nothing: the moments show everything.
-    Nothing,
-    /// The states of a Markov-modulated rate.
-    States(StatePath),
-    /// The client of each arrival, in the order of arrivals.
-    Clients(Vec<usize>),
-}
-
-impl LatentStates {
-    /// The latent states of the first `count` arrivals of `pattern` under `stream`, the same that [`Arrivals`] draws.
-    pub fn of(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
-        match pattern {
-            ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),
-            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => Self::Clients(
-                Arrivals::new(pattern, stream).take(count).map(|arrival| arrival.source).collect(),
-            ),
-            _ => Self::Nothing,
-        }
     }
 }
 

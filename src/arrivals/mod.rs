@@ -5,12 +5,14 @@
 
 mod curve;
 mod draw;
+mod latent;
 mod renewal;
 mod states;
 mod superposition;
 
-pub use draw::{Arrival, Arrivals, LatentStates};
-pub use states::{StateInterval, StatePath};
+pub use draw::{Arrival, Arrivals};
+pub use latent::LatentStates;
+pub use states::StatePath;
 pub use superposition::Superposition;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::engine_fit;
 use crate::experiment::{Latency, LayoutComparison, LayoutFigures, Prediction};
 use crate::report::document::{Document, NOTHING, Note, NoteKind, Section, Table};
 use crate::report::documents;
-use crate::report::extras::Extras;
+use crate::report::run_report::Extras;
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 

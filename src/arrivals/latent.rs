@@ -1,0 +1,34 @@
+//! The latent states of a process: what it draws besides its moments.
+
+use super::draw::Arrivals;
+use super::states::StatePath;
+use crate::random::RandomStream;
+use crate::workload::ArrivalPattern;
+
+/// What a process draws that its moments do not show; checking the moments requires it.
+#[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are a few of them in a plan, and a stream of chance is what is large"
+)]
+pub enum LatentStates {
+    /// Nothing: the moments show everything.
+    Nothing,
+    /// The states of a Markov-modulated rate.
+    States(StatePath),
+    /// The client of each arrival, in the order of arrivals.
+    Clients(Vec<usize>),
+}
+
+impl LatentStates {
+    /// The latent states of the first `count` arrivals of `pattern` under `stream`, the same that [`Arrivals`] draws.
+    pub fn of(pattern: &ArrivalPattern, stream: RandomStream, count: usize) -> Self {
+        match pattern {
+            ArrivalPattern::Markov { states } => Self::States(StatePath::new(states, stream.branch(1))),
+            ArrivalPattern::Clients { .. } | ArrivalPattern::Population { .. } => Self::Clients(
+                Arrivals::new(pattern, stream).take(count).map(|arrival| arrival.source).collect(),
+            ),
+            _ => Self::Nothing,
+        }
+    }
+}
