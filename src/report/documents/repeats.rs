@@ -12,8 +12,7 @@ use crate::report::document::{
 };
 use crate::units::count;
 
-const LATENCIES: [(Metric, &str); 4] =
-    [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::Itl, "ITL"), (Metric::E2e, "e2e")];
+const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 
 /// The rows that are neither latencies nor, with their unit, of one another's kind; a share is shown in percent.
 const FLOWS: [(FigureKey, &str); 5] = [
@@ -133,7 +132,8 @@ const HEADLINE: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
     let mut table = table(&heading);
-    for (metric, name) in LATENCIES {
+    for metric in LATENCIES {
+        let name = metric.title();
         let percentiles = Quantile::ALL.map(Statistic::Percentile);
         for statistic in [Statistic::Mean].into_iter().chain(percentiles) {
             let Some(figure) = repeats.figures.get(&FigureKey::latency(statistic, metric)) else {
@@ -205,7 +205,7 @@ fn cells(name: String, across: &AcrossRuns, scale: f64, runs: u64) -> [TableCell
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
-        let subjects = LATENCIES.into_iter().flat_map(|(metric, _)| {
+        let subjects = LATENCIES.into_iter().flat_map(|metric| {
             Quantile::ALL.map(|quantile| FigureKey::latency(Statistic::Percentile(quantile), metric))
         });
         subjects.filter_map(|subject| repeats.figures.get(&subject))

@@ -5,20 +5,20 @@ use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::Slo;
 
 /// The rows of the report; the other metrics are in the JSON.
-const ROWS: [(Metric, &str); 8] = [
-    (Metric::Ttft, "TTFT"),
-    (Metric::Ttfa, "TTFA"),
-    (Metric::Tpot, "TPOT"),
-    (Metric::Itl, "ITL"),
-    (Metric::E2e, "e2e"),
-    (Metric::TtftFromSend, "TTFT from send"),
-    (Metric::QueueWait, "queue wait"),
-    (Metric::ScheduleLag, "schedule lag"),
+const ROWS: [Metric; 8] = [
+    Metric::Ttft,
+    Metric::Ttfa,
+    Metric::Tpot,
+    Metric::Itl,
+    Metric::E2e,
+    Metric::TtftFromSend,
+    Metric::QueueWait,
+    Metric::ScheduleLag,
 ];
 
 /// The latencies that a run has, each with its name.
 pub(crate) fn latency_rows(summary: &Summary) -> Vec<(&'static str, &LatencyRow)> {
-    ROWS.into_iter().filter_map(|(metric, name)| Some((name, summary.latency.row(metric)?))).collect()
+    ROWS.into_iter().filter_map(|metric| Some((metric.title(), summary.latency.row(metric)?))).collect()
 }
 
 /// `TTFT ≤ 200 ms, TPOT ≤ 50 ms`.

@@ -72,8 +72,8 @@ fn tails(section: &mut Section, rows: &[(&'static str, &LatencyRow)]) {
 
 /// The intervals of TTFT (of answers that are not streamed: of e2e), and the window that would narrow them.
 fn intervals(section: &mut Section, summary: &Summary) {
-    let row = |metric, name| Some((name, summary.latency.row(metric)?));
-    let Some((name, row)) = row(Metric::Ttft, "TTFT").or_else(|| row(Metric::E2e, "e2e")) else { return };
+    let row = |metric: Metric| Some((metric.title(), summary.latency.row(metric)?));
+    let Some((name, row)) = row(Metric::Ttft).or_else(|| row(Metric::E2e)) else { return };
     let shown = [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| row.percentile(quantile));
     let known: Vec<_> =
         shown.iter().filter_map(|shown| Some(format!("{} {}", shown.quantile, range(shown)?))).collect();

@@ -17,12 +17,12 @@ pub(super) struct Family {
     /// What it is, in one sentence without its full stop.
     pub(super) help: String,
     pub(super) unit: Unit,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<LabelledValue>,
 }
 
 /// One value of a family.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct LabelledValue {
     /// What tells it from the others of its family.
     pub(super) labels: Labels,
     /// In the base unit.
@@ -38,7 +38,7 @@ impl Family {
         values: impl IntoIterator<Item = (Labels, Option<f64>)>,
     ) -> Self {
         let point = |(labels, value): (Labels, Option<f64>)| {
-            Some(Point { labels, value: value? / f64::from(unit.per_base) })
+            Some(LabelledValue { labels, value: value? / f64::from(unit.per_base) })
         };
         let points = values.into_iter().filter_map(point).collect();
         Self { name: name.into(), help: help.into(), unit, points }
@@ -211,7 +211,7 @@ fn requests(summary: &Summary) -> [Family; 2] {
         let labels = with(own_labels(summary), "kind", failure.kind.to_string());
         (labels, Some(failure.count as f64))
     });
-    let what = "Planned requests of the window by what became of them";
+    let what = "Planned requests of the window by outcome";
     [
         Family::new("requests", what, Unit::REQUESTS, outcomes),
         Family::new("failures", "Failed requests by kind", Unit::REQUESTS, kinds),
@@ -240,6 +240,11 @@ fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
         Family::of(Metric::RequestRate, "completed_requests", whole(rates.completed_requests_per_s)),
         Family::of(Metric::InputTokens, "input_tokens", whole(rates.input_tokens_per_s)),
         Family::of(Metric::OutputTokens, "output_tokens", whole(rates.output_tokens_per_s)),
+        Family::of(
+            Metric::OutputTokensPerGpu,
+            "output_tokens_by_gpu",
+            whole(rates.output_tokens_per_s_per_gpu),
+        ),
         flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
         flow("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
         flow(
@@ -247,12 +252,6 @@ fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
             "Prompt tokens from a prefix cache",
             tokens,
             rates.cached_input_tokens_per_s,
-        ),
-        flow(
-            "output_tokens_by_gpu",
-            "Answer tokens that arrived, for each accelerator",
-            tokens,
-            rates.output_tokens_per_s_per_gpu,
         ),
     ]
 }

@@ -20,7 +20,7 @@ const DEFINITIONS: &str =
 
 /// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
 /// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
-pub fn percentile_block(report: RunReport<'_>) -> String {
+pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     let summary = report.summary;
     let mut out = String::new();
     for (name, text) in [
@@ -33,7 +33,8 @@ pub fn percentile_block(report: RunReport<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name}: {}", printable(&text));
     }
-    for (metric, name) in [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::E2e, "e2e")] {
+    for metric in [Metric::Ttft, Metric::Tpot, Metric::E2e] {
+        let name = metric.title();
         let Some(row) = summary.latency.row(metric) else {
             let _ = writeln!(out, "{name}: not measured");
             continue;

@@ -12,7 +12,8 @@ const SHARES: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Section {
     let mut section = Section::summary("How latencies are distributed");
-    for (metric, name) in DRAWN {
+    for metric in DRAWN {
+        let name = metric.title();
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
             metric => LatencyCurve::of(log, metric),
@@ -25,8 +26,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
 }
 
 /// The latencies whose distributions are drawn.
-const DRAWN: [(Metric, &str); 4] =
-    [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::Itl, "ITL"), (Metric::E2e, "e2e")];
+const DRAWN: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Option<Chart> {
     let row = summary.latency.row(metric)?;
