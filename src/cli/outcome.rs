@@ -88,11 +88,6 @@ pub(super) fn render_foreign(runs: &[ForeignRun], format: Format) -> Result<Stri
     rendered(format, || documents::foreign(runs), || report::foreign_json(runs))
 }
 
-/// A comparison with runs of other tools, in the form asked for.
-pub(super) fn render_compared_foreign(compared: &ComparedForeign, format: Format) -> Result<String, Stop> {
-    show(|| documents::compared_foreign(compared), compared, format)
-}
-
 /// What a calibration found, in the form asked for.
 pub(super) fn render_calibration(
     found: &Calibration,

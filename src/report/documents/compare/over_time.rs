@@ -4,7 +4,7 @@ use super::rows::{label, signed};
 use crate::analysis::FigureKind;
 use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
 use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
-use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
+use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 use crate::units::count;
 
 /// What the table says of each figure.
@@ -17,47 +17,29 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
     let sides = count(trend.order.len() as u64);
     let mut section = Section::summary(format!("Over time: {sides} from the earliest to the latest"));
-    let columns = [
-        ("", ALWAYS),
-        ("course", ALWAYS),
-        ("first", 3),
-        ("last", ALWAYS),
-        ("each step", ALWAYS),
-        ("95 %", 2),
-        ("verdict", ALWAYS),
-    ];
-    let mut table = Table::new("Over time", columns);
-    for line in &trend.lines {
-        table.row(cells(line));
-    }
-    section.table(table);
+    section.table(table(trend));
     section.remark(DRIFTS);
     let mut charts = Section::detail("Figures over time");
     let moves =
         |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
-    for line in trend.lines.iter().filter(moves) {
-        charts.chart(chart(compared, trend, line));
-    }
+    charts.charts(trend.lines.iter().filter(moves).map(|line| chart(compared, trend, line)));
     [section, charts]
 }
 
-/// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
-fn cells(line: &TrendLine) -> [String; 7] {
-    let shown = |level: Option<&ComparedFigure>| {
-        level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale(line)))
+fn table(trend: &RunTrend) -> Table {
+    let shown = |line: &TrendLine, level: Option<&ComparedFigure>| Some(level?.value? * scale(line));
+    let interval = |line: &TrendLine| {
+        Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
     };
-    let interval = line.change_low.zip(line.change_high);
-    [
-        label(&line.subject),
-        sparkline(&line.levels),
-        shown(line.levels.first()),
-        shown(line.levels.last()),
-        line.change_per_step.map_or(NOTHING.to_owned(), |change| signed(change, "%")),
-        interval.map_or(NOTHING.to_owned(), |(low, high)| {
-            format!("{} to {}", signed(low, "%"), signed(high, "%"))
-        }),
-        if line.drifts { "drifts" } else { "" }.to_owned(),
-    ]
+    Table::of("Over time", &trend.lines)
+        .column("", |line| label(&line.subject))
+        .column("course", |line| sparkline(&line.levels))
+        .column(("first", 3), |line| shown(line, line.levels.first()))
+        .column("last", |line| shown(line, line.levels.last()))
+        .column("each step", |line| line.change_per_step.map(|change| signed(change, "%")))
+        .column(("95 %", 2), interval)
+        .column("verdict", |line| if line.drifts { "drifts" } else { "" })
+        .table()
 }
 
 /// The factor by which a figure is shown: shares are in per cent.

@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, Summary, Window};
-use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
-use crate::report::documents::parts::arrivals;
+use crate::report::documents::parts::{arrivals, cells};
 use crate::report::documents::{calibration, trace};
 use crate::units::{count, three_digits};
 
@@ -82,14 +82,10 @@ fn load(section: &mut Section, summary: &Summary) {
 fn server(section: &mut Section, summary: &Summary) {
     let engine = &summary.run.engine;
     if engine.modelled.is_empty() {
-        let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let delivery = if engine.streamed { "streamed" } else { "not streamed" };
-        section.fact(
-            "server",
-            format!("{}{version} at {}, {}, {delivery}", engine.engine, engine.url, engine.endpoint),
-        );
+        section.fact("server", format!("{}, {}, {delivery}", cells::server(engine), engine.endpoint));
     } else {
-        section.fact("server", format!("{}, in virtual time", engine.engine));
+        section.fact("server", cells::server(engine));
         section.fact("modelled", modelled(engine));
     }
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
@@ -143,31 +139,13 @@ fn deployment(summary: &Summary) -> Vec<Statement> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let all = [
-        (FactSource::Person, given(&run.deployment)),
+        (FactSource::Person, cells::deployment(&run.deployment)),
         (FactSource::Server, by(FactSource::Server)),
         (FactSource::Exporter, by(FactSource::Exporter)),
     ];
     let statement =
         |(source, words): (FactSource, Option<String>)| Some(Statement::reported_by(words?, source.name()));
     all.into_iter().filter_map(statement).collect()
-}
-
-/// The deployment as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
-fn given(facts: &DeploymentFacts) -> Option<String> {
-    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
-    let mut parts = Vec::new();
-    match (gpus, hardware) {
-        (Some(gpus), Some(hardware)) => parts.push(format!("{gpus} × {hardware}")),
-        (Some(gpus), None) => parts.push(counted(u64::from(*gpus), "GPU")),
-        (None, hardware) => parts.extend(hardware.clone()),
-    }
-    match (serving_model, precision) {
-        (Some(model), Some(precision)) => parts.push(format!("{model} in {precision}")),
-        (None, Some(precision)) => parts.push(format!("weights in {precision}")),
-        (model, None) => parts.extend(model.clone()),
-    }
-    parts.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
-    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// What nobody reported of the server, and how to give it: `hardware (give it with --hardware)`.

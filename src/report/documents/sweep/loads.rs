@@ -1,6 +1,6 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
-use crate::analysis::{SampleWarning, Status};
+use crate::analysis::Status;
 use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, NOTHING, Section, Table, cell, figure, mark};
 use crate::units::count;
@@ -42,10 +42,8 @@ pub(super) fn columns(sweep: &Sweep) -> Vec<Column> {
 }
 
 pub(super) fn section(sweep: &Sweep) -> Section {
-    let mut section =
-        Section::summary("Loads, low to high: means over the runs; latencies in ms, rates per second");
-    section.table(table(sweep));
-    section
+    Section::summary("Loads, low to high: means over the runs; latencies in ms, rates per second")
+        .with_table(table(sweep))
 }
 
 /// The loads with their figures.
@@ -75,16 +73,12 @@ fn explain(table: &mut Table, sweep: &Sweep) {
         let shown = [&figures.ttft_p99_ms, &figures.tpot_p99_ms, &figures.e2e_p99_ms];
         shown.map(|figure| figure.as_ref().and_then(|figure| figure.mark))
     };
-    let marks: Vec<_> = sweep.points.iter().flat_map(|point| of(&point.figures)).flatten().collect();
-    if marks.contains(&SampleWarning::TooFewSamples) {
-        table.explain(
-            "*",
-            "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them",
-        );
-    }
-    if marks.contains(&SampleWarning::Indicative) {
-        table.explain("~", "indicative: fewer than ten samples of a run lie above it");
-    }
+    let marks = sweep.points.iter().flat_map(|point| of(&point.figures));
+    let meanings = [
+        "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them",
+        "indicative: fewer than ten samples of a run lie above it",
+    ];
+    table.explain_marks(marks, meanings);
 }
 
 /// What is said of a load.
