@@ -28,6 +28,7 @@ pub use arrivals::shift::ArrivalShift;
 pub use client::calibration::CalibrationSummary;
 pub use client::load::{ClientLoad, DelaySummary};
 pub use client::pauses::{PauseImpact, TouchedPercentile};
+pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;
 pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit, Samples};
@@ -35,6 +36,9 @@ pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::{Part, PartKind};
 pub use figures::percentile::{Figure, Sample};
 pub use figures::quantile::{Quantile, SampleWarning};
+pub use figures::set::FigureSet;
+#[cfg(test)]
+pub(crate) use figures::set::schema;
 pub use findings::finding::{Finding, FindingKind};
 pub use latency::curve::LatencyCurve;
 pub use latency::gap_histogram::{GapBar, GapHistogram};

@@ -9,7 +9,6 @@ use clap::Args;
 use super::args::{self, ModelArgs, above_zero};
 use super::outcome;
 use super::simulate;
-use crate::analysis::Objective;
 use crate::experiment::capacity::{
     Candidate, CapacityPlan, CapacityTarget, NoQueue, Offer, Queueing, Replicas,
 };
@@ -123,13 +122,11 @@ fn offer(
     let candidate = Candidate { name: &name, sweep, gpu_hour };
     let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
     let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
-    let objectives = sweep.plan.objectives.iter().map(|text| text.parse::<Objective>());
-    let objectives = objectives.collect::<Result<Vec<_>, _>>().map_err(Stop::usage)?;
     let fit = || {
         fitted(path, sweep, printer)
             .map_err(|stop| stop.message().lines().next().unwrap_or_default().to_owned())
     };
-    match Queueing::of(sweep, basis, contract, &objectives, asked, fit) {
+    match Queueing::of(sweep, basis, contract, asked, fit) {
         Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
         Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
         Err(refusal) => Err(Stop::usage(refusal)),

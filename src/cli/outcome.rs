@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::show::rendered;
 use crate::analysis::{Judgement, Summary};
 use crate::experiment::capacity::CapacityPlan;
-use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts};

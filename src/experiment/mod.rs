@@ -42,13 +42,13 @@ pub use fitting::{
 };
 pub use paired_open::{ArrivalUnit, PairedFigure, PairedLatency, PairedOpen};
 pub use repeats::{
-    AcrossJudgement, AcrossRuns, Figures, NotRepeats, RepeatRun, RepeatedRun, Repeats, RepeatsExperiment,
-    RepeatsReason, RepeatsVerdict, TARGET_PRECISION, Unresolvable, repeats_for, repeats_of, seed_of_run,
+    AcrossJudgement, NotRepeats, RepeatRun, RepeatedRun, Repeats, RepeatsExperiment, RepeatsReason,
+    RepeatsVerdict, repeats_of, seed_of_run,
 };
 pub use sweep::{
     Frontier, FrontierPoint, HighestLoad, JudgedObjective, Knee, Load, LoadAxis, LoadClass, PairedLoad,
-    PointFigures, Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint,
-    SweepRun, Swept, Trial, TrialRequest, UnreadableSweep, Unsearchable,
+    Search, SearchStep, StopReason, Sustained, Sweep, SweepExperiment, SweepPlan, SweepPoint, SweepRun,
+    Swept, Trial, TrialRequest, UnreadableSweep, Unsearchable,
 };
 pub use virtual_time::{
     Bottleneck, EngineEvidence, Latency, LayoutComparison, LayoutFigures, LayoutRow, Limit, Prediction,

@@ -12,7 +12,7 @@ use crate::units::{count, millis, three_digits};
 
 /// Whether a provisional finding is good or bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum Standing {
     /// Within its limit so far.
     Good,
     /// Outside its limit so far.
@@ -23,12 +23,12 @@ pub(super) enum Status {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Remark {
-    pub(super) standing: Status,
+    pub(super) standing: Standing,
     pub(super) text: String,
 }
 
 impl Remark {
-    fn new(standing: Status, text: impl Into<String>) -> Self {
+    fn new(standing: Standing, text: impl Into<String>) -> Self {
         Self { standing, text: text.into() }
     }
 }
@@ -42,17 +42,17 @@ pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Rema
 
 fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
-        return vec![Remark::new(Status::Open, "nothing is measured before the warm-up is over")];
+        return vec![Remark::new(Standing::Open, "nothing is measured before the warm-up is over")];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
     let speaks: Vec<_> = lag(snapshot).into_iter().chain(failures).chain(cap(snapshot)).collect();
-    if speaks.iter().any(|remark| remark.standing != Status::Good) {
-        return speaks.into_iter().filter(|remark| remark.standing != Status::Good).collect();
+    if speaks.iter().any(|remark| remark.standing != Standing::Good) {
+        return speaks.into_iter().filter(|remark| remark.standing != Standing::Good).collect();
     }
     let seen: Vec<_> = speaks.into_iter().map(|remark| remark.text).collect();
     let seen = if seen.is_empty() { String::new() } else { format!(": {}", seen.join(", ")) };
-    vec![Remark::new(Status::Good, format!("no problems so far{seen}"))]
+    vec![Remark::new(Standing::Good, format!("no problems so far{seen}"))]
 }
 
 /// p99 of the schedule lag against its limit. With few requests one outlier decides p99.
@@ -62,23 +62,23 @@ fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let (p99, bar) = (millis(lag.p99), lag_bar_ms(median));
     let said = format!("p99 schedule lag {} ms", three_digits(p99));
     Some(if p99 <= bar {
-        Remark::new(Status::Good, said)
+        Remark::new(Standing::Good, said)
     } else if lag.n < Quantile::P99.floor() {
         let bar = three_digits(bar);
-        Remark::new(Status::Open, format!("{said} of {} requests, limit: {bar} ms", count(lag.n)))
+        Remark::new(Standing::Open, format!("{said} of {} requests, limit: {bar} ms", count(lag.n)))
     } else {
         let bar = three_digits(bar);
-        Remark::new(Status::Bad, format!("INVALID so far: {said}, limit: {bar} ms"))
+        Remark::new(Standing::Bad, format!("INVALID so far: {said}, limit: {bar} ms"))
     })
 }
 
 fn failures(snapshot: &Snapshot) -> Option<Remark> {
     let share = share(snapshot, snapshot.measured.failed)?;
     Some(if share <= ERROR_RATE_BAR {
-        Remark::new(Status::Good, format!("{} failed", percent(share)))
+        Remark::new(Standing::Good, format!("{} failed", percent(share)))
     } else {
         let bar = percent(ERROR_RATE_BAR);
-        Remark::new(Status::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
+        Remark::new(Standing::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
@@ -86,7 +86,7 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
 fn cap(snapshot: &Snapshot) -> Option<Remark> {
     let queued = snapshot.queued;
     let held = || format!("{} queued under the cap; their wait counts", count(queued));
-    (queued > 0).then(|| Remark::new(Status::Open, held()))
+    (queued > 0).then(|| Remark::new(Standing::Open, held()))
 }
 
 /// `part` as a share of the window's dispatched requests.
@@ -112,11 +112,11 @@ fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
             let kept = objective.comparison.holds(value, objective.bound);
             let said = format!("{objective}: {}", objective.key.show(value));
             match too_few(objective, snapshot) {
-                Some(n) => Remark::new(Status::Open, format!("{said} of {} samples so far", count(n))),
-                None => Remark::new(if kept { Status::Good } else { Status::Bad }, said),
+                Some(n) => Remark::new(Standing::Open, format!("{said} of {} samples so far", count(n))),
+                None => Remark::new(if kept { Standing::Good } else { Standing::Bad }, said),
             }
         }
-        None => Remark::new(Status::Open, format!("{objective}: not known yet")),
+        None => Remark::new(Standing::Open, format!("{objective}: not known yet")),
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         snapshot
     }
 
-    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Status, String)> {
+    fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
         remarks(snapshot, &objectives).into_iter().map(|remark| (remark.standing, remark.text)).collect()
     }
@@ -181,9 +181,9 @@ mod tests {
     #[test]
     fn a_sound_run_has_nothing_against_it_so_far() {
         let text = "no problems so far: p99 schedule lag 1.00 ms, 0 % failed";
-        assert_eq!(said(&sound(), &[]), [(Status::Good, text.to_owned())]);
+        assert_eq!(said(&sound(), &[]), [(Standing::Good, text.to_owned())]);
         let before = "nothing is measured before the warm-up is over";
-        assert_eq!(said(&Snapshot::default(), &[]), [(Status::Open, before.to_owned())]);
+        assert_eq!(said(&Snapshot::default(), &[]), [(Standing::Open, before.to_owned())]);
     }
 
     #[test]
@@ -193,9 +193,9 @@ mod tests {
         snapshot.measured.failed = 20;
         snapshot.queued = 1_200;
         let texts = [
-            (Status::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
-            (Status::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
-            (Status::Open, "1,200 queued under the cap; their wait counts"),
+            (Standing::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
+            (Standing::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
+            (Standing::Open, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
         // 1 % of a long TTFT is a wider limit; with few requests, one of them is the p99.
@@ -205,7 +205,7 @@ mod tests {
         let (standing, text) = &said(&snapshot, &[])[0];
         assert_eq!(
             (*standing, text.as_str()),
-            (Status::Open, "p99 schedule lag 9.00 ms of 100 requests, limit: 3.00 ms")
+            (Standing::Open, "p99 schedule lag 9.00 ms of 100 requests, limit: 3.00 ms")
         );
     }
 
@@ -227,14 +227,14 @@ mod tests {
             ],
         );
         let texts = [
-            (Status::Good, "no problems so far: p99 schedule lag 1.00 ms"),
-            (Status::Good, "p99 ttft < 200ms: 190 ms"),
-            (Status::Bad, "p50 ttft < 80ms: 80.0 ms"),
-            (Status::Good, "error_rate < 5%: 2.00 %"),
-            (Status::Open, "p95 e2e < 1s: not known yet"),
-            (Status::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
-            (Status::Open, "goodput > 5/s: not known yet"),
-            (Status::Open, "p95 ttft of chat < 1s: not known yet"),
+            (Standing::Good, "no problems so far: p99 schedule lag 1.00 ms"),
+            (Standing::Good, "p99 ttft < 200ms: 190 ms"),
+            (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
+            (Standing::Good, "error_rate < 5%: 2.00 %"),
+            (Standing::Open, "p95 e2e < 1s: not known yet"),
+            (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
+            (Standing::Open, "goodput > 5/s: not known yet"),
+            (Standing::Open, "p95 ttft of chat < 1s: not known yet"),
         ];
         assert_eq!(found, texts.map(|(standing, text)| (standing, text.to_owned())));
     }

@@ -42,6 +42,12 @@ pub enum Metric {
     InputTokens,
     /// Answer tokens per second.
     OutputTokens,
+    /// Answer tokens per second and GPU.
+    OutputTokensPerGpu,
+    /// Answer tokens per second that one user sees.
+    TokensPerUser,
+    /// Requests in flight.
+    InFlight,
     /// Share of the requests that failed.
     ErrorRate,
     /// Share of the requests that the server refused.
@@ -87,7 +93,7 @@ const fn share(
 }
 
 /// The catalogue, in the order of reports and of [`Metric`].
-const CATALOGUE: [FigureInfo; 21] = [
+const CATALOGUE: [FigureInfo; 24] = [
     FigureInfo {
         of_parts: true,
         meaning: "time to first token, from the scheduled moment",
@@ -181,6 +187,24 @@ const CATALOGUE: [FigureInfo; 21] = [
         ..rate("output_tokens_per_s", "output tokens", FigureUnit::TokensPerSecond, "answer tokens / window")
     },
     FigureInfo {
+        meaning: "answer tokens that arrived in the window, per GPU; absent where their number is not declared",
+        ..rate(
+            "output_tokens_per_s_per_gpu",
+            "output tokens/s per GPU",
+            FigureUnit::TokensPerSecond,
+            "answer tokens / window / GPUs",
+        )
+    },
+    FigureInfo {
+        meaning: "answer tokens per second that one user sees",
+        ..rate("tokens_per_s_per_user", "tokens/s per user", FigureUnit::TokensPerSecond, "1 s / median TPOT")
+    },
+    FigureInfo {
+        better: Direction::Less,
+        meaning: "requests waiting or in flight, on average over the window",
+        ..rate("in_flight", "in flight", FigureUnit::Requests, "time of all requests in flight / window")
+    },
+    FigureInfo {
         of_parts: true,
         meaning: "requests that failed, of those scheduled in the window",
         ..share("error_rate", "errors", Direction::Less, "failed / scheduled")
@@ -259,6 +283,7 @@ impl Metric {
             FigureUnit::Milliseconds => FigureKind::Latency,
             FigureUnit::RequestsPerSecond | FigureUnit::TokensPerSecond => FigureKind::Rate,
             FigureUnit::Share => FigureKind::Share,
+            FigureUnit::Requests => FigureKind::Count,
         }
     }
 

@@ -49,6 +49,8 @@ pub enum FigureUnit {
     RequestsPerSecond,
     /// Tokens per second.
     TokensPerSecond,
+    /// Requests.
+    Requests,
     /// A share between 0 and 1.
     Share,
 }
@@ -82,6 +84,8 @@ pub enum FigureKind {
     Rate,
     /// A share of the requests.
     Share,
+    /// A number.
+    Count,
 }
 
 impl FigureUnit {
@@ -91,6 +95,7 @@ impl FigureUnit {
             Self::Milliseconds => "ms",
             Self::RequestsPerSecond => "requests/s",
             Self::TokensPerSecond => "tokens/s",
+            Self::Requests => "requests",
             Self::Share => "share",
         }
     }
@@ -100,6 +105,7 @@ impl FigureUnit {
         match self {
             Self::Milliseconds => format!("{} ms", three_digits(value)),
             Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
+            Self::Requests => three_digits(value),
             Self::Share => format!("{} %", three_digits(value * 100.0)),
         }
     }

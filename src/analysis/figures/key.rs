@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
 use super::part::{Part, PartKind};
@@ -43,6 +45,11 @@ impl Statistic {
         Self::Percentile(Quantile::P99),
         Self::Percentile(Quantile::P999),
     ];
+
+    /// Its name in files: `mean_ms`, `p99_9_ms`.
+    pub fn field(self) -> String {
+        format!("{}_ms", self.to_string().replace('.', "_"))
+    }
 }
 
 impl fmt::Display for Statistic {
@@ -65,6 +72,28 @@ impl fmt::Display for Statistic {
 pub struct FigureKeyError {
     text: String,
     problem: String,
+}
+
+/// As objectives name it: `p95 ttft of chat`.
+impl Serialize for FigureKey {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+impl schemars::JsonSchema for FigureKey {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "FigureKey".into()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        String::json_schema(generator)
+    }
 }
 
 impl FromStr for FigureKey {
@@ -101,6 +130,34 @@ impl FigureKey {
         Self::latency(Statistic::Percentile(quantile), metric)
     }
 
+    /// Every figure of a whole run: latencies with each statistic of `statistics`.
+    pub fn all(statistics: &[Statistic]) -> impl Iterator<Item = Self> {
+        Metric::ALL.iter().flat_map(move |&metric| {
+            let latencies: &[Statistic] = if metric.kind() == FigureKind::Latency { statistics } else { &[] };
+            let other = (metric.kind() != FigureKind::Latency).then_some(Self::of(metric));
+            latencies.iter().map(move |&statistic| Self::latency(statistic, metric)).chain(other)
+        })
+    }
+
+    /// Its name in files, where it is one of the whole run: `ttft_p95_ms`, `goodput_per_s`.
+    pub fn field(&self) -> String {
+        match self.statistic {
+            Some(statistic) => format!("{}_{}", self.metric, statistic.field()),
+            None => self.metric.field().to_owned(),
+        }
+    }
+
+    /// The figure of this name in files.
+    pub fn of_field(field: &str) -> Option<Self> {
+        Self::all(&Statistic::ALL).find(|key| key.field() == field)
+    }
+
+    /// Its name in headings, where it is one of the whole run: `p95 TTFT`, `goodput`.
+    pub fn title(&self) -> String {
+        let statistic = self.statistic.map_or_else(String::new, |statistic| format!("{statistic} "));
+        format!("{statistic}{}", self.metric.title())
+    }
+
     /// The same figure of the requests of one class; `None` where it is that of a part already, or none of parts.
     pub fn of_class(&self, class: &str) -> Option<Self> {
         let whole = self.part.is_none() && self.metric.info().of_parts;
@@ -130,7 +187,7 @@ impl FigureKey {
     pub const fn most(&self) -> f64 {
         match self.kind() {
             FigureKind::Share => 1.0,
-            FigureKind::Latency | FigureKind::Rate => f64::INFINITY,
+            FigureKind::Latency | FigureKind::Rate | FigureKind::Count => f64::INFINITY,
         }
     }
 
@@ -197,7 +254,7 @@ mod tests {
         assert!("p95 ttft < 5s".parse::<FigureKey>().is_err());
         for key in Metric::ALL.iter().map(|&metric| match metric.kind() {
             FigureKind::Latency => FigureKey::latency(Statistic::Percentile(Quantile::P999), metric),
-            FigureKind::Rate | FigureKind::Share => FigureKey::of(metric),
+            _ => FigureKey::of(metric),
         }) {
             assert_eq!(key.to_string().parse(), Ok(key));
         }

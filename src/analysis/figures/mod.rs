@@ -1,5 +1,6 @@
 //! Figures and their names: values with their bounds, statistics, keys, parts of a run.
 
+pub(super) mod across_runs;
 pub(super) mod aliases;
 pub(super) mod catalogue;
 pub(super) mod info;
@@ -8,4 +9,5 @@ pub(super) mod part;
 pub(super) mod percentile;
 pub(super) mod quantile;
 pub(super) mod read;
+pub(super) mod set;
 pub(super) mod sorted;

@@ -65,6 +65,12 @@ fn of_run(metric: Metric, summary: &Summary) -> Option<f64> {
         Metric::RequestRate => summary.rates.completed_requests_per_s,
         Metric::InputTokens => summary.rates.input_tokens_per_s,
         Metric::OutputTokens => summary.rates.output_tokens_per_s,
+        Metric::OutputTokensPerGpu => summary.rates.output_tokens_per_s_per_gpu,
+        Metric::TokensPerUser => {
+            let tpot = FigureKey::percentile(Quantile::P50, Metric::Tpot).read(summary)?;
+            tpot.exact().filter(|&ms| ms > 0.0).map(|ms| 1e3 / ms)
+        }
+        Metric::InFlight => summary.in_flight.map(|level| level.mean),
         Metric::ErrorRate => summary.failures.error_rate,
         Metric::RejectRate => summary.failures.reject_rate,
         Metric::TimeoutRate => summary.failures.timeout_rate,

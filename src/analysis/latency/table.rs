@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::row::LatencyRow;
+use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
-use crate::analysis::figures::percentile::{Figure, Percentile, Sample};
+use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::dependence;
 use crate::analysis::requests::observed::{Measured, Observed};

@@ -10,8 +10,6 @@ use crate::analysis::figures::quantile::SampleWarning;
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
     /// The objective as typed.
-    #[serde(serialize_with = "as_typed")]
-    #[cfg_attr(test, schemars(with = "String"))]
     pub objective: Objective,
     /// Whether it was met.
     pub status: Status,
@@ -87,8 +85,4 @@ impl Judgement {
             (None, None) => return None,
         })
     }
-}
-
-fn as_typed<S: serde::Serializer>(objective: &Objective, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&objective.text)
 }

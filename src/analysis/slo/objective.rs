@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use super::objective_preset::ObjectivePreset;
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
@@ -11,8 +13,11 @@ use crate::analysis::figures::key::FigureKey;
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
-/// A demand on a run, or on a part of its requests.
-#[derive(Clone, Debug, PartialEq)]
+/// A demand on a run, or on a part of its requests. It is stored as it was typed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, schemars(with = "String", inline))]
+#[serde(into = "String", try_from = "String")]
 pub struct Objective {
     /// As it was typed.
     pub text: String,
@@ -115,6 +120,9 @@ fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
             Err(format!("the bound `{text}` has no unit; write {text}ms or {text}s"))
         }
         FigureKind::Latency => parse_duration(text).map(millis),
+        FigureKind::Count => {
+            number(text).ok_or_else(|| format!("the bound `{text}` is not a number; write it like 8"))
+        }
         FigureKind::Rate => number(text.strip_suffix("/s").unwrap_or(text))
             .ok_or_else(|| format!("the bound `{text}` is not a rate; write it like 5/s")),
         FigureKind::Share => match text.strip_suffix('%') {
@@ -178,6 +186,20 @@ impl FigureKey {
             ));
         }
         Ok(())
+    }
+}
+
+impl TryFrom<String> for Objective {
+    type Error = ObjectiveError;
+
+    fn try_from(text: String) -> Result<Self, ObjectiveError> {
+        text.parse()
+    }
+}
+
+impl From<Objective> for String {
+    fn from(objective: Objective) -> Self {
+        objective.text
     }
 }
 

@@ -82,7 +82,7 @@ impl SweepLoads {
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: args.objectives.iter().map(ToString::to_string).collect(),
+            objectives: args.objectives.clone(),
             repeats: args.workload.repeats,
             samples: self.samples,
             shortest_s: args.workload.seconds(),
@@ -110,7 +110,7 @@ pub(super) fn run(
         let fewest = users.first().copied().unwrap_or(1);
         plan.fewest_users_per_s = rate_of(fewest, args, spec, datasets, described)?;
     }
-    let mut search = Search::new(plan, &args.objectives).map_err(Stop::usage)?;
+    let mut search = Search::new(plan).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
     let parent = match &args.out {
         Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),

@@ -59,7 +59,7 @@ fn experiment(
         engine: context.engine().clone(),
         deployment: manifest.server.deployment.clone(),
     };
-    let search = Search::new(manifest.plan.clone(), &args.objectives).map_err(Stop::usage)?;
+    let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?;
     let mut experiment = SweepExperiment::new(search, swept);
     if manifest.paired_open {
         experiment = experiment.with_pairs();
@@ -119,7 +119,7 @@ mod tests {
         let log = test_runs::run(60_000, records.map(|record| record.asked(9).usage(9, 9).build()).collect());
         let plan = SweepPlan {
             axis: LoadAxis::List { rates_per_s: vec![4.0] },
-            objectives: vec!["p50 ttft < 5s".to_owned()],
+            objectives: vec!["p50 ttft < 5s".parse().unwrap()],
             repeats: 1,
             samples: 130,
             requests_per_arrival: None,
@@ -131,8 +131,8 @@ mod tests {
             saturated_in_a_row: 2,
             first_seed: 1,
         };
-        let objectives = ["p50 ttft < 5s".parse().unwrap()];
-        let mut search = Search::new(plan, &objectives).unwrap();
+        let objectives = plan.objectives.clone();
+        let mut search = Search::new(plan).unwrap();
         let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is measured") };
         search.record(Trial::of(&wanted, &summarise(&log, &objectives)));
         let swept = Swept {

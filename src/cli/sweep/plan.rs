@@ -58,7 +58,7 @@ impl SweepArgs {
         SweepPlan {
             requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
             axis,
-            objectives: self.objectives.iter().map(ToString::to_string).collect(),
+            objectives: self.objectives.clone(),
             repeats,
             samples: samples.unwrap_or_else(|| samples_for(&self.objectives)),
             shortest_s: self.workload.seconds(),
@@ -86,7 +86,7 @@ impl SweepArgs {
                  hint: raise --max-seconds"
             )));
         }
-        let search = Search::new(plan.clone(), &self.objectives).map_err(Stop::usage)?;
+        let search = Search::new(plan.clone()).map_err(Stop::usage)?;
         let SearchStep::Measure(lowest) = search.next() else {
             return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
         };

@@ -32,10 +32,9 @@ pub(in crate::cli) fn show(
 fn judged_by(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
     save::check_objectives(objectives, &kept.workload)?;
     let folder = folder::of(path);
-    let texts = objectives.iter().map(ToString::to_string).collect();
-    let before = kept.plan.objectives.join("; ");
-    let plan = SweepPlan { objectives: texts, ..kept.plan };
-    let mut search = Search::new(plan, objectives).map_err(Stop::usage)?;
+    let before = kept.plan.objectives_in_words();
+    let plan = SweepPlan { objectives: objectives.to_vec(), ..kept.plan };
+    let mut search = Search::new(plan).map_err(Stop::usage)?;
     let mut trials: Vec<_> = kept.points.into_iter().flat_map(|point| point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for trial in trials {
@@ -58,7 +57,7 @@ fn judged_by(kept: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep
     };
     let sweep = Sweep::of(&search, swept, kept.stopped);
     let stopped_sentence = match before.as_str() {
-        same if same == sweep.plan.objectives.join("; ") => kept.stopped_sentence,
+        same if same == sweep.plan.objectives_in_words() => kept.stopped_sentence,
         "" => format!("run without objectives: {}", kept.stopped_sentence),
         others => format!("run for other objectives ({others}): {}", kept.stopped_sentence),
     };

@@ -84,8 +84,10 @@ impl Differences {
         let (pairs, figures): (Vec<_>, Vec<_>) = both.unzip();
         let above_zero = figures.iter().all(|(a, b)| a.at_least() > 0.0 && b.at_least() > 0.0);
         let scale = match measure.kind() {
-            FigureKind::Latency | FigureKind::Rate if above_zero => DifferenceScale::Ratio,
-            FigureKind::Latency | FigureKind::Rate | FigureKind::Share => DifferenceScale::Difference,
+            FigureKind::Latency | FigureKind::Rate | FigureKind::Count if above_zero => {
+                DifferenceScale::Ratio
+            }
+            _ => DifferenceScale::Difference,
         };
         Self { scale, pairs, figures }
     }

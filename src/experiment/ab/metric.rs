@@ -71,6 +71,8 @@ pub enum AbUnit {
     PerS,
     /// A share between 0 and 1.
     Share,
+    /// A number.
+    Count,
 }
 
 /// A figure with its interval; an end is absent where nothing bounds it.
@@ -186,6 +188,7 @@ impl AbMetric {
             }
             (DifferenceScale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
             (DifferenceScale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
+            (DifferenceScale::Difference, AbUnit::Count) => three_digits(length),
         }
     }
 }
@@ -196,6 +199,7 @@ impl AbUnit {
             FigureKind::Latency => Self::Ms,
             FigureKind::Rate => Self::PerS,
             FigureKind::Share => Self::Share,
+            FigureKind::Count => Self::Count,
         }
     }
 }
@@ -205,7 +209,7 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
     match (subject.kind(), scale) {
         _ if subject.metric.counts_failures() => FAILURE_MARGIN,
         (FigureKind::Share, _) | (_, DifferenceScale::Ratio) => margin,
-        (FigureKind::Latency | FigureKind::Rate, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
+        (_, DifferenceScale::Difference) => margin * a.unwrap_or(0.0),
     }
 }
 

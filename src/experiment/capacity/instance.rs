@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::analysis::Metric;
 use crate::experiment::sweep::{Load, Sweep, SweepPoint};
 
 /// The highest rate of one instance, requests per second, by the figure that it is.
@@ -53,8 +54,8 @@ impl Basis {
 /// Answer tokens of a request, on average, by the flows of the point with the most completed requests below the answer.
 pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
     let ratio = |point: &SweepPoint| {
-        let tokens = point.figures.output_tokens_per_s.as_ref()?.mean?;
-        let requests = point.figures.completed_requests_per_s.as_ref()?.mean?;
+        let tokens = point.figures.metric(Metric::OutputTokens)?.mean?;
+        let requests = point.figures.metric(Metric::RequestRate)?.mean?;
         (requests > 0.0).then(|| tokens / requests)
     };
     let settled = sweep.points.iter().filter(|point| !point.class.fails());
@@ -65,5 +66,5 @@ pub(super) fn tokens_per_request(sweep: &Sweep) -> Option<f64> {
 /// sweep.
 pub(super) fn slo_share(sweep: &Sweep, per_s: f64) -> Option<f64> {
     let mut at_least = sweep.points.iter().filter(|point| point.load.amount() >= per_s * (1.0 - 1e-9));
-    at_least.find_map(|point| point.figures.slo_attainment.as_ref()?.mean)
+    at_least.find_map(|point| point.figures.metric(Metric::SloAttainment)?.mean)
 }

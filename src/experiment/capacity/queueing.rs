@@ -81,7 +81,6 @@ impl Queueing {
         sweep: &Sweep,
         basis: Basis,
         contract: &CapacityTarget,
-        objectives: &[Objective],
         asked: Replicas,
         fit: impl FnOnce() -> Result<EngineFit, String>,
     ) -> Result<Self, NoQueue> {
@@ -89,8 +88,8 @@ impl Queueing {
         // The model is asked at rates of the sweep, which are those of arrivals.
         let turns = sweep.workload.mean_turns();
         let highest = basis.per_s() / turns;
-        let model = Model::of(sweep, objectives, highest).ok_or(NoQueue::NoPoint)?;
-        let fitted = match decided_by_pace(sweep, objectives) {
+        let model = Model::of(sweep, highest).ok_or(NoQueue::NoPoint)?;
+        let fitted = match decided_by_pace(sweep, &sweep.plan.objectives) {
             None => None,
             Some(objective) => Some(fit().and_then(believed).map_err(|why| {
                 let objective = objective.text.clone();

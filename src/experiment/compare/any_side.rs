@@ -2,10 +2,9 @@
 
 use serde::Serialize;
 
-use super::row::{ComparedFigure, Sampled};
 use super::side::ComparedSide;
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, Figure, FigureKey};
+use crate::analysis::{AcrossRuns, ERROR_RATE_BAR, FigureKey};
 use crate::foreign::ForeignRun;
 
 /// A side of such a comparison.
@@ -56,24 +55,15 @@ impl AnySide {
         rate.map(sentence).into_iter().collect()
     }
 
-    pub(super) fn figure(&self, subject: &FigureKey) -> Option<Figure> {
+    pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
         match self {
-            Self::Ours(side) => side.figures(subject).into_iter().next().flatten(),
-            Self::Foreign(_, run) => run.figure(subject),
+            Self::Ours(side) => side.figure(key),
+            Self::Foreign(_, run) => AcrossRuns {
+                own_interval: run.interval(key),
+                mark: run.mark(key),
+                ..AcrossRuns::of_figures(&[run.figure(key)], key.most())
+            },
         }
-    }
-
-    pub(super) fn sampled(&self, subject: &FigureKey) -> Sampled {
-        let figures = vec![self.figure(subject)];
-        let level = match self {
-            Self::Ours(side) => ComparedFigure::of(subject, side),
-            Self::Foreign(_, run) => {
-                let (low, high) = run.interval(subject);
-                let value = run.figure(subject).and_then(Figure::exact);
-                ComparedFigure { value, at_least: None, low, high, mark: run.mark(subject) }
-            }
-        };
-        Sampled { level, figures }
     }
 
     pub(super) fn describe(&self) -> AnySideDescription {

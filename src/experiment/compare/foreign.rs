@@ -8,7 +8,7 @@ use super::condition::{Condition, Role};
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
-use super::row::{ChangeStanding, ComparedRow, Pairing, held};
+use super::row::{ComparedRow, Pairing};
 use super::side::SideUnit;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
 
@@ -128,24 +128,18 @@ impl ComparedForeign {
 impl AgainstForeign {
     fn of(baseline: &AnySide, other: &AnySide, gates: &[Gate]) -> Self {
         let (mut rows, mut only_baseline, mut only_here) = (Vec::new(), Vec::new(), Vec::new());
-        for subject in &subjects() {
-            match (baseline.figure(subject), other.figure(subject)) {
-                (Some(_), Some(_)) => rows.extend(ComparedRow::of(
-                    subject,
-                    &baseline.sampled(subject),
-                    &other.sampled(subject),
-                    Pairing::OneRunEach,
-                )),
-                (Some(_), None) => only_baseline.push(subject.to_string()),
-                (None, Some(_)) => only_here.push(subject.to_string()),
-                (None, None) => {}
+        for key in &subjects() {
+            let (before, after) = (baseline.figure(key), other.figure(key));
+            match (before.is_known(), after.is_known()) {
+                (true, true) => rows.extend(ComparedRow::of(key, &before, &after, Pairing::OneRunEach)),
+                (true, false) => only_baseline.push(key.to_string()),
+                (false, true) => only_here.push(key.to_string()),
+                (false, false) => {}
             }
         }
         let judged = gates.iter().map(|gate| {
-            let subject = &gate.margin().figure;
-            let (before, after) = (baseline.sampled(subject), other.sampled(subject));
-            let standing: ChangeStanding = held(before.level, after.level);
-            gate.judge_figures("", &before.figures, &after.figures, Pairing::OneRunEach, standing)
+            let key = &gate.margin().figure;
+            gate.judge_figures("", &baseline.figure(key), &other.figure(key), Pairing::OneRunEach)
         });
         Self { side: other.name().to_owned(), rows, only_baseline, only_here, gates: judged.collect() }
     }
@@ -177,7 +171,7 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        (FigureKind::Share, _) => no("it does not tell it".to_owned()),
+        (FigureKind::Share | FigureKind::Count, _) => no("it does not tell it".to_owned()),
     }
 }
 

@@ -4,11 +4,10 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::row::{ChangeStanding, ComparedFigure, Interval, Pairing, held, two_means};
+use super::row::{ChangeStanding, Interval, Pairing, held, two_means};
 use super::side::ComparedSide;
-use crate::analysis::statistics::mean;
 use crate::analysis::wording::percent;
-use crate::analysis::{Figure, FigureKey, FigureKind, Status};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Status};
 use crate::units::three_digits;
 
 /// A figure and a share of it, such as `p95 ttft 10%`. Of a figure that is itself a share, points of it.
@@ -120,27 +119,21 @@ impl Gate {
         other: &ComparedSide,
         pairing: Pairing,
     ) -> GateJudgement {
-        let measure = &self.margin().figure;
-        let of = |side: &ComparedSide| side.runs.iter().map(|run| measure.read(run)).collect::<Vec<_>>();
-        let standing = self.whole_run_subject().map_or(ChangeStanding::Unknown, |subject| {
-            held(ComparedFigure::of(subject, baseline), ComparedFigure::of(subject, other))
-        });
-        self.judge_figures("", &of(baseline), &of(other), pairing, standing)
+        let key = &self.margin().figure;
+        self.judge_figures("", &baseline.figure(key), &other.figure(key), pairing)
     }
 
-    /// The same of figures as they are, run by run, `place` being where they were measured, and `standing` how the
-    /// intervals stand to each other that single runs have of their own.
+    /// The same of figures as they are, `place` being where they were measured.
     pub(super) fn judge_figures(
         &self,
         place: &str,
-        before: &[Option<Figure>],
-        after: &[Option<Figure>],
+        before: &AcrossRuns,
+        after: &AcrossRuns,
         pairing: Pairing,
-        standing: ChangeStanding,
     ) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
         let subject = &self.margin().figure;
-        let found = match worsening(subject, before, after, pairing, standing) {
+        let found = match worsening(subject, before, after, pairing) {
             Ok(found) => found,
             Err(why) => return Self::unresolved(gate, why),
         };
@@ -245,37 +238,34 @@ impl Worsening {
 fn shown(subject: &FigureKey, share: f64) -> String {
     match subject.kind() {
         FigureKind::Share => format!("{} points", three_digits(share * 100.0)),
-        FigureKind::Latency | FigureKind::Rate => percent(share),
+        FigureKind::Latency | FigureKind::Rate | FigureKind::Count => percent(share),
     }
 }
 
 /// How much worse a figure became, or why that is unknown.
 fn worsening(
     subject: &FigureKey,
-    before: &[Option<Figure>],
-    after: &[Option<Figure>],
+    before: &AcrossRuns,
+    after: &AcrossRuns,
     pairing: Pairing,
-    standing: ChangeStanding,
 ) -> Result<Worsening, &'static str> {
     let is_share = subject.kind() == FigureKind::Share;
     let turn = |low: f64, high: f64| if subject.less_is_better() { (low, high) } else { (-high, -low) };
     if pairing == Pairing::OneRunEach {
         let (least, most) = between(ends(before).ok_or(UNKNOWN)?, ends(after).ok_or(UNKNOWN)?, is_share)?;
         let (least, most) = turn(least, most);
-        let chance = if standing == ChangeStanding::Apart { Chance::Apart } else { Chance::Unknown };
+        // The intervals of a part's figures are not looked at.
+        let apart = subject.part.is_none() && held(before.level(), after.level()) == ChangeStanding::Apart;
+        let chance = if apart { Chance::Apart } else { Chance::Unknown };
         return Ok(Worsening { least, most, chance });
     }
     let means = two_means(before, after, pairing).ok_or(UNKNOWN)?;
-    let known = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
-        figures.iter().map(|figure| figure.and_then(Figure::exact)).collect()
-    };
     let (value, interval) = match (is_share, means.ratio) {
         (true, _) => (means.difference.value, (means.difference.low, means.difference.high)),
         (false, Some(ratio)) => (ratio.value - 1.0, (ratio.low - 1.0, ratio.high - 1.0)),
         // The baseline's runs differ so much that nothing bounds the ratio.
         (false, None) => {
-            let of = |figures| known(figures).as_deref().and_then(mean).ok_or(UNKNOWN);
-            let (before, after) = (of(before)?, of(after)?);
+            let (before, after) = before.mean.zip(after.mean).ok_or(UNKNOWN)?;
             let ratio = (before > 0.0).then(|| after / before).ok_or(NO_SHARE)?;
             (ratio - 1.0, (f64::NEG_INFINITY, f64::INFINITY))
         }
@@ -292,11 +282,9 @@ const UNKNOWN: &str = "not known on both sides";
 /// The figure is reported as a share of the baseline's.
 const NO_SHARE: &str = "the baseline's may be 0, and nothing is a share of nothing";
 
-/// The least and the most that the mean of the figures can be; `None` where a run has none.
-fn ends(figures: &[Option<Figure>]) -> Option<(f64, f64)> {
-    let figures: Vec<Figure> = figures.iter().copied().collect::<Option<_>>()?;
-    let of = |read: fn(&Figure) -> f64| mean(&figures.iter().map(read).collect::<Vec<_>>());
-    Some((of(|figure| figure.at_least())?, of(|figure| figure.at_most().unwrap_or(f64::INFINITY))?))
+/// The least and the most that the mean can be; `None` where a run has no figure.
+fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {
+    Some((across.mean_at_least?, across.mean_at_most.unwrap_or(f64::INFINITY)))
 }
 
 /// The least and the most that the change from one figure to the other can be, of each the least and the most.

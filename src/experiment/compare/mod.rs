@@ -21,7 +21,7 @@ pub use facts::Difference;
 pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
 pub use reported::Unchecked;
-pub use row::{ChangeStanding, ComparedFigure, ComparedRow, Interval, Pairing};
+pub use row::{ChangeStanding, ComparedRow, Interval, Pairing};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
 pub use trend::{RunTrend, TrendLine};

@@ -4,30 +4,24 @@ use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
-use crate::analysis::{Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Summary};
-use crate::experiment::repeats::AcrossRuns;
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Quantile};
 
 /// The compared figures.
-pub(super) static SUBJECTS: [FigureKey; 13] = {
-    const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-        FigureKey::percentile(quantile, metric)
-    }
-    [
-        percentile(Quantile::P50, Metric::Ttft),
-        percentile(Quantile::P95, Metric::Ttft),
-        percentile(Quantile::P99, Metric::Ttft),
-        percentile(Quantile::P50, Metric::Tpot),
-        percentile(Quantile::P99, Metric::Tpot),
-        percentile(Quantile::P99, Metric::Itl),
-        percentile(Quantile::P50, Metric::E2e),
-        percentile(Quantile::P99, Metric::E2e),
-        FigureKey::of(Metric::RequestRate),
-        FigureKey::of(Metric::OutputTokens),
-        FigureKey::of(Metric::Goodput),
-        FigureKey::of(Metric::SloAttainment),
-        FigureKey::of(Metric::ErrorRate),
-    ]
-};
+pub(super) static SUBJECTS: [FigureKey; 13] = [
+    FigureKey::percentile(Quantile::P50, Metric::Ttft),
+    FigureKey::percentile(Quantile::P95, Metric::Ttft),
+    FigureKey::percentile(Quantile::P99, Metric::Ttft),
+    FigureKey::percentile(Quantile::P50, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::Itl),
+    FigureKey::percentile(Quantile::P50, Metric::E2e),
+    FigureKey::percentile(Quantile::P99, Metric::E2e),
+    FigureKey::of(Metric::RequestRate),
+    FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::Goodput),
+    FigureKey::of(Metric::SloAttainment),
+    FigureKey::of(Metric::ErrorRate),
+];
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
@@ -63,15 +57,12 @@ impl Pairing {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ComparedRow {
-    /// Its name, as objectives have it.
-    pub figure: String,
-    /// The fact.
-    #[serde(skip)]
-    pub subject: FigureKey,
-    /// The baseline's figure.
-    pub baseline: ComparedFigure,
-    /// The other side's figure.
-    pub other: ComparedFigure,
+    /// The figure.
+    pub figure: FigureKey,
+    /// Of the baseline.
+    pub baseline: FigureLevel,
+    /// Of the other side.
+    pub other: FigureLevel,
     /// The other minus the baseline; with an interval where there are several runs a side.
     pub difference: Option<Interval>,
     /// The difference as a share of the baseline: the ratio minus 1; of shares absent, which are reported by their
@@ -87,22 +78,6 @@ pub struct ComparedRow {
     pub detectable: Option<f64>,
     /// The verdict on the change.
     pub standing: ChangeStanding,
-}
-
-/// A figure on one side.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ComparedFigure {
-    /// The value, of several runs their mean; absent where it is not known.
-    pub value: Option<f64>,
-    /// The least that it can be, where that is all that is known.
-    pub at_least: Option<f64>,
-    /// Lower end of its 95 % interval: within the run, of several runs across them.
-    pub low: Option<f64>,
-    /// Upper end.
-    pub high: Option<f64>,
-    /// A warning about it.
-    pub mark: Option<SampleWarning>,
 }
 
 /// A value with its 95 % interval, if there is one.
@@ -139,45 +114,39 @@ pub enum ChangeStanding {
 impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
-        let row = |subject| {
-            let sampled = |side: &ComparedSide| Sampled {
-                level: ComparedFigure::of(subject, side),
-                figures: side.figures(subject),
-            };
-            Self::of(subject, &sampled(baseline), &sampled(other), pairing)
-        };
+        let row = |key| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
         let mut rows: Vec<Self> = SUBJECTS.iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
 
+    /// `None` where neither side has the figure.
     pub(super) fn of(
-        subject: &FigureKey,
-        before: &Sampled,
-        after: &Sampled,
+        key: &FigureKey,
+        before: &AcrossRuns,
+        after: &AcrossRuns,
         pairing: Pairing,
     ) -> Option<Self> {
-        if before.figures.iter().chain(&after.figures).all(Option::is_none) {
+        if !before.is_known() && !after.is_known() {
             return None;
         }
-        let means = two_means(&before.figures, &after.figures, pairing);
-        let (before, after) = (before.level, after.level);
+        let means = two_means(before, after, pairing);
+        let (before, after) = (before.level(), after.level());
         let (difference, change) = match &means {
             Some(means) => (Some(Interval::from(means.difference)), means.ratio.map(as_change)),
             None => apart(before, after),
         };
-        let change = change.filter(|_| subject.kind() != FigureKind::Share);
+        let change = change.filter(|_| key.kind() != FigureKind::Share);
         let detectable = means.as_ref().zip(before.value).and_then(|(means, base)| {
             let t = |p| student_t_quantile(p, means.freedom);
             // Shares change by points.
-            let base = if subject.kind() == FigureKind::Share { 1.0 } else { base };
+            let base = if key.kind() == FigureKind::Share { 1.0 } else { base };
             (base > 0.0 && means.error > 0.0).then(|| (t(0.975) + t(POWER)) * means.error / base)
         });
         // With several runs a side the verdict waits for the correction of all p-values.
         let standing = held(before, after);
         Some(Self {
-            figure: subject.to_string(),
-            subject: subject.clone(),
+            figure: key.clone(),
             baseline: before,
             other: after,
             difference,
@@ -193,7 +162,7 @@ impl ComparedRow {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
             ChangeStanding::NotShown
-        } else if (moved < 0.0) == self.subject.less_is_better() {
+        } else if (moved < 0.0) == self.figure.less_is_better() {
             ChangeStanding::Better
         } else {
             ChangeStanding::Worse
@@ -212,21 +181,9 @@ pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
     }
 }
 
-/// A figure on one side: what it is, and what it was in each run.
-pub(super) struct Sampled {
-    pub(super) level: ComparedFigure,
-    pub(super) figures: Vec<Option<Figure>>,
-}
-
 /// Compares both means of a figure; `None` with one run a side, or where a run lacks the figure.
-pub(super) fn two_means(
-    before: &[Option<Figure>],
-    after: &[Option<Figure>],
-    pairing: Pairing,
-) -> Option<TwoMeans> {
-    let values = |figures: &[Option<Figure>]| -> Option<Vec<f64>> {
-        figures.iter().map(|figure| figure.and_then(Figure::exact)).collect()
-    };
+pub(super) fn two_means(before: &AcrossRuns, after: &AcrossRuns, pairing: Pairing) -> Option<TwoMeans> {
+    let values = |across: &AcrossRuns| across.values.iter().copied().collect::<Option<Vec<f64>>>();
     match pairing {
         Pairing::OneRunEach => None,
         Pairing::Independent => welch(&values(before)?, &values(after)?),
@@ -240,14 +197,14 @@ pub(super) fn two_means(
 }
 
 /// Difference and change of two values, without intervals.
-fn apart(before: ComparedFigure, after: ComparedFigure) -> (Option<Interval>, Option<Interval>) {
+fn apart(before: FigureLevel, after: FigureLevel) -> (Option<Interval>, Option<Interval>) {
     let Some((before, after)) = before.value.zip(after.value) else { return (None, None) };
     let bare = |value| Interval { value, low: None, high: None };
     (Some(bare(after - before)), (before > 0.0).then(|| bare(after / before - 1.0)))
 }
 
 /// How the intervals of both levels stand to each other.
-pub(super) fn held(before: ComparedFigure, after: ComparedFigure) -> ChangeStanding {
+pub(super) fn held(before: FigureLevel, after: FigureLevel) -> ChangeStanding {
     match overlap(before, after) {
         Some(true) => ChangeStanding::Overlap,
         Some(false) => ChangeStanding::Apart,
@@ -256,8 +213,8 @@ pub(super) fn held(before: ComparedFigure, after: ComparedFigure) -> ChangeStand
 }
 
 /// Whether the intervals of both levels have something in common; `None` where one has none.
-fn overlap(before: ComparedFigure, after: ComparedFigure) -> Option<bool> {
-    let ends = |level: ComparedFigure| Some((level.low?, level.high?));
+fn overlap(before: FigureLevel, after: FigureLevel) -> Option<bool> {
+    let ends = |level: FigureLevel| Some((level.low?, level.high?));
     let ((low, high), (other_low, other_high)) = (ends(before)?, ends(after)?);
     Some(low <= other_high && other_low <= high)
 }
@@ -269,41 +226,5 @@ fn as_change(ratio: Estimate) -> Interval {
 impl From<Estimate> for Interval {
     fn from(estimate: Estimate) -> Self {
         Self { value: estimate.value, low: Some(estimate.low), high: Some(estimate.high) }
-    }
-}
-
-impl ComparedFigure {
-    pub(super) fn of(subject: &FigureKey, side: &ComparedSide) -> Self {
-        match (side.unit, side.runs.as_slice()) {
-            (SideUnit::Run, [run]) => Self::within(subject, run),
-            (_, runs) => {
-                let across = AcrossRuns::of_figures(&side.figures(subject), subject.most());
-                let marks = runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark);
-                Self { mark: SampleWarning::gravest(marks), ..Self::across(&across) }
-            }
-        }
-    }
-
-    /// That of several runs.
-    pub(super) fn across(across: &AcrossRuns) -> Self {
-        Self {
-            value: across.mean,
-            at_least: across.mean_at_least.filter(|_| across.mean.is_none()),
-            low: across.interval_low,
-            high: across.interval_high,
-            mark: across.mark,
-        }
-    }
-
-    fn within(subject: &FigureKey, run: &Summary) -> Self {
-        let figure = subject.read(run);
-        let (low, high) = subject.interval(run).unwrap_or_default();
-        Self {
-            value: figure.and_then(Figure::exact),
-            at_least: figure.filter(|figure| figure.exact().is_none()).map(Figure::at_least),
-            low,
-            high,
-            mark: subject.warning(run).map(|(mark, _)| mark),
-        }
     }
 }

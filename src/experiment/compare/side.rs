@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, FigureKey, Objective, Summary};
+use crate::analysis::{AcrossRuns, FigureKey, Objective, Summary};
 use crate::experiment::repeats::{NotRepeats, Repeats};
 use crate::record::{DeploymentFacts, RunHeader};
 
@@ -104,9 +104,13 @@ impl ComparedSide {
         &self.header.workload
     }
 
-    /// The figure `subject` of each run that counts.
-    pub(super) fn figures(&self, subject: &FigureKey) -> Vec<Option<Figure>> {
-        self.runs.iter().map(|run| subject.read(run)).collect()
+    /// A figure of the runs that count. That of a single repeat has no interval.
+    pub(super) fn figure(&self, key: &FigureKey) -> AcrossRuns {
+        let across = AcrossRuns::of(key, &self.runs.iter().collect::<Vec<_>>());
+        match self.unit {
+            SideUnit::Run => across,
+            SideUnit::Repeats => AcrossRuns { own_interval: (None, None), ..across },
+        }
     }
 
     pub(super) fn describe(&self) -> SideDescription {

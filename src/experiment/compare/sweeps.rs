@@ -6,13 +6,10 @@ use super::compared::NotComparable;
 use super::condition::{Condition, Role};
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ChangeStanding, ComparedFigure, ComparedRow, Pairing, Sampled, correct};
-use crate::analysis::{FigureKey, FigureKind, Metric, Quantile};
+use super::row::{ComparedRow, Pairing, correct};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};
 use crate::experiment::paired_open::ArrivalUnit;
-use crate::experiment::repeats::AcrossRuns;
-use crate::experiment::sweep::{
-    HighestLoad, Load, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial,
-};
+use crate::experiment::sweep::{HighestLoad, Load, LoadAxis, LoadClass, Sweep, SweepPoint, Trial, followed};
 use crate::record::RunHeader;
 
 /// A stored sweep with the name of its folder and the header of its first run.
@@ -49,15 +46,15 @@ pub struct AnswerOfSide {
     /// Wall-clock time of its first run's zero.
     pub started_at: jiff::Timestamp,
     /// The objectives.
-    pub objectives: Vec<String>,
+    pub objectives: Vec<Objective>,
     /// The highest load that meets them; absent without objectives.
     pub answer: Option<HighestLoad>,
     /// Whether its figures can be trusted.
     pub valid: bool,
     /// Its curve: each load with its p99 TTFT, milliseconds, as far as it is known.
-    pub ttft_p99_ms: Vec<(Load, ComparedFigure)>,
+    pub ttft_p99_ms: Vec<(Load, FigureLevel)>,
     /// The same of output tokens per second.
-    pub output_tokens_per_s: Vec<(Load, ComparedFigure)>,
+    pub output_tokens_per_s: Vec<(Load, FigureLevel)>,
     /// What its rates are of.
     #[serde(skip)]
     pub begun: ArrivalUnit,
@@ -124,10 +121,10 @@ impl ComparedSweeps {
     /// When they do not: what they keep.
     pub fn check(gate: &Gate) -> Result<(), String> {
         let wanted = gate.whole_run_subject();
-        if READ.iter().any(|(subject, _)| Some(subject) == wanted) {
+        if followed().any(|key| Some(&key) == wanted) {
             return Ok(());
         }
-        let kept: Vec<_> = READ.iter().map(|(subject, _)| subject.to_string()).collect();
+        let kept: Vec<_> = followed().map(|key| key.to_string()).collect();
         Err(format!(
             "sweeps keep no `{}` of their loads\nhint: they keep {}; another figure is in their runs: compare one of each, such \
              as run-001",
@@ -158,17 +155,15 @@ impl SweepSide {
         };
         facts.insert((Condition::Rate, "load".to_owned()), axis.to_owned());
         for (place, objective) in self.sweep.plan.objectives.iter().enumerate() {
-            facts.insert((Condition::Workload, format!("objectives[{place}]")), objective.clone());
+            facts.insert((Condition::Workload, format!("objectives[{place}]")), objective.to_string());
         }
         facts
     }
 
     fn answer(&self) -> AnswerOfSide {
-        let curve = |read: fn(&PointFigures) -> Option<&AcrossRuns>| {
+        let curve = |key: FigureKey| {
             let points = self.sweep.points.iter();
-            points
-                .filter_map(|point| Some((point.load, ComparedFigure::across(read(&point.figures)?))))
-                .collect()
+            points.filter_map(|point| Some((point.load, point.figures.get(&key)?.level()))).collect()
         };
         AnswerOfSide {
             side: self.name.clone(),
@@ -176,8 +171,8 @@ impl SweepSide {
             objectives: self.sweep.plan.objectives.clone(),
             answer: self.sweep.answer.clone(),
             valid: self.sweep.valid,
-            ttft_p99_ms: curve(|figures| figures.ttft_p99_ms.as_ref()),
-            output_tokens_per_s: curve(|figures| figures.output_tokens_per_s.as_ref()),
+            ttft_p99_ms: curve(FigureKey::percentile(Quantile::P99, Metric::Ttft)),
+            output_tokens_per_s: curve(FigureKey::of(Metric::OutputTokens)),
             begun: ArrivalUnit::of(&self.sweep.workload),
         }
     }
@@ -212,10 +207,12 @@ impl SweepAgainst {
                 if is_saturated(after) {
                     return gate.overrun(&place);
                 }
-                let of = |point: &SweepPoint| figures_of(&point.figures, gate);
-                // Sweeps keep no interval of a single run.
-                let pairing = pairing(before, after);
-                gate.judge_figures(&place, &of(before), &of(after), pairing, ChangeStanding::Unknown)
+                // A figure that sweeps do not keep, or no run has, is not known.
+                let none = AcrossRuns::of_figures(&[], f64::INFINITY);
+                let [before_figure, after_figure] = [before, after].map(|point| {
+                    gate.whole_run_subject().and_then(|key| point.figures.get(key)).unwrap_or(&none)
+                });
+                gate.judge_figures(&place, before_figure, after_figure, pairing(before, after))
             });
             at_loads.chain(unjudged.iter().map(|why| gate.unmeasured(why)))
         });
@@ -232,21 +229,13 @@ impl AtLoad {
     fn of(before: &SweepPoint, after: &SweepPoint) -> Self {
         let pairing = pairing(before, after);
         let saturated = [before, after].iter().any(|point| is_saturated(point));
-        let row = |(subject, read): &(FigureKey, Read)| {
-            // Beyond saturation a latency depends on the length of the run and says nothing about the server.
-            if saturated && subject.kind() == FigureKind::Latency {
-                return None;
-            }
-            let sampled = |point: &SweepPoint| {
-                let across = read(&point.figures)?;
-                Some(Sampled { level: ComparedFigure::across(across), figures: across.figures().collect() })
-            };
-            ComparedRow::of(subject, &sampled(before)?, &sampled(after)?, pairing)
-        };
+        // Beyond saturation a latency depends on the length of the run and says nothing about the server.
+        let is_compared = |key: &FigureKey| !saturated || key.kind() != FigureKind::Latency;
+        let row = |key| ComparedRow::of(key, before.figures.get(key)?, after.figures.get(key)?, pairing);
         Self {
             load: before.load,
             pairing,
-            rows: SHOWN.into_iter().map(|place| &READ[place]).filter_map(row).collect(),
+            rows: SHOWN.iter().filter(|key| is_compared(key)).filter_map(row).collect(),
         }
     }
 }
@@ -277,40 +266,15 @@ fn pairing(before: &SweepPoint, after: &SweepPoint) -> Pairing {
     }
 }
 
-type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
-
-/// The indices of those among [`READ`] that are compared load by load.
-const SHOWN: [usize; 6] = [2, 4, 6, 7, 8, 9];
-
-/// What sweeps keep of every load.
-static READ: [(FigureKey, Read); 14] = {
-    const fn percentile(quantile: Quantile, metric: Metric) -> FigureKey {
-        FigureKey::percentile(quantile, metric)
-    }
-    [
-        (percentile(Quantile::P50, Metric::Ttft), |figures| figures.ttft_p50_ms.as_ref()),
-        (percentile(Quantile::P95, Metric::Ttft), |figures| figures.ttft_p95_ms.as_ref()),
-        (percentile(Quantile::P99, Metric::Ttft), |figures| figures.ttft_p99_ms.as_ref()),
-        (percentile(Quantile::P50, Metric::Tpot), |figures| figures.tpot_p50_ms.as_ref()),
-        (percentile(Quantile::P99, Metric::Tpot), |figures| figures.tpot_p99_ms.as_ref()),
-        (percentile(Quantile::P50, Metric::E2e), |figures| figures.e2e_p50_ms.as_ref()),
-        (percentile(Quantile::P99, Metric::E2e), |figures| figures.e2e_p99_ms.as_ref()),
-        (FigureKey::of(Metric::RequestRate), |figures| figures.completed_requests_per_s.as_ref()),
-        (FigureKey::of(Metric::OutputTokens), |figures| figures.output_tokens_per_s.as_ref()),
-        (FigureKey::of(Metric::Goodput), |figures| figures.goodput_per_s.as_ref()),
-        (FigureKey::of(Metric::SloAttainment), |figures| figures.slo_attainment.as_ref()),
-        (FigureKey::of(Metric::ErrorRate), |figures| figures.error_rate.as_ref()),
-        (percentile(Quantile::P95, Metric::Tpot), |figures| figures.tpot_p95_ms.as_ref()),
-        (percentile(Quantile::P95, Metric::E2e), |figures| figures.e2e_p95_ms.as_ref()),
-    ]
-};
-
-/// The figure that `gate` is about in each run of a load; none where sweeps do not keep it.
-fn figures_of(figures: &PointFigures, gate: &Gate) -> Vec<Option<crate::analysis::Figure>> {
-    let wanted = gate.whole_run_subject();
-    let known = READ.iter().find(|(subject, _)| Some(subject) == wanted);
-    known.and_then(|(_, read)| read(figures)).map(|across| across.figures().collect()).unwrap_or_default()
-}
+/// The figures that are compared load by load.
+static SHOWN: [FigureKey; 6] = [
+    FigureKey::percentile(Quantile::P99, Metric::Ttft),
+    FigureKey::percentile(Quantile::P99, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::E2e),
+    FigureKey::of(Metric::RequestRate),
+    FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::Goodput),
+];
 
 /// Compares two answers by their intervals, otherwise by their brackets.
 fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {

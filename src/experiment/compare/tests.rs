@@ -37,7 +37,7 @@ fn repeats(name: &str, first_seed: u64, ttfts_ms: &[u64]) -> ComparedSide {
 }
 
 fn row<'a>(compared: &'a Compared, figure: &str) -> &'a ComparedRow {
-    compared.against[0].rows.iter().find(|row| row.figure == figure).unwrap()
+    compared.against[0].rows.iter().find(|row| row.figure.to_string() == figure).unwrap()
 }
 
 fn gate(text: &str) -> Gate {
@@ -155,13 +155,15 @@ fn a_gate_says_why_it_cannot_tell() {
     let found = judged(&[nothing.clone(), nothing], &["max:check_pass_rate 1%"]);
     assert!(found[0].line.contains("not known on both sides"), "{}", found[0].line);
     let gate = gate("max:goodput 5%");
-    let zero = [Some(crate::analysis::Figure::Exact(0.0))];
-    let found = gate.judge_figures("", &zero, &zero, Pairing::OneRunEach, ChangeStanding::Unknown);
+    let zeros = |runs| {
+        let zero = Some(crate::analysis::Figure::Exact(0.0));
+        crate::analysis::AcrossRuns::of_figures(&vec![zero; runs], f64::INFINITY)
+    };
+    let found = gate.judge_figures("", &zeros(1), &zeros(1), Pairing::OneRunEach);
     assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
-    let zeros = [zero[0], zero[0]];
-    let found = gate.judge_figures("", &zeros, &zeros, Pairing::Paired, ChangeStanding::Unknown);
+    let found = gate.judge_figures("", &zeros(2), &zeros(2), Pairing::Paired);
     assert!(found.line.contains("nothing is a share of nothing"), "{}", found.line);
-    let lost = gate.judge_figures("", &zeros, &zero, Pairing::Paired, ChangeStanding::Unknown);
+    let lost = gate.judge_figures("", &zeros(2), &zeros(1), Pairing::Paired);
     assert!(lost.line.contains("not known on both sides"), "{}", lost.line);
 }
 
@@ -272,11 +274,9 @@ fn single_runs_show_an_improvement_where_their_own_intervals_lie_apart() {
 
 #[test]
 fn what_would_be_seen_of_a_share_is_reported_in_points() {
-    use super::row::Sampled;
-    use crate::analysis::Metric;
-    let sampled = |values: [f64; 3]| Sampled {
-        level: ComparedFigure { value: Some(0.5), at_least: None, low: None, high: None, mark: None },
-        figures: values.map(|value| Some(crate::analysis::Figure::Exact(value))).into(),
+    use crate::analysis::{AcrossRuns, Figure, Metric};
+    let sampled = |values: [f64; 3]| {
+        AcrossRuns::of_figures(&values.map(|value| Some(Figure::Exact(value))), f64::INFINITY)
     };
     let detectable = |metric| {
         let (before, after) = (sampled([0.5, 0.6, 0.4]), sampled([0.5, 0.7, 0.3]));
@@ -335,7 +335,7 @@ fn a_trend_is_in_the_order_of_time() {
     let sides = [at("c", 130, 30), at("a", 110, 10), at("b", 120, 20), at("d", 141, 40)];
     let trend = Compared::of(&sides, &[], &[]).unwrap().trend.unwrap();
     assert_eq!(trend.order, [1, 2, 0, 3]);
-    let line = trend.lines.iter().find(|line| line.figure == "p50 ttft").unwrap();
+    let line = trend.lines.iter().find(|line| line.figure.to_string() == "p50 ttft").unwrap();
     // scipy 1.17.1: linregress(range(4), [110, 120, 130, 141]).slope / 125.25.
     assert!(close(line.change_per_step, 10.3 / 125.25) && line.drifts, "{line:?}");
     let drifts = |ttfts: [u64; 4]| {

@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::row::{ComparedFigure, SIGNIFICANT, SUBJECTS};
+use super::row::{SIGNIFICANT, SUBJECTS};
 use super::side::ComparedSide;
-use crate::analysis::FigureKey;
 use crate::analysis::statistics::{holm, mean, slope, slope_p};
+use crate::analysis::{FigureKey, FigureLevel};
 
 /// Fewer make no trend.
 const FEWEST: usize = 3;
@@ -26,13 +26,10 @@ pub struct RunTrend {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TrendLine {
-    /// Its name, as objectives have it.
-    pub figure: String,
-    /// The fact.
-    #[serde(skip)]
-    pub subject: FigureKey,
+    /// The figure.
+    pub figure: FigureKey,
     /// Its values in the order of time.
-    pub levels: Vec<ComparedFigure>,
+    pub levels: Vec<FigureLevel>,
     /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
     pub change_per_step: Option<f64>,
     /// Lower end of its 95 % interval; absent where the spread about the line is unknown.
@@ -56,8 +53,7 @@ impl RunTrend {
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
         let lines = SUBJECTS.iter().filter_map(|subject| {
-            let levels: Vec<_> =
-                order.iter().map(|&place| ComparedFigure::of(subject, &sides[place])).collect();
+            let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
             TrendLine::of(subject, levels)
         });
         let mut lines: Vec<TrendLine> = lines.collect();
@@ -76,7 +72,7 @@ impl RunTrend {
 }
 
 impl TrendLine {
-    fn of(subject: &FigureKey, levels: Vec<ComparedFigure>) -> Option<Self> {
+    fn of(subject: &FigureKey, levels: Vec<FigureLevel>) -> Option<Self> {
         let known: Vec<(f64, f64)> =
             levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
         let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
@@ -85,8 +81,7 @@ impl TrendLine {
         let p = slope_p(&known).filter(|_| drift.is_some());
         let sure = drift.filter(|_| p.is_some());
         Some(Self {
-            figure: subject.to_string(),
-            subject: subject.clone(),
+            figure: subject.clone(),
             levels,
             change_per_step: drift.map(|drift| drift.value / middle),
             change_low: sure.map(|drift| drift.low / middle),

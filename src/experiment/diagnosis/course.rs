@@ -3,8 +3,7 @@
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
-use crate::analysis::{Metric, Quantile, Summary};
-use crate::experiment::repeats::AcrossRuns;
+use crate::analysis::{AcrossRuns, Metric, Quantile, Summary};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::three_digits;
 
@@ -51,16 +50,16 @@ impl LoadFigures {
     /// Of a load of a sweep: the means over its runs, or the least that they can be.
     fn of_point(point: &SweepPoint) -> Self {
         let figures = &point.figures;
-        let mean = |across: &Option<AcrossRuns>| {
-            let across = across.as_ref()?;
+        let mean = |across: Option<&AcrossRuns>| {
+            let across = across?;
             across.mean.or(across.mean_at_least).filter(|&mean| mean > 0.0)
         };
         Self {
             load: point.load.amount(),
-            output_tokens_per_s: mean(&figures.output_tokens_per_s),
-            ttft_p50_ms: mean(&figures.ttft_p50_ms),
-            ttft_p99_ms: mean(&figures.ttft_p99_ms),
-            tpot_p50_ms: mean(&figures.tpot_p50_ms),
+            output_tokens_per_s: mean(figures.metric(Metric::OutputTokens)),
+            ttft_p50_ms: mean(figures.percentile(Quantile::P50, Metric::Ttft)),
+            ttft_p99_ms: mean(figures.percentile(Quantile::P99, Metric::Ttft)),
+            tpot_p50_ms: mean(figures.percentile(Quantile::P50, Metric::Tpot)),
         }
     }
 }

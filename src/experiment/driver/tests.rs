@@ -299,7 +299,7 @@ fn sweep() -> SweepExperiment {
     let objective = "p50 ttft < 5s";
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0] },
-        objectives: vec![objective.to_owned()],
+        objectives: vec![objective.parse().unwrap()],
         repeats: 1,
         samples: 130,
         requests_per_arrival: None,
@@ -318,7 +318,7 @@ fn sweep() -> SweepExperiment {
         engine: header.engine,
         deployment: header.deployment,
     };
-    SweepExperiment::new(Search::new(plan, &[objective.parse().unwrap()]).unwrap(), swept).holding_for(600.0)
+    SweepExperiment::new(Search::new(plan).unwrap(), swept).holding_for(600.0)
 }
 
 /// A minute of four requests a second that meets the objective.

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::contract::{ContractResult, Cost};
-use super::measured::RowFigures;
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
-use crate::analysis::{Rule, Summary};
+use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary};
 use crate::experiment::driver::{FailedBy, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::sweep::{SERVER_RULES, Trial};
@@ -88,8 +87,10 @@ pub struct MatrixCell {
     /// Whose fault it is, where it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_by: Option<FailedBy>,
-    /// The figures.
-    pub figures: RowFigures,
+    /// The figures, by name; what no run has is not there.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(schema_with = "by_name_schema"))]
+    pub figures: FigureSet,
     /// Cost of a million output tokens, in the currency of the price.
     pub cost_per_million_output_tokens: Option<f64>,
     /// Result of the hypothesis; absent where it claims nothing.
@@ -114,6 +115,51 @@ pub struct CellRun {
     pub started_at: jiff::Timestamp,
     /// Whether its own figures can be trusted.
     pub valid: bool,
+}
+
+/// Latencies that tables of experiments follow.
+const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
+/// Percentiles of each.
+const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
+/// The other figures.
+const OTHERS: [Metric; 5] =
+    [Metric::RequestRate, Metric::OutputTokens, Metric::Goodput, Metric::SloAttainment, Metric::ErrorRate];
+
+/// The figures that tables of experiments follow.
+fn followed() -> impl Iterator<Item = FigureKey> {
+    let latencies = LATENCIES
+        .into_iter()
+        .flat_map(|metric| QUANTILES.map(|quantile| FigureKey::percentile(quantile, metric)));
+    latencies.chain(OTHERS.map(FigureKey::of))
+}
+
+/// A figure of a row as it is stored.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct RowFigure<'a> {
+    #[serde(flatten)]
+    level: FigureLevel,
+    /// The figure of each run.
+    runs: &'a [Option<f64>],
+}
+
+fn by_name<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S::Error> {
+    let stored = |across: &'_ AcrossRuns| FigureLevel { at_least: across.mean_at_least, ..across.level() };
+    serializer.collect_map(
+        figures
+            .iter()
+            .map(|(key, across)| (key.field(), RowFigure { level: stored(across), runs: &across.values })),
+    )
+}
+
+#[cfg(test)]
+fn by_name_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let figure = generator.subschema_for::<RowFigure<'_>>();
+    schemars::json_schema!({
+        "description": "The figures that a table of experiments follows, by name; what no run has is not there.",
+        "type": "object",
+        "properties": crate::analysis::schema(followed(), &figure),
+    })
 }
 
 /// Whether the figures of a cell can be trusted.
@@ -202,7 +248,7 @@ impl<'a> CellContext<'a> {
         let valid = verdict.as_ref().map(|verdict| verdict.valid);
         let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
-        let figures = RowFigures::of(&summaries);
+        let figures = FigureSet::of(followed(), &summaries);
         let cost = Cost::of(variant, &figures);
         let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
         let whole = cell.runs.len() as u64 == row.repeats();

@@ -2,9 +2,8 @@
 
 use serde::Serialize;
 
-use super::measured::RowFigures;
 use super::table::{Accept, Variant};
-use crate::analysis::{FigureKey, Metric, Objective, Status, Summary};
+use crate::analysis::{FigureSet, Metric, Objective, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -88,10 +87,10 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Price of an hour of all accelerators ÷ output tokens in it × 10⁶.
-    pub(super) fn of(variant: &Variant, figures: &RowFigures) -> Option<Self> {
-        let per_s = figures.figure(&FigureKey::of(Metric::OutputTokens))?;
+    pub(super) fn of(variant: &Variant, figures: &FigureSet) -> Option<Self> {
+        let per_s = figures.metric(Metric::OutputTokens)?.level();
         let value = per_s.value.filter(|rate| *rate > 0.0)?;
-        let (least, most) = per_s.interval().unwrap_or((value, value));
+        let (least, most) = per_s.low.zip(per_s.high).unwrap_or((value, value));
         let per_hour = variant.server.cost_per_hour()?;
         let at = |rate: f64| per_hour / (rate.max(0.0) * 3_600.0) * 1e6;
         Some(Self { value: at(value), low: at(most), high: at(least) })

@@ -6,7 +6,6 @@ mod contract;
 mod decision;
 mod ended;
 mod experiment;
-mod measured;
 mod result;
 mod table;
 mod tested;
@@ -19,7 +18,6 @@ pub use contract::{ContractDemand, ContractResult};
 pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
 pub use ended::Ended;
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use measured::{RowFigure, RowFigures};
 pub use result::{Matrix, Unstopped};
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,

@@ -8,10 +8,9 @@
 
 use serde::Serialize;
 
-use super::measured::RowFigure;
 use super::table::{Claim, ClaimKind, MatrixVariable};
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile, variance};
-use crate::analysis::{FigureKey, Objective, SampleWarning, Status, Summary};
+use crate::analysis::{AcrossRuns, FigureKey, Objective, SampleWarning, Status, Summary};
 use crate::experiment::repeats::AcrossJudgement;
 use crate::units::three_digits;
 
@@ -183,10 +182,11 @@ impl Claim {
         other: &[&Summary],
         judge: impl Fn(f64, f64) -> ClaimStanding,
     ) -> Tested {
-        let (Some(one), Some(two)) = (RowFigure::of(subject, runs), RowFigure::of(subject, other)) else {
+        let (one, two) = (AcrossRuns::of(subject, runs), AcrossRuns::of(subject, other));
+        if !one.is_known() || !two.is_known() {
             return self.open("one of the rows has no such figure");
-        };
-        let (Some(here), Some(there)) = (one.value, two.value) else {
+        }
+        let (Some(here), Some(there)) = (one.mean, two.mean) else {
             return self.open("requests that were cut off leave the figure of one of the rows open");
         };
         let found = format!("{} against {}", subject.show(here), subject.show(there));
@@ -204,7 +204,7 @@ impl Claim {
             Some((low, high)) => {
                 let standing = if few { ClaimStanding::CannotTell } else { judge(low, high) };
                 let doubt = if few { FEW } else { "" };
-                let over = match (one.runs.len(), two.runs.len()) {
+                let over = match (one.values.len(), two.values.len()) {
                     (1, 1) => String::new(),
                     (one, two) if one == two => format!(" over {one} pairs of runs"),
                     (one, two) => format!(" over {one} against {two} runs, which make no pairs"),
@@ -226,13 +226,13 @@ struct Ratio {
 
 impl Ratio {
     /// `None` where one of the two is 0.
-    fn of(one: &RowFigure, two: &RowFigure) -> Option<Self> {
-        let (here, there) = one.value.zip(two.value).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
+    fn of(one: &AcrossRuns, two: &AcrossRuns) -> Option<Self> {
+        let (here, there) = one.mean.zip(two.mean).filter(|(one, two)| *one > 0.0 && *two > 0.0)?;
         let pairs: Vec<(f64, f64)> =
-            one.runs.iter().zip(&two.runs).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;
-        if pairs.len() == 1 || one.runs.len() != two.runs.len() {
-            let ends = one.interval().zip(two.interval());
-            let interval = ends.filter(|(_, (low, _))| *low > 0.0);
+            one.values.iter().zip(&two.values).map(|(one, two)| one.zip(*two)).collect::<Option<_>>()?;
+        if pairs.len() == 1 || one.values.len() != two.values.len() {
+            let ends = |across: &AcrossRuns| across.level().low.zip(across.level().high);
+            let interval = ends(one).zip(ends(two)).filter(|(_, (low, _))| *low > 0.0);
             let interval = interval.map(|((low, high), (least, most))| (low / most, high / least));
             return Some(Self { value: here / there, interval });
         }

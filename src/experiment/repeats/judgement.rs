@@ -1,17 +1,16 @@
-//! Holds several runs against an objective.
+//! Judges several runs by an objective.
 
 use serde::Serialize;
 
-use super::across_runs::{AcrossRuns, Unresolvable, repeats_for};
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{Figure, Objective, Status, Summary};
+use crate::analysis::{AcrossRuns, Figure, Objective, Status, Summary, Unresolvable, repeats_for};
 
-/// What became of an objective over several runs.
+/// The result of an objective over several runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AcrossJudgement {
     /// The objective as typed.
-    pub objective: String,
+    pub objective: Objective,
     /// Met when the whole interval meets it, missed when none of it does; where requests that were cut off leave no
     /// interval, missed when nothing that the figure of any run can be meets it.
     pub status: Status,
@@ -30,9 +29,9 @@ impl AcrossJudgement {
         self.status == Status::Met
     }
 
-    /// Holds `runs`, each of `load_s` seconds of load, against `objective`.
+    /// Judges `runs`, each of `load_s` seconds of load, by `objective`.
     pub(in crate::experiment) fn of(objective: &Objective, runs: &[&Summary], load_s: f64) -> Self {
-        let figure = AcrossRuns::of(&objective.key, runs);
+        let figure = AcrossRuns::of(&objective.key, runs).known();
         let holds = |value| objective.comparison.holds(value, objective.bound);
         let interval = figure.as_ref().and_then(AcrossRuns::interval);
         let status = match interval.map(|(low, high)| (holds(low), holds(high))) {
@@ -70,7 +69,7 @@ impl AcrossJudgement {
         };
         let word = status.word();
         let line = format!("{word}: {} ({found}{cure})", objective.text);
-        Self { objective: objective.text.clone(), status, figure, more_repeats, line }
+        Self { objective: objective.clone(), status, figure, more_repeats, line }
     }
 }
 

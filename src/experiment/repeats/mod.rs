@@ -6,18 +6,14 @@
 //! what is deleted. A bias that every run has, as that of a p99 from few requests, is no part of the spread: longer
 //! runs cure it, more of them do not.
 
-mod across_runs;
 mod experiment;
-mod figures;
 mod judgement;
 mod seeds;
 mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use across_runs::{AcrossRuns, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use experiment::{RepeatRun, RepeatsExperiment};
-pub use figures::Figures;
 pub use judgement::AcrossJudgement;
 pub use seeds::{repeats_of, seed_of_run};
 pub use summary::{NotRepeats, RepeatedRun, Repeats, RepeatsReason, RepeatsVerdict};

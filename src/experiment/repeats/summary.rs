@@ -1,12 +1,12 @@
 //! The joint summary of repeats, as stored beside them.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use super::figures::Figures;
 use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
-    Check, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, Rule, Summary, counts_over_runs,
+    AcrossRuns, Check, CheckOutcome, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile,
+    Rule, Statistic, Summary, counts_over_runs,
 };
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat, RunEnding};
@@ -35,8 +35,10 @@ pub struct Repeats {
     pub load_s: f64,
     /// The runs, in their order.
     pub runs: Vec<RepeatedRun>,
-    /// The figures over the counted runs.
-    pub figures: Figures,
+    /// The figures over the counted runs, under the keys of one run's summary; `null` for what no run has.
+    #[serde(serialize_with = "by_kind")]
+    #[cfg_attr(test, schemars(schema_with = "by_kind_schema"))]
+    pub figures: FigureSet,
     /// The objectives, and whether the whole interval meets each.
     pub objectives: Vec<AcrossJudgement>,
     /// The regimes of the server in the counted runs; absent without a diagnosis.
@@ -179,7 +181,7 @@ impl Repeats {
             window_s: first_run.window.planned_end_s - first_run.window.start_s,
             load_s,
             runs: placed.iter().map(|(repeat, run)| RepeatedRun::of(*repeat, run)).collect(),
-            figures: Figures::of(&counted),
+            figures: FigureSet::of(FigureKey::all(&STATISTICS).filter(is_followed), &counted),
             objectives: objectives
                 .iter()
                 .map(|objective| AcrossJudgement::of(objective, &counted, load_s))
@@ -200,6 +202,82 @@ impl Repeats {
         found.sort_by_key(|(number, _)| *number);
         Self { diagnosis: Some(RepeatsDiagnosis::of(&found)), ..self }
     }
+}
+
+/// The statistics of each latency.
+const STATISTICS: [Statistic; 6] = [
+    Statistic::Mean,
+    Statistic::Percentile(Quantile::P50),
+    Statistic::Percentile(Quantile::P90),
+    Statistic::Percentile(Quantile::P95),
+    Statistic::Percentile(Quantile::P99),
+    Statistic::Percentile(Quantile::P999),
+];
+
+/// Whether `repeats.json` has the figure: all but those that follow from others.
+fn is_followed(key: &FigureKey) -> bool {
+    !matches!(key.metric, Metric::OutputTokensPerGpu | Metric::TokensPerUser | Metric::InFlight)
+}
+
+/// The figures of a kind, in the order of the catalogue.
+fn of_kind(kind: FigureKind) -> impl Iterator<Item = FigureKey> {
+    FigureKey::all(&STATISTICS).filter(move |key| key.kind() == kind && is_followed(key))
+}
+
+/// A map in the order of its entries.
+struct Ordered<K, V>(Vec<(K, V)>);
+
+impl<K: Serialize, V: Serialize> Serialize for Ordered<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
+    }
+}
+
+/// Latencies by metric and statistic, rates and shares by metric.
+fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Stored<'a> {
+        latency: Ordered<&'static str, Option<Ordered<String, Option<&'a AcrossRuns>>>>,
+        rates: Ordered<String, Option<&'a AcrossRuns>>,
+        shares: Ordered<String, Option<&'a AcrossRuns>>,
+    }
+    let statistics = |metric: Metric| {
+        let of =
+            |statistic: Statistic| (statistic.field(), figures.get(&FigureKey::latency(statistic, metric)));
+        let known = STATISTICS.map(of);
+        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then(|| Ordered(known.into())))
+    };
+    let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
+    Stored {
+        latency: Ordered(Metric::LATENCIES.map(statistics).into()),
+        rates: others(FigureKind::Rate),
+        shares: others(FigureKind::Share),
+    }
+    .serialize(serializer)
+}
+
+#[cfg(test)]
+fn by_kind_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let figure = generator.subschema_for::<Option<AcrossRuns>>();
+    let object = |fields: serde_json::Map<_, _>| {
+        let keys: Vec<_> = fields.keys().cloned().collect();
+        serde_json::json!({ "type": "object", "properties": fields, "required": keys })
+    };
+    let others = |kind| object(crate::analysis::schema(of_kind(kind), &figure));
+    let statistics = STATISTICS.map(|statistic| (statistic.field(), figure.clone().to_value()));
+    let latency =
+        serde_json::json!({ "anyOf": [object(statistics.into_iter().collect()), { "type": "null" }] });
+    let latencies = Metric::LATENCIES.map(|metric| (metric.name().to_owned(), latency.clone()));
+    schemars::json_schema!({
+        "description": "The figures over the counted runs, under the keys of one run's summary; null for what no run has.",
+        "type": "object",
+        "properties": {
+            "latency": object(latencies.into_iter().collect()),
+            "rates": others(FigureKind::Rate),
+            "shares": others(FigureKind::Share),
+        },
+        "required": ["latency", "rates", "shares"],
+    })
 }
 
 /// Refuses runs that do not belong together; they are sorted by number.

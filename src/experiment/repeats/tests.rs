@@ -3,8 +3,8 @@
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{
-    CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic, Status, Summary,
-    summarise,
+    AcrossRuns, CheckOutcome, Figure, FigureKey, Metric, Objective, Quantile, SampleWarning, Statistic,
+    Status, Summary, Unresolvable, repeats_for, summarise,
 };
 use crate::record::{Failure, FailureKind, Outcome, Repeat, RunEnding, RunLog};
 use crate::workload::ArrivalPattern;
@@ -166,12 +166,12 @@ fn runs_are_joined_in_their_order() {
     assert!(repeats.verdict.valid);
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.first_seed), (5, 5, 7));
     assert_eq!(repeats.runs.iter().map(|run| run.number).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    let ttft = repeats.figures.figure(&P50_TTFT).unwrap();
+    let ttft = repeats.figures.get(&P50_TTFT).unwrap();
     assert_eq!(ttft.values, [100.0, 120.0, 110.0, 90.0, 80.0].map(Some));
     assert!(near(ttft.mean, 100.0) && near(ttft.std, 250_f64.sqrt()));
-    let p99 = repeats.figures.figure(&FigureKey::latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
+    let p99 = repeats.figures.get(&FigureKey::latency(Statistic::Percentile(Quantile::P99), Metric::Ttft));
     assert_eq!(p99.unwrap().mark, Some(SampleWarning::TooFewSamples), "four samples in each run");
-    assert!(near(repeats.figures.figure(&FigureKey::of(Metric::Goodput)).unwrap().mean, 4.0));
+    assert!(near(repeats.figures.get(&FigureKey::of(Metric::Goodput)).unwrap().mean, 4.0));
 }
 
 #[test]
@@ -225,7 +225,7 @@ fn a_hidden_figure_in_one_run_hides_the_mean() {
     runs.push(summarise(&log, &[]));
     let objective = "p50 ttft < 10s".parse().unwrap();
     let repeats = Repeats::of(&runs, &[objective]).unwrap();
-    assert_eq!(repeats.figures.figure(&P50_TTFT).unwrap().unresolvable, Some(Unresolvable::UnknownInSomeRun));
+    assert_eq!(repeats.figures.get(&P50_TTFT).unwrap().unresolvable, Some(Unresolvable::UnknownInSomeRun));
     let line = &repeats.objectives[0].line;
     assert!(line.contains("(over 1,740 ms on average of 3 runs; this counts as missed)"), "{line}");
     assert!(
@@ -245,7 +245,7 @@ fn a_run_that_was_broken_off_is_reported_and_not_counted() {
     let repeats = Repeats::of(&runs, &[]).unwrap();
     assert!(repeats.verdict.valid);
     assert_eq!((repeats.planned_runs, repeats.counted_runs, repeats.runs[2].counted), (5, 2, false));
-    assert!(near(repeats.figures.figure(&P50_TTFT).unwrap().mean, 110.0));
+    assert!(near(repeats.figures.get(&P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
     let said: Vec<_> = nothing.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(said, ["all runs: none of 1 run came to its end"]);

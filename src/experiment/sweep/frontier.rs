@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
 use super::point::{LoadClass, SweepPoint};
-use super::readings::PointFigures;
-use crate::experiment::repeats::AcrossRuns;
+use crate::analysis::{FigureKey, Metric, Quantile};
 
 /// A Pareto frontier: the points that no other point dominates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -13,9 +12,13 @@ use crate::experiment::repeats::AcrossRuns;
 #[serde(deny_unknown_fields)]
 pub struct Frontier {
     /// The figure to maximise, such as `output_tokens_per_s`.
-    pub gain: String,
+    #[serde(with = "by_field")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub gain: FigureKey,
     /// The figure that it is traded against, such as `ttft_p99_ms`.
-    pub price: String,
+    #[serde(with = "by_field")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub price: FigureKey,
     /// Whether less of the price is better, as for a latency.
     pub cheaper_is_less: bool,
     /// The points, by ascending load.
@@ -35,50 +38,46 @@ pub struct FrontierPoint {
     pub price: f64,
 }
 
-type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
+/// Figures by their names in files.
+mod by_field {
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    use crate::analysis::FigureKey;
+
+    pub(super) fn serialize<S: Serializer>(key: &FigureKey, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&key.field())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<FigureKey, D::Error> {
+        let field = String::deserialize(deserializer)?;
+        FigureKey::of_field(&field).ok_or_else(|| D::Error::custom(format!("`{field}` is not a figure")))
+    }
+}
 
 /// Output tokens per second against the p99 of each latency, and tokens per second per GPU against those per user.
 /// Saturated points are left out: their latencies depend on the length of the run.
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
-    let tokens: (&str, Read) = ("output_tokens_per_s", |f| f.output_tokens_per_s.as_ref());
-    let per_gpu: (&str, Read) = ("output_tokens_per_s_per_gpu", |f| f.output_tokens_per_s_per_gpu.as_ref());
-    let per_user: (&str, Read) = ("tokens_per_s_per_user", |f| f.tokens_per_s_per_user.as_ref());
-    let latencies: [(&str, Read); 3] = [
-        ("ttft_p99_ms", |f| f.ttft_p99_ms.as_ref()),
-        ("tpot_p99_ms", |f| f.tpot_p99_ms.as_ref()),
-        ("e2e_p99_ms", |f| f.e2e_p99_ms.as_ref()),
-    ];
-    let against_latency = latencies.map(|latency| frontier(points, tokens, latency, Price::Least));
-    let for_users = frontier(points, per_gpu, per_user, Price::Most);
+    let against_latency = [Metric::Ttft, Metric::Tpot, Metric::E2e]
+        .map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
+    let for_users = frontier(points, Metric::OutputTokensPerGpu, FigureKey::of(Metric::TokensPerUser));
     against_latency.into_iter().chain([for_users]).filter(|frontier| !frontier.points.is_empty()).collect()
 }
 
-/// Whether the least or the most of a price is best.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Price {
-    Least,
-    Most,
-}
-
-fn frontier(points: &[SweepPoint], gain: (&str, Read), price: (&str, Read), best: Price) -> Frontier {
+fn frontier(points: &[SweepPoint], gain: Metric, price: FigureKey) -> Frontier {
+    let gain = FigureKey::of(gain);
     let known = |point: &SweepPoint| {
         let settled = !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown);
-        let gain = (gain.1)(&point.figures)?.mean?;
-        let price = (price.1)(&point.figures)?.mean?;
-        settled.then_some(FrontierPoint { load: point.load, gain, price })
+        let [gain, price] = [&gain, &price].map(|key| point.figures.get(key).and_then(|across| across.mean));
+        settled.then_some(FrontierPoint { load: point.load, gain: gain?, price: price? })
     };
     let all: Vec<FrontierPoint> = points.iter().filter_map(known).collect();
-    let cost = |point: &FrontierPoint| if best == Price::Least { point.price } else { -point.price };
+    let cost = |point: &FrontierPoint| if price.less_is_better() { point.price } else { -point.price };
     let unbeaten = |point: &&FrontierPoint| {
         !all.iter().any(|other| {
             let as_good = other.gain >= point.gain && cost(other) <= cost(point);
             as_good && (other.gain > point.gain || cost(other) < cost(point))
         })
     };
-    Frontier {
-        gain: gain.0.to_owned(),
-        price: price.0.to_owned(),
-        cheaper_is_less: best == Price::Least,
-        points: all.iter().filter(unbeaten).copied().collect(),
-    }
+    let points = all.iter().filter(unbeaten).copied().collect();
+    Frontier { cheaper_is_less: price.less_is_better(), gain, price, points }
 }

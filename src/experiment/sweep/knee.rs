@@ -6,6 +6,7 @@ use super::plan::Load;
 use super::point::{LoadClass, SweepPoint};
 use crate::analysis::statistics::{mean, non_decreasing};
 use crate::analysis::wording::percent;
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::three_digits;
 
 /// Where the curve bends most.
@@ -37,10 +38,15 @@ const LEAST: f64 = 0.1;
 pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
     let settled =
         || points.iter().filter(|point| !matches!(point.class, LoadClass::Saturated | LoadClass::Unknown));
-    let ttft: Vec<_> =
-        settled().filter_map(|p| Some((p.load, p.figures.ttft_p99_ms.as_ref()?.mean?))).collect();
-    let e2e = || settled().filter_map(|p| Some((p.load, p.figures.e2e_p99_ms.as_ref()?.mean?))).collect();
-    let (latency, curve) = if ttft.is_empty() { ("p99 e2e", e2e()) } else { ("p99 ttft", ttft) };
+    let (latency, curve) = [Metric::Ttft, Metric::E2e]
+        .map(|metric| FigureKey::percentile(Quantile::P99, metric))
+        .into_iter()
+        .map(|key| {
+            let of = |point: &SweepPoint| Some((point.load, point.figures.get(&key)?.mean?));
+            let curve: Vec<_> = settled().filter_map(of).collect();
+            (key.to_string(), curve)
+        })
+        .find(|(_, curve)| !curve.is_empty())?;
     let (place, prominence) = bend(&curve.iter().map(|(load, ms)| (load.amount(), *ms)).collect::<Vec<_>>())?;
     let (load, latency_ms) = curve[place];
     let sentence = format!(
@@ -48,7 +54,7 @@ pub(super) fn knee(points: &[SweepPoint]) -> Option<Knee> {
         three_digits(latency_ms),
         percent(prominence)
     );
-    Some(Knee { load, latency_ms, latency: latency.to_owned(), prominence, sentence })
+    Some(Knee { load, latency_ms, latency, prominence, sentence })
 }
 
 /// The place of the knee among points of ascending x, and how far it hangs below the chord.

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::analysis::Objective;
 use crate::units::three_digits;
 use crate::workload::WorkloadSpec;
 
@@ -15,7 +16,7 @@ pub struct SweepPlan {
     /// Which loads are measured.
     pub axis: LoadAxis,
     /// The objectives as typed; without any there is a curve and no answer.
-    pub objectives: Vec<String>,
+    pub objectives: Vec<Objective>,
     /// Runs of each load of a list or ladder; in the search, the runs after which a load is decided for the
     /// first time.
     pub repeats: u64,
@@ -44,6 +45,11 @@ pub struct SweepPlan {
 }
 
 impl SweepPlan {
+    /// The objectives as typed, one after another.
+    pub fn objectives_in_words(&self) -> String {
+        self.objectives.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+    }
+
     /// Mean requests of an arrival of `spec`, where `axis` has rates and the mean is not 1. Rounded to a thousandth, so
     /// that it survives writing and reading.
     pub fn requests_per_arrival(spec: &WorkloadSpec, axis: &LoadAxis) -> Option<f64> {

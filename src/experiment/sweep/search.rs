@@ -18,7 +18,6 @@ use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{Load, LoadAxis, SweepPlan};
 use super::trial::{Trial, TrialRequest};
-use crate::analysis::Objective;
 use crate::experiment::driver::RETRIES;
 use crate::experiment::repeats::seed_of_run;
 
@@ -55,13 +54,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// A search without trials; `objectives` are the parsed ones of the plan.
+    /// A search without trials.
     ///
     /// # Errors
     ///
     /// When an objective is of a kind that does not get worse with the load.
-    pub fn new(plan: SweepPlan, objectives: &[Objective]) -> Result<Self, Unsearchable> {
-        let mut demands = objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
+    pub fn new(plan: SweepPlan) -> Result<Self, Unsearchable> {
+        let mut demands = plan.objectives.iter().map(SearchDemand::of).collect::<Result<Vec<_>, _>>()?;
         demands.push(SearchDemand::keeping_up());
         Ok(Self { plan, demands, trials: Vec::new(), refined_from: None })
     }
@@ -263,7 +262,7 @@ mod tests {
     }
 
     fn window_s_of(plan: SweepPlan) -> f64 {
-        match Search::new(plan, &[]).unwrap().next() {
+        match Search::new(plan).unwrap().next() {
             SearchStep::Measure(wanted) => wanted.window_s,
             SearchStep::Done(reason) => panic!("{reason:?}"),
         }
@@ -284,7 +283,7 @@ mod tests {
     #[test]
     fn a_search_in_which_nothing_fails_ends() {
         let plan = SweepPlan { most_trials: 10_000, ..plan(LoadAxis::Automatic { from_per_s: 8.0 }) };
-        let mut search = Search::new(plan, &[]).unwrap();
+        let mut search = Search::new(plan).unwrap();
         let mut highest = 0.0;
         let reason = loop {
             match search.next() {

@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::plan::Load;
-use super::readings::RunFigures;
+use super::point::of_run;
 use crate::analysis::wording::percent;
-use crate::analysis::{Judgement, Rule, SampleWarning, Status, Summary};
+use crate::analysis::{FigureSet, Judgement, Objective, Rule, SampleWarning, Status, Summary};
 use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
@@ -68,7 +68,7 @@ pub struct Trial {
     pub judged: Vec<JudgedObjective>,
     /// Its figures, which are joined with those of the load's other runs.
     #[serde(skip)]
-    pub(super) readings: RunFigures,
+    pub(super) figures: FigureSet,
 }
 
 /// How a run meets an objective.
@@ -77,7 +77,7 @@ pub struct Trial {
 #[serde(deny_unknown_fields)]
 pub struct JudgedObjective {
     /// The objective as typed.
-    pub objective: String,
+    pub objective: Objective,
     /// Whether it was met.
     pub status: Status,
     /// The judged figure: milliseconds, per second or a share between 0 and 1; absent when unknown.
@@ -134,7 +134,7 @@ impl Trial {
             invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
             saturated: if gone.is_some() { None } else { saturated(run) },
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
-            readings: RunFigures::of(run),
+            figures: of_run(run),
         }
     }
 
@@ -170,7 +170,7 @@ impl Trial {
             invalid: Vec::new(),
             saturated: None,
             judged: Vec::new(),
-            readings: RunFigures::default(),
+            figures: FigureSet::default(),
         }
     }
 
@@ -198,7 +198,7 @@ fn saturated(run: &Summary) -> Option<String> {
 impl JudgedObjective {
     fn of(judgement: &Judgement) -> Self {
         Self {
-            objective: judgement.objective.text.clone(),
+            objective: judgement.objective.clone(),
             status: judgement.status,
             value: judgement.value,
             at_least: judgement.at_least,

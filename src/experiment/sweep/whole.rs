@@ -11,9 +11,9 @@ use super::judge::{SweepValidity, judge};
 use super::knee::{Knee, knee};
 use super::plan::SweepPlan;
 use super::point::{LoadClass, PairedLoad, SweepPoint};
-use super::readings::PointFigures;
 use super::search::{LoadTally, Search};
 use super::trial::Trial;
+use crate::analysis::FigureSet;
 use crate::record::{DeploymentFacts, EngineFacts};
 use crate::workload::WorkloadSpec;
 
@@ -124,13 +124,13 @@ impl Sweep {
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // The runs of a load without a trusted run are shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;
-    let readings: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.readings).collect();
+    let figures: Vec<_> = tally.trials.iter().filter(counts).map(|trial| &trial.figures).collect();
     let demanded = search.demands().len() > 1;
     SweepPoint {
         load: tally.load,
         class,
         tightest: if demanded { closest(tally, search.demands()) } else { None },
-        figures: PointFigures::of(&readings),
+        figures: FigureSet::joined(&figures),
         trials: tally.trials.iter().map(|trial| (*trial).clone()).collect(),
     }
 }

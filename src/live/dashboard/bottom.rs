@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, plain};
-use crate::live::provisional::{Status, remarks};
+use crate::live::provisional::{Standing, remarks};
 use crate::units::count;
 
 /// Indents the further lines of a finding.
@@ -15,11 +15,11 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
     let remarks = remarks(&state.snapshot, &state.watched.objectives);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
     let lines = remarks.into_iter().flat_map(|remark| {
-        let style = state.palette.standing(remark.standing);
+        let style = state.theme.standing(remark.standing);
         let mark = match remark.standing {
-            Status::Good => " ✓ ",
-            Status::Bad => " ✗ ",
-            Status::Open => " ? ",
+            Standing::Good => " ✓ ",
+            Standing::Bad => " ✗ ",
+            Standing::Open => " ? ",
         };
         let marks = std::iter::once(mark).chain(std::iter::repeat(MARK));
         let lines = wrapped(&plain(&remark.text), room);
@@ -29,7 +29,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
     state.draw_part(frame, so_far, " so far (the report decides) ", lines.collect());
     if let Some(area) = failures {
         let lines = state.snapshot.failures.iter().map(|(kind, number)| {
-            let number = Span::styled(format!("{:>8} ", count(*number)), state.palette.trouble());
+            let number = Span::styled(format!("{:>8} ", count(*number)), state.theme.trouble());
             Line::from_iter([number, Span::raw(kind.to_string())])
         });
         state.draw_part(frame, area, " failures ", lines.collect());

@@ -22,7 +22,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     if named.chars().count() + part.chars().count() > usize::from(title.width) && !part.is_empty() {
         named = format!(" {workload}");
     }
-    let spans = [Span::styled(named, state.palette.heading()), Span::raw(part)];
+    let spans = [Span::styled(named, state.theme.heading()), Span::raw(part)];
     frame.render_widget(Line::from_iter(spans), title);
 
     let said = match state.snapshot.stopped {
@@ -39,8 +39,8 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let done = (over * columns as f64).round() as usize;
     let bar_spans = [
         Span::raw(" "),
-        Span::styled("━".repeat(done), state.palette.time()),
-        Span::styled("─".repeat(columns - done), state.palette.quiet()),
+        Span::styled("━".repeat(done), state.theme.time()),
+        Span::styled("─".repeat(columns - done), state.theme.quiet()),
     ];
     frame.render_widget(Line::from_iter(bar_spans), bar);
     frame.render_widget(Line::from(said), words);

@@ -34,7 +34,7 @@ pub(super) const fn rows(height: u16) -> u16 {
 }
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let (palette, snapshot) = (state.palette, &state.snapshot);
+    let (theme, snapshot) = (state.theme, &state.snapshot);
     let room = usize::from(area.width);
     let columns: &[Column] = if room > NAME + 2 * FIGURE * MANY.len() + GAP { &MANY } else { &FEW };
     let heads: Vec<_> = columns.iter().map(|(name, _)| format!("{name:>FIGURE$}")).collect();
@@ -48,13 +48,13 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     };
     let line = |name: &str, recent: &str, window: &str| {
         Line::from_iter([
-            Span::styled(format!(" {name:<4}"), palette.quiet()),
+            Span::styled(format!(" {name:<4}"), theme.quiet()),
             Span::raw(format!("{recent}{:GAP$}{window}", "")),
         ])
     };
     let names =
         [("TTFT", snapshot.ttft), ("ITL", snapshot.itl), ("TPOT", snapshot.tpot), ("e2e", snapshot.e2e)];
-    let mut text = vec![line("ms", &heads, &heads).style(palette.quiet())];
+    let mut text = vec![line("ms", &heads, &heads).style(theme.quiet())];
     text.extend(names.map(|(name, latency)| line(name, &figures(latency.recent), &figures(latency.window))));
     // Each heading ends where its figures end.
     let group = FIGURE * columns.len();

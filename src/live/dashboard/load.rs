@@ -22,14 +22,14 @@ struct Figure {
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let wide = area.width >= WIDE;
-    let palette = state.palette;
+    let theme = state.theme;
     let line = |figure: Figure| {
         let value = Span::raw(format!("{:>10}", figure.value));
         let beside = if wide { format!("  {}", figure.beside) } else { String::new() };
         Line::from_iter([
-            Span::styled(format!(" {:<10}", figure.name), palette.quiet()),
-            if figure.troubles { value.style(palette.trouble()) } else { value },
-            Span::styled(beside, palette.quiet()),
+            Span::styled(format!(" {:<10}", figure.name), theme.quiet()),
+            if figure.troubles { value.style(theme.trouble()) } else { value },
+            Span::styled(beside, theme.quiet()),
         ])
     };
     let roomy = is_roomy(frame.area().height);

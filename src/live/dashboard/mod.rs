@@ -5,11 +5,11 @@ mod head;
 mod latency;
 mod layout;
 mod load;
-mod palette;
 mod server;
 mod show;
 #[cfg(test)]
 mod tests;
+mod theme;
 mod timelines;
 mod view_state;
 

@@ -44,7 +44,7 @@ pub(super) fn draw(view: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
         let text = fitting(&words, left.saturating_sub(heading.len()));
         if let (Some(line), false) = (lines.last_mut(), text.is_empty()) {
             left = left.saturating_sub(heading.len() + text.chars().count() + 1);
-            line.push_span(Span::styled(heading, view.palette.heading()));
+            line.push_span(Span::styled(heading, view.theme.heading()));
             line.push_span(Span::raw(text + " "));
         }
     }

@@ -11,7 +11,7 @@ use ratatui::{Frame, Terminal};
 
 use super::bottom::{self, wrapped};
 use super::layout::Areas;
-use super::palette::Palette;
+use super::theme::Theme;
 use super::view_state::{ViewState, plain};
 use super::{head, latency, load, server, timelines};
 use crate::live::alt_screen::{AltScreen, say};
@@ -50,10 +50,10 @@ enum Ended {
 
 fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
     let mut terminal = Terminal::new(CrosstermBackend::new(alt_screen.frame_buffer()))?;
-    let palette = if wants_colour() { Palette::Colours } else { Palette::Plain };
+    let theme = if wants_colour() { Theme::Colours } else { Theme::Plain };
     loop {
         let (now, snapshot) = watched.look();
-        let state = ViewState { watched, now, snapshot, said: alt_screen.said(SAID), palette };
+        let state = ViewState { watched, now, snapshot, said: alt_screen.said(SAID), theme };
         terminal.draw(|frame| draw(&state, frame))?;
         if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
             return Ok(Ended::Stopped);
@@ -84,6 +84,6 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>) {
     }
     timelines::draw(state, frame, areas.timelines, areas.rows_each);
     bottom::draw(state, frame, areas.so_far, areas.failures);
-    let said = said.into_iter().map(|line| TextLine::styled(format!(" {line}"), state.palette.heading()));
+    let said = said.into_iter().map(|line| TextLine::styled(format!(" {line}"), state.theme.heading()));
     frame.render_widget(Paragraph::new(said.collect::<Vec<_>>()), areas.said);
 }

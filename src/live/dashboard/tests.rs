@@ -6,8 +6,8 @@ use std::time::Duration;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
-use super::palette::Palette;
 use super::show::draw;
+use super::theme::Theme;
 use super::view_state::ViewState;
 use crate::clock::{RunClock, Timestamp};
 use crate::live::watched::{Paced, WatchedRun};
@@ -89,7 +89,7 @@ fn picture(
 ) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let said = said.iter().map(|&line| line.to_owned()).collect();
-    let state = ViewState { watched, now: at(now), snapshot, said, palette: Palette::Colours };
+    let state = ViewState { watched, now: at(now), snapshot, said, theme: Theme::Colours };
     terminal.draw(|frame| draw(&state, frame)).unwrap();
     terminal.backend().to_string()
 }
@@ -218,7 +218,7 @@ fn no_text_from_outside_steers_the_terminal() {
         now: at(1.0),
         snapshot: Snapshot::default(),
         said: vec!["\u{1b}]0;title\u{7}words\u{8}".to_owned()],
-        palette: Palette::Plain,
+        theme: Theme::Plain,
     };
     terminal.draw(|frame| draw(&state, frame)).unwrap();
     let cells = terminal.backend().buffer().content();

@@ -24,13 +24,13 @@ struct Timeline {
 }
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, rows_each: u16) {
-    let palette = state.palette;
+    let theme = state.theme;
     let mut within = area;
     if is_roomy(frame.area().height) {
         let shown = state.snapshot.seconds.len().min(usize::from(area.width.saturating_sub(MARGIN)));
         let warm_up = if state.warm_up_seconds() > 0 { "; faint: warm-up" } else { "" };
         let title = format!(" the last {shown} s, a column each{warm_up} ");
-        let block = palette.headed(title);
+        let block = theme.headed(title);
         within = block.inner(area);
         frame.render_widget(block, area);
     }
@@ -40,20 +40,20 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, row
             name: "offered/s",
             of: |second| Some(second.released),
             show: counted,
-            style: palette.load(),
+            style: theme.load(),
         },
         Timeline {
             name: "in flight",
             of: |second| Some(second.in_flight),
             show: counted,
-            style: palette.load(),
+            style: theme.load(),
         },
-        Timeline { name: "tokens/s", of: |second| Some(second.tokens), show: counted, style: palette.work() },
+        Timeline { name: "tokens/s", of: |second| Some(second.tokens), show: counted, style: theme.work() },
         Timeline {
             name: "TTFT p99",
             of: |second| second.ttft_p99.map(|ttft| ttft.as_micros() as u64),
             show: |micros| format!("{} ms", three_digits(micros as f64 / 1e3)),
-            style: palette.wait(),
+            style: theme.wait(),
         },
     ];
     let rows = Layout::vertical([Constraint::Length(rows_each); NUMBER as usize]).split(within);
@@ -74,19 +74,19 @@ impl Timeline {
             .enumerate()
             .skip(first)
             .map(|(place, second)| {
-                let style = if place < faint { state.palette.quiet() } else { Style::new() };
+                let style = if place < faint { state.theme.quiet() } else { Style::new() };
                 ((self.of)(second), style)
             })
             .collect();
         let most = bars.iter().filter_map(|(value, _)| *value).max();
         let last = seconds.last().and_then(self.of).map_or("–".to_owned(), self.show);
         let mut text = vec![Line::from_iter([
-            Span::styled(format!(" {:<10}", self.name), state.palette.quiet()),
+            Span::styled(format!(" {:<10}", self.name), state.theme.quiet()),
             Span::raw(format!("{last:>10}")),
         ])];
         if area.height > 1 {
             let most = most.map_or(String::new(), self.show);
-            text.push(Line::styled(format!(" {:<10}{most:>10}", "highest"), state.palette.quiet()));
+            text.push(Line::styled(format!(" {:<10}{most:>10}", "highest"), state.theme.quiet()));
         }
         frame.render_widget(Paragraph::new(text), margin);
         let bars = bars.into_iter().map(|(value, style)| SparklineBar::from(value).style(style));

@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
-use super::palette::Palette;
+use super::theme::Theme;
 use crate::clock::Timestamp;
 use crate::live::watched::WatchedRun;
 use crate::runner::Snapshot;
@@ -22,7 +22,7 @@ pub(super) struct ViewState<'a> {
     pub(super) snapshot: Snapshot,
     /// The last messages, oldest first.
     pub(super) said: Vec<String>,
-    pub(super) palette: Palette,
+    pub(super) theme: Theme,
 }
 
 impl ViewState<'_> {
@@ -36,7 +36,7 @@ impl ViewState<'_> {
     ) {
         let paragraph = Paragraph::new(lines);
         if is_roomy(frame.area().height) {
-            frame.render_widget(paragraph.block(self.palette.headed(title)), area);
+            frame.render_widget(paragraph.block(self.theme.headed(title)), area);
         } else {
             frame.render_widget(paragraph, area);
         }

@@ -5,15 +5,15 @@ use maud::{Markup, html};
 use super::frame::{Frame, n};
 use super::levels::{LevelStyle, Levels};
 use super::palette::{Palette, Sign};
-use super::plot::{Bar, Form, Line, Point, Series, Span};
+use super::plot::{Bar, LineStyle, Point, RowSpan, Series, SeriesForm};
 
 impl Series {
     /// Its shape in the legend; nothing where it has no name.
     pub(super) fn sign(&self) -> Option<Sign> {
         let sign = match &self.form {
-            Form::Points { .. } | Form::Curve { .. } | Form::Dots(_) => Sign::Mark,
-            Form::Bars(_) | Form::Spans(_) => Sign::Bar,
-            Form::Levels(levels) => match levels.style {
+            SeriesForm::Points { .. } | SeriesForm::Curve { .. } | SeriesForm::Dots(_) => Sign::Mark,
+            SeriesForm::Bars(_) | SeriesForm::Spans(_) => Sign::Bar,
+            SeriesForm::Levels(levels) => match levels.style {
                 LevelStyle::Area => Sign::Area,
                 LevelStyle::Steps => Sign::Steps,
                 LevelStyle::Line => Sign::Line,
@@ -25,36 +25,36 @@ impl Series {
     /// The places of its lines and points, by value, that labels of rules avoid.
     pub(super) fn places(&self) -> Vec<Vec<(f64, f64)>> {
         match &self.form {
-            Form::Points { points, .. } => vec![at(points)],
-            Form::Curve { through, .. } => vec![through.clone()],
-            Form::Dots(points) => at(points).into_iter().map(|place| vec![place]).collect(),
-            Form::Bars(_) | Form::Spans(_) | Form::Levels(_) => Vec::new(),
+            SeriesForm::Points { points, .. } => vec![at(points)],
+            SeriesForm::Curve { through, .. } => vec![through.clone()],
+            SeriesForm::Dots(points) => at(points).into_iter().map(|place| vec![place]).collect(),
+            SeriesForm::Bars(_) | SeriesForm::Spans(_) | SeriesForm::Levels(_) => Vec::new(),
         }
     }
 
     pub(super) fn draw(&self, frame: &Frame<'_>) -> Markup {
         match &self.form {
-            Form::Points { points, line } => {
-                let through = if *line == Line::None { Vec::new() } else { at(points) };
+            SeriesForm::Points { points, line } => {
+                let through = if *line == LineStyle::None { Vec::new() } else { at(points) };
                 // A faint line has no marks that would hide the series that it stands behind.
-                let is_marked = self.palette != Palette::Faint || *line == Line::None;
+                let is_marked = self.palette != Palette::Faint || *line == LineStyle::None;
                 html! {
                     (polyline(frame, self.palette, *line, &through))
                     @for point in points { (self.point(frame, point, is_marked)) }
                 }
             }
-            Form::Curve { through, marked } => html! {
-                (polyline(frame, self.palette, Line::Solid, through))
+            SeriesForm::Curve { through, marked } => html! {
+                (polyline(frame, self.palette, LineStyle::Solid, through))
                 @for point in marked { (self.point(frame, point, true)) }
             },
-            Form::Dots(points) => html! {
+            SeriesForm::Dots(points) => html! {
                 @for point in points {
                     g.speck { title { (point.words) } (self.mark(frame, point)) }
                 }
             },
-            Form::Bars(bars) => html! { @for bar in bars { (self.bar(frame, bar)) } },
-            Form::Spans(spans) => html! { @for span in spans { (self.span(frame, *span)) } },
-            Form::Levels(levels) => self.levels(frame, levels),
+            SeriesForm::Bars(bars) => html! { @for bar in bars { (self.bar(frame, bar)) } },
+            SeriesForm::Spans(spans) => html! { @for span in spans { (self.span(frame, *span)) } },
+            SeriesForm::Levels(levels) => self.levels(frame, levels),
         }
     }
 
@@ -86,7 +86,7 @@ impl Series {
         }
     }
 
-    fn span(&self, frame: &Frame<'_>, span: Span) -> Markup {
+    fn span(&self, frame: &Frame<'_>, span: RowSpan) -> Markup {
         let (from, to) = (frame.across(span.from), frame.across(span.to));
         let top = frame.up(span.row as f64) - frame.row / 2.0;
         html! {
@@ -118,10 +118,10 @@ fn at(points: &[Point]) -> Vec<(f64, f64)> {
 }
 
 /// A line through these places; nothing where there is one place or none.
-fn polyline(frame: &Frame<'_>, palette: Palette, line: Line, through: &[(f64, f64)]) -> Markup {
+fn polyline(frame: &Frame<'_>, palette: Palette, line: LineStyle, through: &[(f64, f64)]) -> Markup {
     let places = through.iter().map(|place| frame.place(*place));
     let joined: Vec<String> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
-    let dashes = if line == Line::Dashed { " dashed" } else { "" };
+    let dashes = if line == LineStyle::Dashed { " dashed" } else { "" };
     html! {
         @if joined.len() > 1 {
             polyline class={ "line " (palette.class()) (dashes) } points=(joined.join(" ")) {}

@@ -14,5 +14,6 @@ pub(crate) use axis::Axis;
 pub(crate) use levels::{LevelStyle, Levels, Value};
 pub(crate) use palette::Palette;
 pub(crate) use plot::{
-    Bar, Form, Line, Panel, Plot, Point, Row, Rule, Series, Slot, Span, Width, Zone, ZoneKind,
+    Bar, LineStyle, Panel, Plot, Point, ReferenceLine, Row, RowSpan, Series, SeriesForm, Slot, Width, Zone,
+    ZoneKind,
 };

@@ -28,7 +28,7 @@ pub(crate) enum Width {
 pub(crate) struct Panel {
     pub(crate) y: Vertical,
     pub(crate) series: Vec<Series>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ReferenceLine>,
 }
 
 /// What lies along the height of a panel.
@@ -49,13 +49,13 @@ pub(crate) struct Row {
 pub(crate) struct Series {
     pub(crate) name: String,
     pub(crate) palette: Palette,
-    pub(crate) form: Form,
+    pub(crate) form: SeriesForm,
 }
 
 /// How a series is drawn.
-pub(crate) enum Form {
+pub(crate) enum SeriesForm {
     /// Points with their intervals, joined in their order.
-    Points { points: Vec<Point>, line: Line },
+    Points { points: Vec<Point>, line: LineStyle },
     /// A line through many places, of which a few are marked.
     Curve { through: Vec<(f64, f64)>, marked: Vec<Point> },
     /// Many points without intervals.
@@ -63,14 +63,14 @@ pub(crate) enum Form {
     /// Bars that stand on the x axis.
     Bars(Vec<Bar>),
     /// Filled stretches of rows.
-    Spans(Vec<Span>),
+    Spans(Vec<RowSpan>),
     /// Values over stretches of the x axis.
     Levels(Levels),
 }
 
 /// How points are joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum LineStyle {
     Solid,
     Dashed,
     None,
@@ -100,14 +100,14 @@ pub(crate) struct Bar {
 
 /// A filled stretch of a row.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Span {
+pub(crate) struct RowSpan {
     pub(crate) row: usize,
     pub(crate) from: f64,
     pub(crate) to: f64,
 }
 
 /// A reference line across a panel, with its label.
-pub(crate) enum Rule {
+pub(crate) enum ReferenceLine {
     /// At a height.
     Height(f64, String),
     /// At a place along the x axis.
@@ -162,7 +162,7 @@ impl Plot {
     }
 
     /// The chart with these rules across its last panel.
-    pub(crate) fn with_rules(mut self, rules: impl IntoIterator<Item = Rule>) -> Self {
+    pub(crate) fn with_rules(mut self, rules: impl IntoIterator<Item = ReferenceLine>) -> Self {
         if let Some(panel) = self.panels.last_mut() {
             panel.rules.extend(rules);
         }
@@ -183,13 +183,18 @@ impl Panel {
 }
 
 impl Series {
-    pub(crate) fn new(name: impl Into<String>, palette: Palette, form: Form) -> Self {
+    pub(crate) fn new(name: impl Into<String>, palette: Palette, form: SeriesForm) -> Self {
         Self { name: name.into(), palette, form }
     }
 
     /// Points joined by a line, or by none.
-    pub(crate) fn points(name: impl Into<String>, palette: Palette, line: Line, points: Vec<Point>) -> Self {
-        Self::new(name, palette, Form::Points { points, line })
+    pub(crate) fn points(
+        name: impl Into<String>,
+        palette: Palette,
+        line: LineStyle,
+        points: Vec<Point>,
+    ) -> Self {
+        Self::new(name, palette, SeriesForm::Points { points, line })
     }
 
     /// All places along an axis that marked points and their intervals, which lie along it, reach.
@@ -201,8 +206,10 @@ impl Series {
     /// The points that it marks.
     pub(crate) fn marked(&self) -> &[Point] {
         match &self.form {
-            Form::Points { points, .. } | Form::Dots(points) | Form::Curve { marked: points, .. } => points,
-            Form::Bars(_) | Form::Spans(_) | Form::Levels(_) => &[],
+            SeriesForm::Points { points, .. }
+            | SeriesForm::Dots(points)
+            | SeriesForm::Curve { marked: points, .. } => points,
+            SeriesForm::Bars(_) | SeriesForm::Spans(_) | SeriesForm::Levels(_) => &[],
         }
     }
 }
@@ -214,7 +221,7 @@ impl Point {
     }
 }
 
-impl Rule {
+impl ReferenceLine {
     pub(super) fn label(&self) -> &str {
         match self {
             Self::Height(_, label) | Self::Place(_, label) => label,

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::frame::{Frame, cut, n};
-use super::plot::Rule;
+use super::plot::ReferenceLine;
 
 /// Height of a label's line.
 const LINE: f64 = 13.0;
@@ -37,11 +37,11 @@ struct Patch {
 /// The lines with their labels, and with their whole text for who hovers over them.
 ///
 /// `drawn` are lines through points of the chart, by their values: labels keep off them where they can.
-pub(super) fn draw(rules: &[Rule], drawn: &[Vec<(f64, f64)>], frame: &Frame<'_>) -> Markup {
+pub(super) fn draw(rules: &[ReferenceLine], drawn: &[Vec<(f64, f64)>], frame: &Frame<'_>) -> Markup {
     let within = Patch { left: frame.left, right: frame.right, top: frame.top, bottom: frame.bottom };
-    let course = |rule: &Rule| match rule {
-        Rule::Height(height, _) => Course::Across { y: frame.up(*height) },
-        Rule::Place(place, _) => Course::Upright { x: frame.across(*place) },
+    let course = |rule: &ReferenceLine| match rule {
+        ReferenceLine::Height(height, _) => Course::Across { y: frame.up(*height) },
+        ReferenceLine::Place(place, _) => Course::Upright { x: frame.across(*place) },
     };
     let courses: Vec<Course> = rules.iter().map(course).collect();
     let room = (((within.right - within.left - 2.0 * ROOM) / CHARACTER) as usize).min(LONGEST);

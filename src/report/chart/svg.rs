@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::frame::{BOTTOM, CHARACTER, COLUMN, Frame, LEFT, PAGE, RIGHT, cut, legend, n};
 use super::palette::Sign;
-use super::plot::{Panel, Plot, Row, Rule, Vertical, Width, Zone, ZoneKind};
+use super::plot::{Panel, Plot, ReferenceLine, Row, Vertical, Width, Zone, ZoneKind};
 use super::rules;
 
 /// Height of a chart with one panel in a column, and as wide as the page.
@@ -100,7 +100,7 @@ impl Plot {
         let class = if self.width == Width::Page { "lane" } else { "legend" };
         html! {
             @for rule in &panel.rules {
-                @if let Rule::Place(place, label) = rule {
+                @if let ReferenceLine::Place(place, label) = rule {
                     @let x = frame.across(*place);
                     line class="rule" x1=(n(x)) x2=(n(x)) y1=(n(frame.top)) y2=(n(frame.bottom)) { title { (label) } }
                 }
@@ -162,7 +162,9 @@ fn end(name: &str, room: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::chart::{Axis, Form, LevelStyle, Levels, Line, Palette, Point, Series, Slot, Value};
+    use crate::report::chart::{
+        Axis, LevelStyle, Levels, LineStyle, Palette, Point, Series, SeriesForm, Slot, Value,
+    };
 
     fn plot(name: &str) -> Plot {
         let point = |x: f64| Point {
@@ -173,15 +175,16 @@ mod tests {
             at_least: x > 3.0,
             words: format!("{x}/s <b>"),
         };
-        let series =
-            |name: &str, palette| Series::points(name, palette, Line::Solid, vec![point(1.0), point(4.0)]);
+        let series = |name: &str, palette| {
+            Series::points(name, palette, LineStyle::Solid, vec![point(1.0), point(4.0)])
+        };
         Plot::new(
             "TTFT over rate".to_owned(),
             Axis::from_zero("requests/s", [1.0, 4.0]),
             Axis::from_zero("TTFT, ms", [32.0]),
             vec![series(name, Palette::First), series("p99", Palette::Second)],
         )
-        .with_rules([Rule::Height(20.0, "p99 ttft < 20ms".to_owned())])
+        .with_rules([ReferenceLine::Height(20.0, "p99 ttft < 20ms".to_owned())])
         .with_zones([Zone {
             from: 2.0,
             to: 3.0,
@@ -226,7 +229,7 @@ mod tests {
                 across: 0.0,
                 values: vec![Value { from: 0.0, to: 1.0, y: 3.0 }],
             };
-            let series = vec![Series::new("requests", Palette::First, Form::Levels(levels))];
+            let series = vec![Series::new("requests", Palette::First, SeriesForm::Levels(levels))];
             Panel::new(Axis::from_zero("requests/s <i>", [3.0]), series)
         };
         let x = Axis::between("time, s", 0.0, 5.0);
@@ -241,10 +244,10 @@ mod tests {
     fn rows_have_their_intervals_along_the_axis() {
         let rows = ["A", "B"].map(|name| Row { name: name.to_owned(), words: format!("{name}: <b>") });
         let point = |y: f64| Point { low: Some(-1.0), high: Some(2.0), ..Point::at(1.0, y, String::new()) };
-        let series = Series::points("", Palette::First, Line::None, vec![point(0.0), point(1.0)]);
+        let series = Series::points("", Palette::First, LineStyle::None, vec![point(0.0), point(1.0)]);
         let x = Axis::around("change, %", [-1.0, 2.0]);
         let plot = Plot::rows("changes".to_owned(), x, rows.into(), vec![series])
-            .with_rules([Rule::Place(0.0, "no change".to_owned())]);
+            .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
         let drawn = plot.draw().into_string();
         assert!(drawn.contains("<title>A: &lt;b&gt;</title>") && drawn.contains("<title>no change</title>"));
         assert_eq!(drawn.matches("class=\"whisker i0\"").count(), 2);

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
-pub(super) struct Column<R> {
+pub(super) struct DataColumn<R> {
     /// Its name, which ends in its unit where it has one.
     pub(super) name: &'static str,
     /// Its unit.
@@ -11,11 +11,11 @@ pub(super) struct Column<R> {
     /// What it tells.
     pub(super) meaning: &'static str,
     /// How it is read, and so its type.
-    pub(super) read: Read<R>,
+    pub(super) read: ReadAs<R>,
 }
 
 /// How a column is read from a row. What is not known is `None`, never 0.
-pub(super) enum Read<R> {
+pub(super) enum ReadAs<R> {
     /// A text.
     Text(ReadText<R>),
     /// A count or a place.
@@ -54,9 +54,9 @@ impl Unit {
     }
 }
 
-impl<R> Column<R> {
+impl<R> DataColumn<R> {
     pub(super) const fn text(name: &'static str, meaning: &'static str, read: ReadText<R>) -> Self {
-        Self { name, unit: Unit::None, meaning, read: Read::Text(read) }
+        Self { name, unit: Unit::None, meaning, read: ReadAs::Text(read) }
     }
 
     /// A place or a count.
@@ -65,7 +65,7 @@ impl<R> Column<R> {
         meaning: &'static str,
         read: fn(&R) -> Option<u64>,
     ) -> Self {
-        Self { name, unit: Unit::None, meaning, read: Read::Whole(read) }
+        Self { name, unit: Unit::None, meaning, read: ReadAs::Whole(read) }
     }
 
     pub(super) const fn tokens(
@@ -73,17 +73,17 @@ impl<R> Column<R> {
         meaning: &'static str,
         read: fn(&R) -> Option<u64>,
     ) -> Self {
-        Self { name, unit: Unit::Tokens, meaning, read: Read::Whole(read) }
+        Self { name, unit: Unit::Tokens, meaning, read: ReadAs::Whole(read) }
     }
 
     /// A moment.
     pub(super) const fn at(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<f64>) -> Self {
-        Self { name, unit: Unit::Seconds, meaning, read: Read::Number(read) }
+        Self { name, unit: Unit::Seconds, meaning, read: ReadAs::Number(read) }
     }
 
     /// A length of time.
     pub(super) const fn ms(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<f64>) -> Self {
-        Self { name, unit: Unit::Milliseconds, meaning, read: Read::Number(read) }
+        Self { name, unit: Unit::Milliseconds, meaning, read: ReadAs::Number(read) }
     }
 
     pub(super) const fn flag(
@@ -91,12 +91,12 @@ impl<R> Column<R> {
         meaning: &'static str,
         read: fn(&R) -> Option<bool>,
     ) -> Self {
-        Self { name, unit: Unit::None, meaning, read: Read::Flag(read) }
+        Self { name, unit: Unit::None, meaning, read: ReadAs::Flag(read) }
     }
 }
 
 #[cfg(test)]
-impl<R> Read<R> {
+impl<R> ReadAs<R> {
     /// The name of its type, in the README.
     pub(super) const fn type_name(&self) -> &'static str {
         match self {

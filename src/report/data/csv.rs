@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 
 use csv::Writer;
 
-use super::column::{Column, Read};
+use super::column::{DataColumn, ReadAs};
 use super::request::{RequestRow, in_order};
 use crate::report::{Out, RunReport, printable};
 
@@ -15,7 +15,7 @@ pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io
     write(RequestRow::COLUMNS, rows, out)
 }
 
-fn write<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
+fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
     writer.write_record(columns.iter().map(|column| column.name))?;
     let mut field = Vec::new();
@@ -23,10 +23,10 @@ fn write<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, out: Out<'_>) 
         for column in columns {
             field.clear();
             match column.read {
-                Read::Text(read) => field.extend(read(&row).map(text).unwrap_or_default().bytes()),
-                Read::Whole(read) => read(&row).map_or(Ok(()), |count| write!(field, "{count}"))?,
-                Read::Number(read) => read(&row).map_or(Ok(()), |value| write!(field, "{value}"))?,
-                Read::Flag(read) => read(&row).map_or(Ok(()), |flag| write!(field, "{flag}"))?,
+                ReadAs::Text(read) => field.extend(read(&row).map(text).unwrap_or_default().bytes()),
+                ReadAs::Whole(read) => read(&row).map_or(Ok(()), |count| write!(field, "{count}"))?,
+                ReadAs::Number(read) => read(&row).map_or(Ok(()), |value| write!(field, "{value}"))?,
+                ReadAs::Flag(read) => read(&row).map_or(Ok(()), |flag| write!(field, "{flag}"))?,
             }
             writer.write_field(&field)?;
         }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::csv::text;
 use super::figures::mark;
-use crate::experiment::{AbMetric, AbTest, AbUnit, AcrossRuns, Load, LoadClass, PointFigures, Sweep};
+use crate::experiment::{AbMetric, AbTest, AbUnit, Load, LoadClass, Sweep};
 use crate::report::Out;
 
 /// A figure of a load.
@@ -18,7 +18,7 @@ struct PointRow {
     load: f64,
     /// Whether the load meets the objectives.
     class: &'static str,
-    metric: &'static str,
+    metric: String,
     /// Mean over the load's runs.
     value: Option<f64>,
     at_least: Option<f64>,
@@ -39,13 +39,13 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
             Load::Rate(_) => "rate_per_s",
             Load::Users(_) => "users",
         };
-        for (metric, across) in figures(&point.figures) {
+        for (key, across) in point.figures.iter() {
             let open = |bound: Option<f64>| bound.filter(|_| across.mean.is_none());
             writer.serialize(PointRow {
                 load_kind,
                 load: point.load.amount(),
                 class: class(point.class),
-                metric,
+                metric: key.field(),
                 value: across.mean,
                 at_least: open(across.mean_at_least),
                 at_most: open(across.mean_at_most),
@@ -58,31 +58,6 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
         }
     }
     writer.flush()
-}
-
-/// The figures that a load has, under their names in `sweep.json`.
-fn figures(of: &PointFigures) -> impl Iterator<Item = (&'static str, &AcrossRuns)> {
-    let all = [
-        ("ttft_p50_ms", &of.ttft_p50_ms),
-        ("ttft_p95_ms", &of.ttft_p95_ms),
-        ("ttft_p99_ms", &of.ttft_p99_ms),
-        ("tpot_p50_ms", &of.tpot_p50_ms),
-        ("tpot_p95_ms", &of.tpot_p95_ms),
-        ("tpot_p99_ms", &of.tpot_p99_ms),
-        ("e2e_p50_ms", &of.e2e_p50_ms),
-        ("e2e_p95_ms", &of.e2e_p95_ms),
-        ("e2e_p99_ms", &of.e2e_p99_ms),
-        ("goodput_per_s", &of.goodput_per_s),
-        ("slo_attainment", &of.slo_attainment),
-        ("error_rate", &of.error_rate),
-        ("completed_requests_per_s", &of.completed_requests_per_s),
-        ("input_tokens_per_s", &of.input_tokens_per_s),
-        ("output_tokens_per_s", &of.output_tokens_per_s),
-        ("output_tokens_per_s_per_gpu", &of.output_tokens_per_s_per_gpu),
-        ("tokens_per_s_per_user", &of.tokens_per_s_per_user),
-        ("in_flight", &of.in_flight),
-    ];
-    all.into_iter().filter_map(|(name, figure)| Some((name, figure.as_ref()?)))
 }
 
 const fn class(class: LoadClass) -> &'static str {
@@ -135,6 +110,7 @@ fn rounds<W: io::Write>(
         AbUnit::Ms => "ms",
         AbUnit::PerS => "1/s",
         AbUnit::Share => "share",
+        AbUnit::Count => "",
     };
     let name = text(metric.metric.as_str().into());
     for pair in &metric.figures {

@@ -4,7 +4,7 @@ use std::io;
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
-use super::column::{Column, Read};
+use super::column::{DataColumn, ReadAs};
 use super::request::{RequestRow, in_order};
 use crate::report::data::json::write_line;
 use crate::report::{Out, RunReport};
@@ -19,7 +19,7 @@ pub(in crate::report) fn requests_jsonl(report: RunReport<'_>, out: Out<'_>) -> 
 }
 
 struct Line<'r, R> {
-    columns: &'r [Column<R>],
+    columns: &'r [DataColumn<R>],
     row: &'r R,
 }
 
@@ -29,10 +29,10 @@ impl<R> Serialize for Line<'_, R> {
         let mut line = serializer.serialize_map(Some(columns.len()))?;
         for column in *columns {
             match column.read {
-                Read::Text(read) => line.serialize_entry(column.name, &read(row))?,
-                Read::Whole(read) => line.serialize_entry(column.name, &read(row))?,
-                Read::Number(read) => line.serialize_entry(column.name, &read(row))?,
-                Read::Flag(read) => line.serialize_entry(column.name, &read(row))?,
+                ReadAs::Text(read) => line.serialize_entry(column.name, &read(row))?,
+                ReadAs::Whole(read) => line.serialize_entry(column.name, &read(row))?,
+                ReadAs::Number(read) => line.serialize_entry(column.name, &read(row))?,
+                ReadAs::Flag(read) => line.serialize_entry(column.name, &read(row))?,
             }
         }
         line.end()

@@ -12,7 +12,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::Type;
 use serde_json::json;
 
-use super::column::{Column, Read};
+use super::column::{DataColumn, ReadAs};
 use super::request::{RequestRow, in_order};
 use super::token::TokenRow;
 use crate::record::RunLog;
@@ -37,7 +37,7 @@ pub(in crate::report) fn tokens_parquet(report: RunReport<'_>, out: Out<'_>) -> 
 /// Writes a table of which so many rows are held at a time.
 pub(super) fn write<R>(
     name: &str,
-    columns: &[Column<R>],
+    columns: &[DataColumn<R>],
     at_a_time: usize,
     log: &RunLog,
     mut rows: impl Iterator<Item = R>,
@@ -67,8 +67,8 @@ pub(super) fn write<R>(
 }
 
 /// What a reader finds beside the rows: which program wrote them of which run, and what the columns mean.
-fn about<R>(columns: &[Column<R>], log: &RunLog) -> Vec<KeyValue> {
-    let column = |column: &Column<R>| json!({ "name": column.name, "unit": column.unit.sign(), "meaning": column.meaning });
+fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
+    let column = |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign(), "meaning": column.meaning });
     let columns: Vec<_> = columns.iter().map(column).collect();
     let header = &log.header;
     let run = json!({
@@ -87,13 +87,13 @@ fn about<R>(columns: &[Column<R>], log: &RunLog) -> Vec<KeyValue> {
     known.into_iter().map(|(key, value)| KeyValue::new(key.to_owned(), value)).collect()
 }
 
-fn schema<R>(name: &str, columns: &[Column<R>]) -> Result<Arc<Type>> {
-    let field = |column: &Column<R>| {
+fn schema<R>(name: &str, columns: &[DataColumn<R>]) -> Result<Arc<Type>> {
+    let field = |column: &DataColumn<R>| {
         let (physical, logical) = match column.read {
-            Read::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-            Read::Whole(_) => (Physical::INT64, None),
-            Read::Number(_) => (Physical::DOUBLE, None),
-            Read::Flag(_) => (Physical::BOOLEAN, None),
+            ReadAs::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+            ReadAs::Whole(_) => (Physical::INT64, None),
+            ReadAs::Number(_) => (Physical::DOUBLE, None),
+            ReadAs::Flag(_) => (Physical::BOOLEAN, None),
         };
         let builder = Type::primitive_type_builder(column.name, physical).with_logical_type(logical);
         builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
@@ -102,17 +102,17 @@ fn schema<R>(name: &str, columns: &[Column<R>]) -> Result<Arc<Type>> {
     Type::group_type_builder(name).with_fields(fields).build().map(Arc::new)
 }
 
-fn write_column<R>(column: &Column<R>, rows: &[R], into: &mut SerializedColumnWriter<'_>) -> Result<()> {
+fn write_column<R>(column: &DataColumn<R>, rows: &[R], into: &mut SerializedColumnWriter<'_>) -> Result<()> {
     match column.read {
-        Read::Text(read) => {
+        ReadAs::Text(read) => {
             let bytes = |row| read(row).map(|text| ByteArray::from(text.into_owned().into_bytes()));
             write_values::<ByteArrayType>(rows.iter().map(bytes), into)
         }
-        Read::Whole(read) => {
+        ReadAs::Whole(read) => {
             write_values::<Int64Type>(rows.iter().map(|row| read(row).map(u64::cast_signed)), into)
         }
-        Read::Number(read) => write_values::<DoubleType>(rows.iter().map(read), into),
-        Read::Flag(read) => write_values::<BoolType>(rows.iter().map(read), into),
+        ReadAs::Number(read) => write_values::<DoubleType>(rows.iter().map(read), into),
+        ReadAs::Flag(read) => write_values::<BoolType>(rows.iter().map(read), into),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::column::Column;
+use super::column::DataColumn;
 use crate::analysis::RequestLatency;
 use crate::clock::Timestamp;
 use crate::record::{
@@ -45,65 +45,67 @@ fn named<'r>(names: impl Fn(usize) -> Option<&'r str>, place: Option<u16>) -> Op
 
 impl<'a> RequestRow<'a> {
     /// The table's columns, in their order.
-    pub(super) const COLUMNS: &'a [Column<Self>] = &[
-        Column::whole(
+    pub(super) const COLUMNS: &'a [DataColumn<Self>] = &[
+        DataColumn::whole(
             "index",
             "Place in the plan, from 0; of a later turn: turn · 2²⁸ + session",
             |row| Some(row.record.index),
         ),
-        Column::text("request_id", "What its X-Request-Id was", |row| {
+        DataColumn::text("request_id", "What its X-Request-Id was", |row| {
             let prefix = &row.log.header.engine.request_id_prefix;
             (!prefix.is_empty()).then(|| format!("{prefix}{:012x}", row.record.index).into())
         }),
-        Column::text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| {
+        DataColumn::text("phase", "warmup, measured or cooldown; figures are of measured requests", |row| {
             Some(phase(row.record.phase).into())
         }),
-        Column::text("class", "Name of its class", |row| {
+        DataColumn::text("class", "Name of its class", |row| {
             let classes = &row.log.header.workload.classes;
             named(|place| Some(classes.get(place)?.name.as_str()), Some(row.record.class))
         }),
-        Column::text("priority", "high, medium or low", |row| Some(row.record.priority.to_string().into())),
-        Column::text("tenant", "Name of its tenant", |row| {
+        DataColumn::text("priority", "high, medium or low", |row| {
+            Some(row.record.priority.to_string().into())
+        }),
+        DataColumn::text("tenant", "Name of its tenant", |row| {
             let tenants = &row.log.header.workload.tenants;
             named(|place| Some(tenants.get(place)?.name.as_str()), row.record.tenant)
         }),
-        Column::text("model", "Model that it asked for", |row| match &row.log.header.workload.models {
+        DataColumn::text("model", "Model that it asked for", |row| match &row.log.header.workload.models {
             Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
             None => Some(row.log.header.engine.model.as_str().into()),
         }),
-        Column::whole("session", "Number of its session", |row| Some(row.record.turn?.session)),
-        Column::whole("turn", "Place in its session, from 0", |row| Some(row.record.turn?.number.into())),
-        Column::whole("turns", "Turns of its conversation", |row| Some(row.record.turn?.of?.into())),
-        Column::tokens("history_tokens", "Of its prompt: said in turns before", |row| {
+        DataColumn::whole("session", "Number of its session", |row| Some(row.record.turn?.session)),
+        DataColumn::whole("turn", "Place in its session, from 0", |row| Some(row.record.turn?.number.into())),
+        DataColumn::whole("turns", "Turns of its conversation", |row| Some(row.record.turn?.of?.into())),
+        DataColumn::tokens("history_tokens", "Of its prompt: said in turns before", |row| {
             Some(row.record.turn?.history_tokens.into())
         }),
-        Column::whole("prefix", "Number of the prefix that it shares, from 0", |row| {
+        DataColumn::whole("prefix", "Number of the prefix that it shares, from 0", |row| {
             Some(row.record.prefix?.number.into())
         }),
-        Column::tokens("prefix_tokens", "Length of that prefix", |row| {
+        DataColumn::tokens("prefix_tokens", "Length of that prefix", |row| {
             Some(row.record.prefix?.tokens.into())
         }),
-        Column::at("scheduled_s", "The moment the schedule says", |row| secs(Some(row.record.scheduled))),
-        Column::at("dispatched_s", "The pacer let it go", |row| secs(Some(row.record.dispatched))),
-        Column::at("admitted_s", "A place under the concurrency cap came free", |row| {
+        DataColumn::at("scheduled_s", "The moment the schedule says", |row| secs(Some(row.record.scheduled))),
+        DataColumn::at("dispatched_s", "The pacer let it go", |row| secs(Some(row.record.dispatched))),
+        DataColumn::at("admitted_s", "A place under the concurrency cap came free", |row| {
             secs(row.record.admitted)
         }),
-        Column::at("sent_s", "It was handed to the socket", |row| secs(row.record.sent)),
-        Column::at("headers_s", "The response status was known", |row| secs(row.record.headers)),
-        Column::at("first_token_s", "The first chunk with text arrived", |row| {
+        DataColumn::at("sent_s", "It was handed to the socket", |row| secs(row.record.sent)),
+        DataColumn::at("headers_s", "The response status was known", |row| secs(row.record.headers)),
+        DataColumn::at("first_token_s", "The first chunk with text arrived", |row| {
             secs(row.record.chunks.first_at())
         }),
-        Column::at(
+        DataColumn::at(
             "first_answer_s",
             "The first chunk arrived that was not reasoning, where reasoning came before",
             |row| secs(row.record.first_answer),
         ),
-        Column::at(
+        DataColumn::at(
             "last_token_s",
             "The last chunk arrived, or the whole answer that was not streamed",
             |row| secs(row.record.chunks.last_at().or(row.record.whole_answer)),
         ),
-        Column::at("ended_s", "The stream closed, was cancelled or failed", |row| {
+        DataColumn::at("ended_s", "The stream closed, was cancelled or failed", |row| {
             secs(Some(row.record.ended))
         }),
         Self::SCHEDULE_LAG,
@@ -116,60 +118,62 @@ impl<'a> RequestRow<'a> {
         Self::LONGEST_GAP,
         Self::E2E,
         Self::E2E_FROM_SEND,
-        Column::tokens("input_tokens_asked", "Prompt tokens asked for", |row| {
+        DataColumn::tokens("input_tokens_asked", "Prompt tokens asked for", |row| {
             Some(row.record.input_tokens_asked.into())
         }),
-        Column::tokens(
+        DataColumn::tokens(
             "input_tokens",
             "Prompt tokens by the server's count, chat template included",
             |row| Some(row.record.usage?.prompt_tokens),
         ),
-        Column::tokens("cached_tokens", "Those of them from its prefix cache", |row| {
+        DataColumn::tokens("cached_tokens", "Those of them from its prefix cache", |row| {
             row.record.usage?.cached_tokens
         }),
-        Column::tokens("output_tokens_asked", "Answer tokens asked for", |row| {
+        DataColumn::tokens("output_tokens_asked", "Answer tokens asked for", |row| {
             Some(row.record.output_tokens_asked.into())
         }),
-        Column::tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
+        DataColumn::tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
             Some(row.record.output_tokens)
         }),
-        Column::text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
+        DataColumn::text("output_tokens_source", "usage, chunk_counts, tokenizer or chunks", |row| {
             Some(source(row.record.output_tokens_source).into())
         }),
-        Column::tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| {
+        DataColumn::tokens("reasoning_tokens", "Answer tokens spent on reasoning", |row| {
             row.record.usage?.reasoning_tokens
         }),
-        Column::whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
-        Column::whole("merged_reads", "Chunks that came in one read with the chunk before them", |row| {
+        DataColumn::whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
+        DataColumn::whole("merged_reads", "Chunks that came in one read with the chunk before them", |row| {
             Some(row.record.merged_reads.into())
         }),
-        Column::flag("opened_connection", "It had to open its own connection", |row| {
+        DataColumn::flag("opened_connection", "It had to open its own connection", |row| {
             Some(row.record.opened_connection)
         }),
-        Column::text(
+        DataColumn::text(
             "outcome",
             "completed, failed or censored: still running when the run stopped waiting",
             |row| Some(outcome(&row.record.outcome).into()),
         ),
-        Column::text("failure", "Why it failed: connect, http_status, truncated, timeout_total, …", |row| {
-            Some(failure(row.record)?.0.into())
-        }),
-        Column::whole("http_status", "The status that it failed with", |row| {
+        DataColumn::text(
+            "failure",
+            "Why it failed: connect, http_status, truncated, timeout_total, …",
+            |row| Some(failure(row.record)?.0.into()),
+        ),
+        DataColumn::whole("http_status", "The status that it failed with", |row| {
             match failure_kind(row.record)? {
                 FailureKind::HttpStatus(status) => Some(status.into()),
                 _ => None,
             }
         }),
-        Column::text("failure_message", "What the server or the system said of it, shortened", |row| {
+        DataColumn::text("failure_message", "What the server or the system said of it, shortened", |row| {
             Some(failure(row.record)?.1.into())
         }),
-        Column::text("finish_reason", "Why the model stopped, in the server's words", |row| {
+        DataColumn::text("finish_reason", "Why the model stopped, in the server's words", |row| {
             row.record.finish_reason.as_ref().map(finish)
         }),
-        Column::flag("slo_met", "It kept its promise; empty where it was promised nothing", |row| {
+        DataColumn::flag("slo_met", "It kept its promise; empty where it was promised nothing", |row| {
             row.slo_met
         }),
-        Column::text(
+        DataColumn::text(
             "answer_form",
             "valid, invalid, cut_at_limit or not_completed, where a form was asked for",
             |row| Some(form(row.record.validity?).into()),

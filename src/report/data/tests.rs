@@ -6,7 +6,7 @@ use ::parquet::record::{Field, Row};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::column::{Column, Unit};
+use super::column::{DataColumn, Unit};
 use super::request::RequestRow;
 use super::token::TokenRow;
 use super::*;
@@ -56,7 +56,7 @@ fn lines(log: &RunLog) -> Vec<Map<String, Value>> {
 
 #[test]
 fn a_name_ends_in_its_unit() {
-    fn check<R>(columns: &[Column<R>]) {
+    fn check<R>(columns: &[DataColumn<R>]) {
         for (place, column) in columns.iter().enumerate() {
             let name = column.name;
             assert!(columns[..place].iter().all(|before| before.name != name), "{name} is there twice");
@@ -247,7 +247,7 @@ fn a_run_of_nothing_has_tables_without_rows() {
 }
 
 /// A line of the README's list.
-fn documented<R>(column: &Column<R>) -> String {
+fn documented<R>(column: &DataColumn<R>) -> String {
     format!(
         "| `{}` | {} | {} | {} |",
         column.name,

@@ -1,6 +1,6 @@
 //! The table of tokens: every chunk of every answer, with the silence before it.
 
-use super::column::Column;
+use super::column::DataColumn;
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 use crate::units::millis;
@@ -36,13 +36,13 @@ impl TokenRow {
 
 impl TokenRow {
     /// The table's columns, in their order.
-    pub(super) const COLUMNS: &'static [Column<Self>] = &[
-        Column::whole("request_index", "index of its request", |row| Some(row.request)),
-        Column::whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-        Column::at("at_s", "When it arrived", |row| Some(row.at.as_secs_f64())),
-        Column::tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
-        Column::ms("gap_ms", "Since the chunk before it: chunk_gap", |row| row.gap_ms),
-        Column::ms(
+    pub(super) const COLUMNS: &'static [DataColumn<Self>] = &[
+        DataColumn::whole("request_index", "index of its request", |row| Some(row.request)),
+        DataColumn::whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
+        DataColumn::at("at_s", "When it arrived", |row| Some(row.at.as_secs_f64())),
+        DataColumn::tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
+        DataColumn::ms("gap_ms", "Since the chunk before it: chunk_gap", |row| row.gap_ms),
+        DataColumn::ms(
             "itl_ms",
             "Since the token before it, divided by its tokens: itl, once for each of them",
             |row| row.itl_ms,

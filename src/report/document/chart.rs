@@ -55,12 +55,12 @@ pub(crate) struct BarChart {
     pub(crate) heading: String,
     /// The bound that is drawn across the bars.
     pub(crate) bound: Option<f64>,
-    pub(crate) bars: Vec<Bar>,
+    pub(crate) bars: Vec<BarRow>,
 }
 
 /// A row of a chart of characters.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Bar {
+pub(crate) struct BarRow {
     pub(crate) name: String,
     pub(crate) length: f64,
     /// The figure behind the bar.

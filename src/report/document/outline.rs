@@ -102,7 +102,7 @@ impl Section {
         if values.is_empty() {
             return;
         }
-        let entry = Entry { name: name.into(), values };
+        let entry = NamedFact { name: name.into(), values };
         match self.blocks.last_mut() {
             Some(Block::Facts(facts)) => facts.push(entry),
             _ => self.blocks.push(Block::Facts(vec![entry])),
@@ -171,7 +171,7 @@ impl Section {
 pub(crate) enum Block {
     /// Key figures: cards on a page, one line in a terminal.
     Figures(Vec<KeyFigure>),
-    Facts(Vec<Entry>),
+    Facts(Vec<NamedFact>),
     Table(Table),
     Notes(Vec<Note>),
     Chart(Chart),
@@ -227,7 +227,7 @@ impl KeyFigure {
 
 /// A name with what is known under it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct NamedFact {
     pub(crate) name: String,
     pub(crate) values: Vec<Statement>,
 }

@@ -6,7 +6,9 @@ use crate::experiment::{
     AbMetric, AbOverall, AbPair, AbSide, AbTest, AbUnit, AbVerdict, CompletedRound, CompletedSide,
     DifferenceScale,
 };
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Rule, Series, Zone, ZoneKind};
+use crate::report::chart::{
+    Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
+};
 use crate::report::document::{
     Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
@@ -106,7 +108,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
     let unit = match (metric.scale, metric.unit) {
         (DifferenceScale::Ratio, _) => " %",
         (DifferenceScale::Difference, AbUnit::Share) => " pt",
-        (DifferenceScale::Difference, AbUnit::Ms | AbUnit::PerS) => "",
+        (DifferenceScale::Difference, _) => "",
     };
     let Some(value) = change else { return NOTHING.to_owned() };
     let sign = match value {
@@ -121,7 +123,7 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
 fn titled(metric: &AbMetric) -> String {
     let unit = match metric.unit {
         AbUnit::Ms => ", ms",
-        AbUnit::PerS => "",
+        AbUnit::PerS | AbUnit::Count => "",
         AbUnit::Share => ", %",
     };
     format!("{}{unit}", metric.metric)
@@ -149,7 +151,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
         let verdict = metric.verdict.map_or("", AbVerdict::word);
         series.extend(value.map(|value| {
             let point = Point { low, high, ..Point::at(value, rows.len() as f64, String::new()) };
-            Series::points("", palette, Line::None, vec![point])
+            Series::points("", palette, LineStyle::None, vec![point])
         }));
         let words = format!("{}: {shown}{ends}, {verdict}", metric.metric);
         rows.push(Row { name: metric.metric.clone(), words });
@@ -163,7 +165,7 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
     let description = format!("Differences of {} metrics between B and A", rows.len());
     let label = format!("± {}", percent(test.margin));
     let plot = Plot::rows(description, axis, rows, series)
-        .with_rules([Rule::Place(0.0, "no difference".to_owned())])
+        .with_rules([ReferenceLine::Place(0.0, "no difference".to_owned())])
         .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }]);
     let hint = "whiskers: 95 % intervals; shaded: within the margin";
     Some(Chart::new("Difference by metric", plot).hint(hint))
@@ -179,7 +181,7 @@ fn by_round(metric: &AbMetric) -> Option<Chart> {
             let words = format!("round {}, {side}: {}", pair.round, figure(metric, Some(y)));
             Some(Point::at(pair.round as f64, y, words))
         });
-        Series::points(side.to_string(), palette, Line::Solid, points.collect())
+        Series::points(side.to_string(), palette, LineStyle::Solid, points.collect())
     };
     let series = vec![side(AbSide::A, Palette::First), side(AbSide::B, Palette::Second)];
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();

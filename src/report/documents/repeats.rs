@@ -3,8 +3,8 @@
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};
-use crate::experiment::{AcrossRuns, RepeatedRun, Repeats, TARGET_PRECISION};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Metric, Quantile, Statistic, TARGET_PRECISION};
+use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell, figure_as, mark,
 };
@@ -114,7 +114,7 @@ fn latency_keys() -> impl Iterator<Item = FigureKey> {
 
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
-    let keys = latency_keys().filter_map(|key| Some((repeats.figures.figure(&key)?, key)));
+    let keys = latency_keys().filter_map(|key| Some((repeats.figures.get(&key)?, key)));
     let (rows, is_headline): (Vec<_>, Vec<_>) = keys
         .filter_map(|(figure, key)| {
             let name = format!("{} {}", key.metric.title(), key.statistic?);
@@ -137,7 +137,7 @@ fn latencies(repeats: &Repeats) -> Section {
 fn flows(repeats: &Repeats) -> Table {
     let rows = FLOWS.into_iter().filter_map(|(key, name)| {
         let scale = if key.kind() == FigureKind::Share { 100.0 } else { 1.0 };
-        Some((name.to_owned(), repeats.figures.figure(&key)?, scale))
+        Some((name.to_owned(), repeats.figures.get(&key)?, scale))
     });
     table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs)
 }
@@ -151,7 +151,7 @@ fn mean(across: &AcrossRuns, scale: f64) -> String {
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
         let percentiles = latency_keys().filter(|key| key.quantile().is_some());
-        percentiles.filter_map(|key| repeats.figures.figure(&key))
+        percentiles.filter_map(|key| repeats.figures.get(&key))
     };
     let too_few = format!(
         "too few samples in a run for this percentile: every run may err to the same side, which no interval across \
@@ -200,7 +200,7 @@ fn precision(repeats: &Repeats) -> Section {
         (FigureKey::of(Metric::Goodput), "goodput"),
     ];
     let line = |(key, name): (FigureKey, &str)| {
-        let figure = repeats.figures.figure(&key)?;
+        let figure = repeats.figures.get(&key)?;
         let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
         let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
         Some(match figure.runs_for_ten_percent {

@@ -1,6 +1,6 @@
 //! A chart of characters: a bar for each row, and a bound across them.
 
-use crate::report::document::{Bar, BarChart};
+use crate::report::document::{BarChart, BarRow};
 
 /// The widest bar, characters.
 const WIDEST: usize = 50;
@@ -15,7 +15,7 @@ pub(super) fn rows(chart: &BarChart) -> Vec<String> {
     let end = chart.bound.map_or(longest, |bound| longest.min(BEYOND * bound).max(bound));
     let bound = chart.bound.map(|bound| ((bound / end * WIDEST as f64).round() as usize).min(WIDEST));
     let widest = chart.bars.iter().map(|bar| bar.name.chars().count()).max().unwrap_or(0);
-    let line = |row: &Bar| {
+    let line = |row: &BarRow| {
         let bar = with_bound(&bar(row.length / end), bound);
         format!("{:>widest$}  {bar} {}", row.name, row.label)
     };

@@ -1,9 +1,9 @@
 //! A document that has every kind of block, for the tests of the renderers.
 
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{
-    Bar, BarChart, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table, TableCell,
-    TableColumn, Tone, VerdictLine,
+    BarChart, BarRow, Chart, Document, KeyFigure, Level, Note, NoteKind, Section, Statement, Table,
+    TableCell, TableColumn, Tone, VerdictLine,
 };
 
 /// What a server might call itself.
@@ -33,7 +33,8 @@ pub(super) fn everything() -> Document {
     remarks.fact("p99/p50", "TTFT 2.84");
     remarks.remark("for p95 TTFT ±10 %, run about 3 min");
     let mut chart = Section::summary("By load");
-    let bar = |name: &str, length: f64| Bar { name: name.to_owned(), length, label: format!("{length} ms") };
+    let bar =
+        |name: &str, length: f64| BarRow { name: name.to_owned(), length, label: format!("{length} ms") };
     let bars = BarChart {
         heading: "p99 TTFT by load, ms".to_owned(),
         bound: Some(100.0),
@@ -44,7 +45,7 @@ pub(super) fn everything() -> Document {
     let plot = || {
         let points =
             vec![Point::at(1.0, 50.0, "50 ms".to_owned()), Point::at(10.0, 400.0, "400 ms".to_owned())];
-        let series = vec![Series::points("p99", Palette::First, Line::None, points)];
+        let series = vec![Series::points("p99", Palette::First, LineStyle::None, points)];
         let (x, y) = (Axis::between("load", 0.0, 10.0), Axis::between("ms", 0.0, 400.0));
         Plot::new("p99 TTFT by load".to_owned(), x, y, series)
     };

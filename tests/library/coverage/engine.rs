@@ -89,7 +89,7 @@ fn coverage(share_of_capacity: f64, requests: f64, experiments: u64) -> [f64; 2]
         let repeats = Repeats::of(&five_runs(&spec(rate, requests, experiment)), &[]).unwrap();
         for ((_, quantile), covered) in figures.iter().zip(&mut covered) {
             let subject = FigureKey::percentile(*quantile, Metric::Ttft);
-            let across = repeats.figures.figure(&subject).unwrap();
+            let across = repeats.figures.get(&subject).unwrap();
             covered.add(across.mean.unwrap(), across.interval().unwrap());
         }
     }

@@ -1,8 +1,8 @@
 //! Five repeats of M/M/1, whose quantiles have a closed form.
 
-use skyline::analysis::Sample;
+use skyline::analysis::{AcrossRuns, Sample};
 use skyline::clock::Timestamp;
-use skyline::experiment::{AcrossRuns, seed_of_run};
+use skyline::experiment::seed_of_run;
 use skyline::random::RandomStream;
 use skyline::simulator::{Delay, FixedQueue, Job, JobId, simulate};
 

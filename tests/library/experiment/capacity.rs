@@ -1,6 +1,5 @@
 //! Capacity of a queue whose sweep is known.
 
-use skyline::analysis::Objective;
 use skyline::experiment::capacity::{
     Basis, Candidate, CapacityPlan, CapacityTarget, ComparedBy, ModelledInstance, NoQueue, Offer, Queueing,
     Replicas,
@@ -35,9 +34,8 @@ fn priced<'a>(name: &'a str, sweep: &'a Sweep) -> Candidate<'a> {
 }
 
 fn queueing(sweep: &Sweep, contract: &CapacityTarget, asked: Replicas) -> Result<Queueing, NoQueue> {
-    let objectives = [Queue::eight_places().objective.parse::<Objective>().unwrap()];
     let unneeded = || Err("no engine is needed".to_owned());
-    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, &objectives, asked, unneeded)
+    Queueing::of(sweep, Basis::IntervalLow { rate_per_s: 12.5 }, contract, asked, unneeded)
 }
 
 /// 100/s with 20 % headroom are 125/s; at 12.5/s each, 10 instances, 80 GPUs, 200 an hour. Every answer has two tokens: 200 a
@@ -153,11 +151,12 @@ fn a_pace_that_decides_takes_an_engine_to_be_believed() {
     let sweep = sweep(12.5);
     let objective = "p50 tpot < 50ms";
     let answer = HighestLoad { tightest: Some(objective.to_owned()), ..sweep.answer.clone().unwrap() };
-    let sweep = Sweep { answer: Some(answer), ..sweep };
+    let plan =
+        skyline::experiment::SweepPlan { objectives: vec![objective.parse().unwrap()], ..sweep.plan.clone() };
+    let sweep = Sweep { answer: Some(answer), plan, ..sweep };
     let basis = Basis::IntervalLow { rate_per_s: 12.5 };
-    let objectives = [objective.parse::<Objective>().unwrap()];
     let fit = || Err("no runs are in there".to_owned());
-    let why = Queueing::of(&sweep, basis, &CONTRACT, &objectives, Replicas::Fewest, fit).unwrap_err();
+    let why = Queueing::of(&sweep, basis, &CONTRACT, Replicas::Fewest, fit).unwrap_err();
     let offer = offer("eight", &sweep, &CONTRACT).without_queues(&why);
     assert_eq!((offer.instances, offer.queueing), (Some(10), None));
     for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by division alone"] {

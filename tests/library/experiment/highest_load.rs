@@ -32,7 +32,7 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
     let objectives: Vec<Objective> = vec![queue.objective.parse().unwrap()];
     let plan = SweepPlan {
         axis: LoadAxis::Automatic { from_per_s: 1.0 },
-        objectives: vec![queue.objective.to_owned()],
+        objectives: objectives.clone(),
         repeats: 2,
         samples,
         requests_per_arrival: None,
@@ -44,7 +44,7 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
         saturated_in_a_row: 2,
         first_seed: seed,
     };
-    let search = Search::new(plan, &objectives).unwrap();
+    let search = Search::new(plan).unwrap();
     let swept = Swept {
         started_at: jiff::Timestamp::UNIX_EPOCH,
         engine: header(&spec).engine,

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use crate::analysis::wording::counted;
-use crate::analysis::{Judgement, Objective, Rule, summarise};
+use crate::analysis::{Judgement, Metric, Quantile, Rule, summarise};
 use crate::experiment::capacity::instance::tokens_per_request;
 use crate::experiment::engine_fit::EngineFit;
-use crate::experiment::repeats::AcrossRuns;
 use crate::experiment::sweep::{Sweep, SweepPoint};
 use crate::experiment::virtual_time::run_virtually;
 use crate::generator::Schedule;
@@ -107,12 +106,12 @@ pub(super) struct ServicePace {
 impl ServicePace {
     fn of(sweep: &Sweep, per_s: f64) -> Option<Self> {
         let settled = || sweep.points.iter().filter(|point| !point.class.fails());
-        let mean = |figure: &Option<AcrossRuns>| figure.as_ref().and_then(|figure| figure.mean);
-        let ttft_ms = settled().find_map(|point| mean(&point.figures.ttft_p50_ms))?;
+        let median = |point: &SweepPoint, metric| point.figures.percentile(Quantile::P50, metric)?.mean;
+        let ttft_ms = settled().find_map(|point| median(point, Metric::Ttft))?;
         let away = |point: &&SweepPoint| (point.load.amount() / per_s).ln().abs();
         let nearest = settled().min_by(|a, b| away(a).total_cmp(&away(b)))?;
         // Of answers of one token there is none, and none is needed.
-        let tpot_ms = mean(&nearest.figures.tpot_p50_ms).unwrap_or(0.0);
+        let tpot_ms = median(nearest, Metric::Tpot).unwrap_or(0.0);
         Some(Self { ttft_s: ttft_ms / 1e3, tpot_s: tpot_ms / 1e3 })
     }
 }
@@ -142,7 +141,6 @@ impl InstanceModel<'_> {
 /// Instances like the one of a sweep.
 pub(super) struct Model<'a> {
     sweep: &'a Sweep,
-    objectives: &'a [Objective],
     pub(super) pace: ServicePace,
     /// Answer tokens of a request, on average.
     tokens: f64,
@@ -150,9 +148,9 @@ pub(super) struct Model<'a> {
 
 impl<'a> Model<'a> {
     /// Of what was measured near `per_s`; `None` where there is no time to serve by.
-    pub(super) fn of(sweep: &'a Sweep, objectives: &'a [Objective], per_s: f64) -> Option<Self> {
+    pub(super) fn of(sweep: &'a Sweep, per_s: f64) -> Option<Self> {
         let tokens = tokens_per_request(sweep)?;
-        Some(Self { sweep, objectives, pace: ServicePace::of(sweep, per_s)?, tokens })
+        Some(Self { sweep, pace: ServicePace::of(sweep, per_s)?, tokens })
     }
 }
 
@@ -214,7 +212,7 @@ impl Model<'_> {
         let header = self.header(workload, &schedule);
         let log =
             run_virtually(header, schedule, &fleet).map_err(|bad| NoQueue::Workload(bad.to_string()))?;
-        let run = summarise(&log, self.objectives);
+        let run = summarise(&log, &self.sweep.plan.objectives);
         Ok(run.objectives.iter().all(Judgement::passed) && !run.verdict.breaks(Rule::SteadyState))
     }
 
@@ -267,7 +265,7 @@ impl Model<'_> {
             engine: self.sweep.engine.clone(),
             deployment: self.sweep.deployment.clone(),
             limits: ClientLimits::default(),
-            objectives: self.sweep.plan.objectives.clone(),
+            objectives: self.sweep.plan.objectives.iter().map(ToString::to_string).collect(),
             host: HostFacts::default(),
             stamps: StampSource::default(),
             shard: None,

@@ -9,7 +9,7 @@ use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPl
 fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) -> SweepSide {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: rates.to_vec() },
-        objectives: vec!["p95 ttft < 500ms".to_owned()],
+        objectives: vec!["p95 ttft < 500ms".parse().unwrap()],
         repeats,
         samples: 40,
         requests_per_arrival: None,
@@ -21,8 +21,8 @@ fn sweep(name: &str, rates: &[f64], repeats: u64, ttft_ms: impl Fn(u64) -> u64) 
         saturated_in_a_row: 2,
         first_seed: 1,
     };
-    let objectives = ["p95 ttft < 500ms".parse().unwrap()];
-    let mut search = Search::new(plan, &objectives).unwrap();
+    let objectives = plan.objectives.clone();
+    let mut search = Search::new(plan).unwrap();
     let mut header = None;
     while let SearchStep::Measure(wanted) = search.next() {
         let records = (0..200).map(|i| {

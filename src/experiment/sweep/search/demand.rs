@@ -66,11 +66,13 @@ impl SearchDemand {
             }
             (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
             (FigureKind::Share, true) if key.less_is_better() => (DemandScale::Share, bound),
-            (FigureKind::Latency, true) => match key.quantile().filter(|_| key.metric.is_one_per_request()) {
-                Some(quantile) => (DemandScale::Share, 1.0 - quantile.fraction()),
-                None => (DemandScale::Magnitude, bound),
-            },
-            (FigureKind::Latency | FigureKind::Share, _) => {
+            (FigureKind::Latency | FigureKind::Count, true) => {
+                match key.quantile().filter(|_| key.metric.is_one_per_request()) {
+                    Some(quantile) => (DemandScale::Share, 1.0 - quantile.fraction()),
+                    None => (DemandScale::Magnitude, bound),
+                }
+            }
+            (FigureKind::Latency | FigureKind::Share | FigureKind::Count, _) => {
                 return refused("it gets easier as the load rises; turn its sign round");
             }
         };

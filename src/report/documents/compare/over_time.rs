@@ -1,9 +1,9 @@
 //! The figures of several sides in the order of time: which of them drift.
 
 use super::rows::{label, signed};
-use crate::analysis::FigureKind;
-use crate::experiment::compare::{Compared, ComparedFigure, RunTrend, TrendLine};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::analysis::{FigureKind, FigureLevel};
+use crate::experiment::compare::{Compared, RunTrend, TrendLine};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 use crate::units::count;
 
@@ -27,12 +27,12 @@ pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
 }
 
 fn table(trend: &RunTrend) -> Table {
-    let shown = |line: &TrendLine, level: Option<&ComparedFigure>| Some(level?.value? * scale(line));
+    let shown = |line: &TrendLine, level: Option<&FigureLevel>| Some(level?.value? * scale(line));
     let interval = |line: &TrendLine| {
         Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
     };
     Table::of("Over time", &trend.lines)
-        .column("", |line| label(&line.subject))
+        .column("", |line| label(&line.figure))
         .column("course", |line| sparkline(&line.levels))
         .column(("first", 3), |line| shown(line, line.levels.first()))
         .column("last", |line| shown(line, line.levels.last()))
@@ -44,11 +44,11 @@ fn table(trend: &RunTrend) -> Table {
 
 /// The factor by which a figure is shown: shares are in per cent.
 fn scale(line: &TrendLine) -> f64 {
-    if line.subject.kind() == FigureKind::Share { 100.0 } else { 1.0 }
+    if line.figure.kind() == FigureKind::Share { 100.0 } else { 1.0 }
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
-fn sparkline(levels: &[ComparedFigure]) -> String {
+fn sparkline(levels: &[FigureLevel]) -> String {
     let known = || levels.iter().filter_map(|level| level.value);
     let (Some(low), Some(high)) = (known().reduce(f64::min), known().reduce(f64::max)) else {
         return NOTHING.to_owned();
@@ -83,10 +83,10 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let plot = Plot::new(
         format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
         Axis::counted("side, in the order of time", trend.order.len() as u64),
-        Axis::from_zero(&label(&line.subject), tops),
-        vec![Series::points(line.figure.clone(), Palette::First, Line::Solid, points)],
+        Axis::from_zero(&label(&line.figure), tops),
+        vec![Series::points(line.figure.to_string(), Palette::First, LineStyle::Solid, points)],
     );
-    Chart::new(label(&line.subject), plot).behind(table)
+    Chart::new(label(&line.figure), plot).behind(table)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_course_is_drawn_between_its_ends() {
-        let level = |value| ComparedFigure { value, at_least: None, low: None, high: None, mark: None };
+        let level = |value| FigureLevel { value, at_least: None, low: None, high: None, mark: None };
         let course = [Some(1.0), Some(4.5), None, Some(8.0)].map(level);
         assert_eq!(sparkline(&course), "▁▅ █");
         assert_eq!(sparkline(&[level(Some(3.0)), level(Some(3.0))]), "▅▅");

@@ -1,10 +1,8 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind};
-use crate::experiment::compare::{
-    ChangeStanding, ComparedFigure, ComparedRow, Difference, GateJudgement, Interval, Role,
-};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel};
+use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
 };
@@ -25,7 +23,7 @@ pub(super) fn table<'a>(
     runs: Runs,
 ) -> Table {
     let several = runs == Runs::Several;
-    let range = |row: &ComparedRow, level: &ComparedFigure| {
+    let range = |row: &ComparedRow, level: &FigureLevel| {
         let (low, high) = level.low.zip(level.high)?;
         Some(format!("{}–{}", scaled(row, low), scaled(row, high)))
     };
@@ -50,9 +48,9 @@ pub(super) fn table<'a>(
 /// The smallest change that so many runs detect, in the unit of the change.
 fn detectable(row: &ComparedRow) -> Option<String> {
     let least = row.detectable?;
-    Some(match row.subject.kind() {
+    Some(match row.figure.kind() {
         FigureKind::Share => format!("{} pt", three_digits(least * 100.0)),
-        FigureKind::Latency | FigureKind::Rate => percent(least),
+        _ => percent(least),
     })
 }
 
@@ -62,16 +60,17 @@ pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
         FigureKind::Latency => format!("{subject}, ms"),
         FigureKind::Rate => format!("{subject}, /s"),
         FigureKind::Share => format!("{subject}, %"),
+        FigureKind::Count => subject.to_string(),
     }
     .replace("_per_s, /s", ", /s")
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
-    cell(if row.subject.kind() == FigureKind::Share { value * 100.0 } else { value })
+    cell(if row.figure.kind() == FigureKind::Share { value * 100.0 } else { value })
 }
 
 /// The value of a side; `> limit` where only that is known.
-pub(super) fn value(row: &ComparedRow, level: &ComparedFigure) -> String {
+pub(super) fn value(row: &ComparedRow, level: &FigureLevel) -> String {
     let text = match (level.value, level.at_least) {
         (Some(value), _) => scaled(row, value),
         (None, Some(least)) => format!("> {}", scaled(row, least)),
@@ -101,9 +100,9 @@ fn change_interval(row: &ComparedRow) -> Option<String> {
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
-    match row.subject.kind() {
+    match row.figure.kind() {
         FigureKind::Share => Some((row.difference?, "pt")),
-        FigureKind::Latency | FigureKind::Rate => Some((row.change?, "%")),
+        _ => Some((row.change?, "%")),
     }
 }
 
@@ -177,10 +176,9 @@ mod tests {
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {
-        let level = ComparedFigure { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
-        let row = |subject: FigureKey| ComparedRow {
-            figure: subject.to_string(),
-            subject,
+        let level = FigureLevel { value: Some(0.9), at_least: None, low: None, high: None, mark: None };
+        let row = |figure: FigureKey| ComparedRow {
+            figure,
             baseline: level,
             other: level,
             difference: None,

@@ -8,7 +8,7 @@ use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Interval, Pairing, SideDescription,
 };
-use crate::report::chart::{self, Axis, Line, Palette, Plot, Point, Rule, Series};
+use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
 use crate::report::document::{Chart, Document, Note, Section};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
@@ -51,8 +51,8 @@ fn side_in_words(side: &SideDescription) -> String {
 
 /// The change of a 95th percentile, which readers look for first.
 fn in_brief(row: &ComparedRow) -> Option<String> {
-    let metric = row.subject.metric;
-    let is_first = row.subject.quantile() == Some(Quantile::P95)
+    let metric = row.figure.metric;
+    let is_first = row.figure.quantile() == Some(Quantile::P95)
         && matches!(metric, Metric::Ttft | Metric::Tpot | Metric::E2e);
     let name = is_first.then(|| metric.title())?;
     row.change?;
@@ -86,12 +86,12 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
 
 /// Figures by their names and units.
 fn labelled(rows: &[ComparedRow]) -> impl Iterator<Item = (String, &ComparedRow)> {
-    rows.iter().map(|row| (label(&row.subject), row))
+    rows.iter().map(|row| (label(&row.figure), row))
 }
 
 /// The change of every figure, under one axis.
 fn changes(against: &AgainstBaseline) -> Option<Chart> {
-    let is_share = |row: &ComparedRow| row.subject.kind() == FigureKind::Share;
+    let is_share = |row: &ComparedRow| row.figure.kind() == FigureKind::Share;
     let mut names = Vec::new();
     let mut series = Vec::new();
     for row in against.rows.iter().filter(|row| !is_share(row)) {
@@ -104,16 +104,16 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
         let Interval { value: by, low, high } = changed;
         let [low, high] = [low, high].map(|end| end.map(|end| end * 100.0));
         let point = Point { low, high, ..Point::at(by * 100.0, names.len() as f64, String::new()) };
-        series.push(Series::points("", palette, Line::None, vec![point]));
+        series.push(Series::points("", palette, LineStyle::None, vec![point]));
         let words = format!(
             "{}: {} → {}, {} ({})",
-            label(&row.subject),
+            label(&row.figure),
             value(row, &row.baseline),
             value(row, &row.other),
             change(row),
             rows::verdict(row.standing)
         );
-        names.push(chart::Row { name: row.figure.clone(), words });
+        names.push(chart::Row { name: row.figure.to_string(), words });
     }
     if names.is_empty() {
         return None;
@@ -121,8 +121,8 @@ fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let ends = Series::extent(&series, |point| point.x).into_iter().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
-    let plot =
-        Plot::rows(description, axis, names, series).with_rules([Rule::Place(0.0, "no change".to_owned())]);
+    let plot = Plot::rows(description, axis, names, series)
+        .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
     Some(Chart::new("Change against the baseline", plot).hint(hint))
 }

@@ -1,10 +1,11 @@
 //! Stored sweeps against a baseline.
 
 use super::rows::{Runs, begun, demands, label, table};
+use crate::analysis::FigureLevel;
 use crate::analysis::wording::counted;
-use crate::experiment::compare::{AnswerOfSide, ComparedFigure, ComparedSweeps, Pairing, SweepAgainst};
+use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
 use crate::experiment::{HighestLoad, Load};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, Document, NOTHING, Note, Section, Table, cell};
 use crate::units::three_digits;
 
@@ -67,7 +68,7 @@ fn one(against: &SweepAgainst) -> Section {
 fn by_load(against: &SweepAgainst) -> Section {
     let mut section = Section::detail(format!("{} against the baseline, load by load", against.side));
     let rows = against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row)));
-    let rows = rows.map(|(at, row)| (format!("{} {}", at.load, label(&row.subject)), row));
+    let rows = rows.map(|(at, row)| (format!("{} {}", at.load, label(&row.figure)), row));
     section.table(table(&format!("{}, load by load", against.side), rows, Runs::Several));
     if against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach) {
         let text =
@@ -97,11 +98,11 @@ fn curves(compared: &ComparedSweeps) -> Section {
     section
 }
 
-type Read = fn(&AnswerOfSide) -> &Vec<(Load, ComparedFigure)>;
+type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
 
 /// The figures behind a chart, side by side.
 fn levels(compared: &ComparedSweeps, read: Read) -> Table {
-    let at_least = |level: &ComparedFigure| level.at_least.map(|least| format!("> {}", cell(least)));
+    let at_least = |level: &FigureLevel| level.at_least.map(|least| format!("> {}", cell(least)));
     let sides = compared.answers.iter();
     let rows = sides.flat_map(|side| read(side).iter().map(|(load, level)| (&*side.side, load, level)));
     Table::of("Figures by load", rows)
@@ -115,7 +116,7 @@ fn levels(compared: &ComparedSweeps, read: Read) -> Table {
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.
 fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
-    let lines = [Line::Solid, Line::Dashed];
+    let lines = [LineStyle::Solid, LineStyle::Dashed];
     let looks = lines.into_iter().flat_map(|line| Palette::SERIES.map(|palette| (palette, line)));
     let series: Vec<Series> = compared
         .answers
@@ -128,7 +129,7 @@ fn curve(compared: &ComparedSweeps, title: &str, read: Read) -> Option<Plot> {
                 let (low, high, at_least) = (level.low, level.high, level.value.is_none());
                 Some(Point { low, high, at_least, ..Point::at(load.amount(), y, words) })
             });
-            let dashed = if line == Line::Dashed { " (dashed)" } else { "" };
+            let dashed = if line == LineStyle::Dashed { " (dashed)" } else { "" };
             Series::points(format!("{}{dashed}", side.side), palette, line, points.collect())
         })
         .collect();

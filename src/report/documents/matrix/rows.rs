@@ -1,11 +1,11 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Row, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
 use crate::report::document::{
     ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, cell as figure, mark,
 };
@@ -62,7 +62,7 @@ pub(super) fn rows(matrix: &Matrix) -> Section {
         .column("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
         .table();
     let figures =
-        |cell: &MatrixCell| FIGURES.map(|(_, key, _)| cell.figures.figure(&key).and_then(|of| of.mark));
+        |cell: &MatrixCell| FIGURES.map(|(_, key, _)| cell.figures.get(&key).and_then(|of| of.mark));
     let meanings =
         ["too few samples in a run to rely on", "indicative: fewer than ten samples of a run lie above it"];
     table.explain_marks(matrix.cells.iter().flat_map(figures), meanings);
@@ -93,10 +93,10 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 
 /// The figure of a row, if it is known, with its reservation.
 fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
-    let measured = cell.figures.figure(subject);
+    let measured = cell.figures.get(subject);
     measured.map_or(NOTHING.to_owned(), |measured| {
         let sign = mark(measured.mark);
-        match (measured.value, measured.at_least) {
+        match (measured.mean, measured.mean_at_least) {
             (Some(value), _) => format!("{}{sign}", figure(value)),
             (None, Some(least)) => format!(">{}{sign}", figure(least)),
             (None, None) => NOTHING.to_owned(),
@@ -202,14 +202,14 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
         rows.push(Row { name: name(matrix, cell), words });
         let variant = variants.iter().position(|variant| *variant == cell.variant).unwrap_or(0);
         let palette = Palette::SERIES.get(variant).copied().unwrap_or(Palette::Faint);
-        series.extend(cell.figures.figure(subject).and_then(|measured| {
+        series.extend(cell.figures.get(subject).map(AcrossRuns::level).and_then(|measured| {
             let point = Point {
                 low: measured.low,
                 high: measured.high,
                 at_least: measured.value.is_none(),
                 ..Point::at(measured.value.or(measured.at_least)?, place as f64, String::new())
             };
-            Some(Series::points("", palette, Line::None, vec![point]))
+            Some(Series::points("", palette, LineStyle::None, vec![point]))
         }));
     }
     let points = || series.iter().flat_map(Series::marked);

@@ -4,7 +4,7 @@ use super::engine_fit;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
-use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Rule, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
 use crate::report::document::{
     Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine, cell,
 };
@@ -218,7 +218,7 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
         };
         rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
-        series.extend(point.map(|point| Series::points("", palette, Line::None, vec![point])));
+        series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
     }
     let description = format!("{what} of {} offers", rows.len());
     let values = Series::extent(&series, |point| point.x);
@@ -240,13 +240,13 @@ fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable) -> Chart {
         let through = staircase(capacity, basis.per_s(), value / instances as f64);
         heights.extend(through.iter().map(|(_, height)| *height).chain([value]));
         let words = format!("{} requests/s: {offer}", three_digits(target));
-        let form = Form::Curve { through, marked: vec![Point::at(target, value, words)] };
+        let form = SeriesForm::Curve { through, marked: vec![Point::at(target, value, words)] };
         series.push(Series::new(offer.name.clone(), palette, form));
     }
     let description = format!("{what} by requested rate, up to {} requests/s", three_digits(2.0 * target));
     let x = Axis::between("requests/s requested of all", 0.0, 2.0 * target);
     let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
-        .with_rules([Rule::Place(target, "requested".to_owned())]);
+        .with_rules([ReferenceLine::Place(target, "requested".to_owned())]);
     let hint = "by rate, headroom included; marked: this plan";
     Chart::new("At other rates", plot).hint(hint)
 }

@@ -1,7 +1,7 @@
 //! A closed run and the open run that goes with it, side by side.
 
 use crate::experiment::{Latency, PairedFigure, PairedOpen};
-use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series, SeriesForm};
 use crate::report::document::{Chart, NOTHING, Note, Section, Table, mark};
 use crate::report::documents::parts::cells::latency;
 use crate::units::three_digits;
@@ -52,7 +52,7 @@ fn chart(pair: &PairedOpen) -> Chart {
         let [of_closed, of_open] = [figure.closed, figure.open].map(|latency| point(latency, place));
         if let (Some(closed), Some(open)) = (&of_closed, &of_open) {
             let through = vec![(closed.x, closed.y), (open.x, open.y)];
-            let form = Form::Curve { through, marked: Vec::new() };
+            let form = SeriesForm::Curve { through, marked: Vec::new() };
             joins.push(Series::new("", Palette::Faint, form));
         }
         closed.extend(of_closed);
@@ -68,8 +68,8 @@ fn chart(pair: &PairedOpen) -> Chart {
     let axis = Axis::logarithmic("ms", points().map(|point| point.x).collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
     let mut series = joins;
-    series.push(Series::points("open", Palette::Second, Line::None, open));
-    series.push(Series::points("closed", Palette::First, Line::None, closed));
+    series.push(Series::points("open", Palette::Second, LineStyle::None, open));
+    series.push(Series::points("closed", Palette::First, LineStyle::None, closed));
     let picture = Plot::rows(description, axis, rows, series);
     Chart::new("Closed and open", picture).hint(hint)
 }

@@ -1,29 +1,24 @@
 //! Pareto frontiers: what is gained against its price, load by load.
 
 use super::latencies::standing;
-use crate::experiment::{AcrossRuns, Frontier, FrontierPoint, PointFigures, Sweep};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::analysis::{FigureKey, Metric};
+use crate::experiment::{Frontier, FrontierPoint, Sweep};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
 
 /// A frontier in a sentence.
 pub(super) fn in_words(frontier: &Frontier) -> String {
     let loads: Vec<_> = frontier.points.iter().map(|point| point.load.to_string()).collect();
-    let [gain, price] = [&frontier.gain, &frontier.price].map(|key| name(key));
+    let [gain, price] = [&frontier.gain, &frontier.price].map(name);
     format!("{gain} against {price}: {}", loads.join(", "))
 }
 
-/// The title of a figure: `ttft_p99_ms` is `p99 TTFT`.
-fn name(key: &str) -> String {
-    let known = [
-        ("ttft_p99_ms", "p99 TTFT"),
-        ("tpot_p50_ms", "p50 TPOT"),
-        ("tpot_p99_ms", "p99 TPOT"),
-        ("e2e_p99_ms", "p99 e2e"),
-        ("output_tokens_per_s", "output tokens/s"),
-        ("output_tokens_per_s_per_gpu", "output tokens/s per GPU"),
-        ("tokens_per_s_per_user", "tokens/s per user"),
-    ];
-    known.into_iter().find(|(known, _)| *known == key).map_or(key, |(_, name)| name).to_owned()
+/// The title of a figure: `p99 TTFT`, `output tokens/s`.
+fn name(key: &FigureKey) -> String {
+    match key.metric {
+        Metric::OutputTokens => "output tokens/s".to_owned(),
+        _ => key.title(),
+    }
 }
 
 /// The frontiers of more than one load.
@@ -36,8 +31,8 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 }
 
 fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
-    let [gain, price] = [&frontier.gain, &frontier.price].map(|key| name(key));
-    let price_unit = if frontier.price.ends_with("_ms") { format!("{price}, ms") } else { price.clone() };
+    let [gain, price] = [&frontier.gain, &frontier.price].map(name);
+    let price_unit = if frontier.price.statistic.is_some() { format!("{price}, ms") } else { price.clone() };
     let point = |at: &FrontierPoint| {
         let words = format!("{}: {} {gain} at {} {price_unit}", at.load, cell(at.gain), cell(at.price));
         Point::at(at.price, at.gain, words)
@@ -48,7 +43,7 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .iter()
         .filter(|measured| !frontier.points.iter().any(|point| point.load == measured.load))
         .filter_map(|measured| {
-            let read = |key: &str| figure(&measured.figures, key)?.mean;
+            let read = |key: &FigureKey| measured.figures.get(key)?.mean;
             let (gain, price) = (read(&frontier.gain)?, read(&frontier.price)?);
             let mut dominated = point(&FrontierPoint { load: measured.load, gain, price });
             dominated.words.push_str(standing(measured));
@@ -57,26 +52,14 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
         .collect();
     let (xs, ys): (Vec<f64>, Vec<f64>) =
         frontier_points.iter().chain(&dominated).map(|point| (point.x, point.y)).unzip();
-    let mut series = vec![Series::points("Pareto frontier", Palette::First, Line::Solid, frontier_points)];
+    let mut series =
+        vec![Series::points("Pareto frontier", Palette::First, LineStyle::Solid, frontier_points)];
     if !dominated.is_empty() {
         let name = "dominated, saturated or not trusted";
-        series.push(Series::points(name, Palette::Fourth, Line::None, dominated));
+        series.push(Series::points(name, Palette::Fourth, LineStyle::None, dominated));
     }
     let better = if frontier.cheaper_is_less { "up and left is better" } else { "up and right is better" };
     let description = format!("{gain} against {price} of every load");
     let plot = Plot::new(description, Axis::fitting(&price_unit, xs), Axis::from_zero(&gain, ys), series);
     Chart::new(format!("{gain} against {price}"), plot).hint(better)
-}
-
-/// A figure by its key in a frontier.
-fn figure<'a>(figures: &'a PointFigures, key: &str) -> Option<&'a AcrossRuns> {
-    match key {
-        "output_tokens_per_s" => figures.output_tokens_per_s.as_ref(),
-        "output_tokens_per_s_per_gpu" => figures.output_tokens_per_s_per_gpu.as_ref(),
-        "tokens_per_s_per_user" => figures.tokens_per_s_per_user.as_ref(),
-        "ttft_p99_ms" => figures.ttft_p99_ms.as_ref(),
-        "tpot_p99_ms" => figures.tpot_p99_ms.as_ref(),
-        "e2e_p99_ms" => figures.e2e_p99_ms.as_ref(),
-        _ => None,
-    }
 }

@@ -2,45 +2,12 @@
 
 use super::setup::arrivals;
 use crate::analysis::{Metric, Objective, Quantile};
-use crate::experiment::{AcrossRuns, LoadAxis, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Rule, Series, Zone, ZoneKind};
+use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{Chart, cell};
 
-type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
-
-/// A latency: its metric, its title, and its percentiles.
-type Drawn = (Metric, &'static str, [(Quantile, Read); 3]);
-
 /// The latencies that are drawn.
-const LATENCIES: [Drawn; 3] = [
-    (
-        Metric::Ttft,
-        "TTFT",
-        [
-            (Quantile::P50, |figures| figures.ttft_p50_ms.as_ref()),
-            (Quantile::P95, |figures| figures.ttft_p95_ms.as_ref()),
-            (Quantile::P99, |figures| figures.ttft_p99_ms.as_ref()),
-        ],
-    ),
-    (
-        Metric::Tpot,
-        "TPOT",
-        [
-            (Quantile::P50, |figures| figures.tpot_p50_ms.as_ref()),
-            (Quantile::P95, |figures| figures.tpot_p95_ms.as_ref()),
-            (Quantile::P99, |figures| figures.tpot_p99_ms.as_ref()),
-        ],
-    ),
-    (
-        Metric::E2e,
-        "e2e",
-        [
-            (Quantile::P50, |figures| figures.e2e_p50_ms.as_ref()),
-            (Quantile::P95, |figures| figures.e2e_p95_ms.as_ref()),
-            (Quantile::P99, |figures| figures.e2e_p99_ms.as_ref()),
-        ],
-    ),
-];
+const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
 
 /// Loads that stand out, each with its name.
 pub(in crate::report::documents) type Marked = (f64, String);
@@ -54,30 +21,36 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
 /// their distances can be compared.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
-    let bounded = |latency: &Drawn| bounds(sweep, latency.0).iter().any(|bound| bound.0.key.part.is_none());
+    let bounded = |latency: &Metric| bounds(sweep, *latency).iter().any(|bound| bound.0.key.part.is_none());
     let any = LATENCIES.iter().any(bounded);
-    let decide = LATENCIES
-        .into_iter()
-        .filter(|latency| if any { bounded(latency) } else { latency.0 == Metric::Ttft });
+    let decide =
+        LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
     let axis =
         || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
     decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
 }
 
-fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: Axis) -> Option<Chart> {
+fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Chart> {
     // The 95th percentile only where it decides: of three lines none is looked at.
-    let drawn = |(quantile, _): &(Quantile, Read)| {
+    let drawn = |quantile: &Quantile| {
         *quantile != Quantile::P95 || bounds(sweep, metric).iter().any(|bound| bound.is_of(*quantile))
     };
-    let percentiles = || percentiles.into_iter().zip([Palette::First, Palette::Third, Palette::Second]);
-    let of = |(quantile, read): (Quantile, Read), which: fn(&SweepPoint) -> bool| -> Vec<Point> {
+    let name = metric.title();
+    let percentiles = || {
+        [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().zip([
+            Palette::First,
+            Palette::Third,
+            Palette::Second,
+        ])
+    };
+    let of = |quantile: Quantile, which: fn(&SweepPoint) -> bool| -> Vec<Point> {
         let points = sweep.points.iter().filter(|point| which(point));
-        points.filter_map(|point| place(point, quantile, read)).collect()
+        points.filter_map(|point| place(point, quantile, metric)).collect()
     };
     let mut series: Vec<Series> = percentiles()
         .filter(|(percentile, _)| drawn(percentile))
         .map(|(percentile, palette)| {
-            Series::points(percentile.0.to_string(), palette, Line::Solid, of(percentile, is_trusted))
+            Series::points(percentile.to_string(), palette, LineStyle::Solid, of(percentile, is_trusted))
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
@@ -94,9 +67,9 @@ fn one(sweep: &Sweep, (metric, name, percentiles): Drawn, marked: &[Marked], x: 
     let heights: Vec<f64> =
         heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
     let heights = with_whiskers(heights, &series);
-    let mut rules: Vec<Rule> =
-        whole.into_iter().map(|bound| Rule::Height(bound.0.bound, bound.0.text)).collect();
-    rules.extend(marked.iter().map(|(load, name)| Rule::Place(*load, name.clone())));
+    let mut rules: Vec<ReferenceLine> =
+        whole.into_iter().map(|bound| ReferenceLine::Height(bound.0.bound, bound.0.text)).collect();
+    rules.extend(marked.iter().map(|(load, name)| ReferenceLine::Place(*load, name.clone())));
     let shade = bracket(sweep);
     let of_parts = parts
         .into_iter()
@@ -146,8 +119,8 @@ fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
 }
 
 /// A figure of a load with its interval; open where a run was cut off.
-fn place(point: &SweepPoint, name: Quantile, read: Read) -> Option<Point> {
-    let figure = read(&point.figures)?;
+fn place(point: &SweepPoint, name: Quantile, metric: Metric) -> Option<Point> {
+    let figure = point.figures.percentile(name, metric)?;
     let at_least = figure.mean.is_none();
     let y = figure.mean.or(figure.mean_at_least)?;
     let interval = figure.interval().filter(|_| !at_least);
@@ -179,7 +152,7 @@ pub(super) fn standing(point: &SweepPoint) -> &'static str {
 
 /// Points that no line goes through; nothing where there are none.
 pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
-    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, Line::None, points))
+    (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, LineStyle::None, points))
 }
 
 /// A bound that an objective sets on a latency.
@@ -193,8 +166,8 @@ impl Bound {
 
 /// The bounds that objectives set on this latency.
 fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
-    let objectives = sweep.plan.objectives.iter().filter_map(|text| text.parse::<Objective>().ok());
-    objectives.filter(|objective| objective.key.metric == metric).map(Bound).collect()
+    let objectives = sweep.plan.objectives.iter().filter(|objective| objective.key.metric == metric);
+    objectives.cloned().map(Bound).collect()
 }
 
 /// Between the largest load that passed and the smallest that failed.

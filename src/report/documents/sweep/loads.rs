@@ -1,7 +1,7 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
-use crate::analysis::Status;
-use crate::experiment::{AcrossRuns, LoadClass, PointFigures, Sweep, SweepPoint, Trial};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Status};
+use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, NOTHING, Section, Table, cell, figure, mark};
 use crate::units::count;
 
@@ -16,25 +16,25 @@ const COLUMNS: [Column; 12] = [
     ("runs", 2, |point| count(point.trials.len() as u64)),
     ("offered", 1, |point| mean(point, |trial| trial.offered_per_s)),
     ("sent", 3, |point| mean(point, |trial| trial.achieved_per_s)),
-    ("done", 5, |point| shown(point.figures.completed_requests_per_s.as_ref())),
-    ("TTFT p50", 7, |point| shown(point.figures.ttft_p50_ms.as_ref())),
-    ("TTFT p99", ALWAYS, |point| percentile(point.figures.ttft_p99_ms.as_ref())),
-    ("TPOT p50", 6, |point| shown(point.figures.tpot_p50_ms.as_ref())),
-    ("TPOT p99", ALWAYS, |point| percentile(point.figures.tpot_p99_ms.as_ref())),
-    ("e2e p99", 8, |point| percentile(point.figures.e2e_p99_ms.as_ref())),
+    ("done", 5, |point| shown(point.figures.metric(Metric::RequestRate))),
+    ("TTFT p50", 7, |point| shown(point.figures.percentile(Quantile::P50, Metric::Ttft))),
+    ("TTFT p99", ALWAYS, |point| p99(point, Metric::Ttft)),
+    ("TPOT p50", 6, |point| shown(point.figures.percentile(Quantile::P50, Metric::Tpot))),
+    ("TPOT p99", ALWAYS, |point| p99(point, Metric::Tpot)),
+    ("e2e p99", 8, |point| p99(point, Metric::E2e)),
     ("goodput", 4, goodput),
-    ("tok/s", 9, |point| shown(point.figures.output_tokens_per_s.as_ref())),
-    ("tok/s/user", 2, |point| shown(point.figures.tokens_per_s_per_user.as_ref())),
+    ("tok/s", 9, |point| shown(point.figures.metric(Metric::OutputTokens))),
+    ("tok/s/user", 2, |point| shown(point.figures.metric(Metric::TokensPerUser))),
 ];
 
 /// A column of intervals: its title, its worth, and the figure.
-type Interval = (&'static str, u8, fn(&PointFigures) -> Option<&AcrossRuns>);
+type Interval = (&'static str, u8, FigureKey);
 
 /// The columns of this sweep but the first and the last: those in which there is something.
 pub(super) fn columns(sweep: &Sweep) -> Vec<Column> {
     let mut columns = COLUMNS.to_vec();
     if sweep.deployment.gpus.is_some() {
-        let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.output_tokens_per_s_per_gpu.as_ref()));
+        let per_gpu: Column = ("/GPU", 10, |point| shown(point.figures.metric(Metric::OutputTokensPerGpu)));
         columns.insert(11, per_gpu);
     }
     columns.retain(|(_, _, cell)| sweep.points.iter().any(|point| cell(point) != NOTHING));
@@ -65,15 +65,16 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
     table
 }
 
+/// The 99th percentiles of the latencies.
+fn p99s(point: &SweepPoint) -> [Option<&AcrossRuns>; 3] {
+    [Metric::Ttft, Metric::Tpot, Metric::E2e].map(|metric| point.figures.percentile(Quantile::P99, metric))
+}
+
 fn explain(table: &mut Table, sweep: &Sweep) {
     if sweep.knee.is_some() {
         table.explain("◆", "the knee");
     }
-    let of = |figures: &PointFigures| {
-        let shown = [&figures.ttft_p99_ms, &figures.tpot_p99_ms, &figures.e2e_p99_ms];
-        shown.map(|figure| figure.as_ref().and_then(|figure| figure.mark))
-    };
-    let marks = sweep.points.iter().flat_map(|point| of(&point.figures));
+    let marks = sweep.points.iter().flat_map(|point| p99s(point).map(|figure| figure?.mark));
     let meanings = [
         "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them",
         "indicative: fewer than ten samples of a run lie above it",
@@ -96,21 +97,22 @@ const fn word(class: LoadClass) -> &'static str {
 /// How sure the figures are, where several runs tell.
 pub(super) fn intervals(sweep: &Sweep) -> Section {
     let mut section = Section::detail("95 % intervals of the means, over the runs");
+    let p99 = |metric| FigureKey::percentile(Quantile::P99, metric);
     let rows: [Interval; 5] = [
-        ("TTFT p50", 3, |figures| figures.ttft_p50_ms.as_ref()),
-        ("TTFT p99", ALWAYS, |figures| figures.ttft_p99_ms.as_ref()),
-        ("TPOT p99", ALWAYS, |figures| figures.tpot_p99_ms.as_ref()),
-        ("e2e p99", 5, |figures| figures.e2e_p99_ms.as_ref()),
-        ("tok/s", 4, |figures| figures.output_tokens_per_s.as_ref()),
+        ("TTFT p50", 3, FigureKey::percentile(Quantile::P50, Metric::Ttft)),
+        ("TTFT p99", ALWAYS, p99(Metric::Ttft)),
+        ("TPOT p99", ALWAYS, p99(Metric::Tpot)),
+        ("e2e p99", 5, p99(Metric::E2e)),
+        ("tok/s", 4, FigureKey::of(Metric::OutputTokens)),
     ];
     let known = |point: &&SweepPoint| {
-        rows.iter().any(|(_, _, read)| read(&point.figures).and_then(AcrossRuns::interval).is_some())
+        rows.iter().any(|(_, _, key)| point.figures.get(key).and_then(AcrossRuns::interval).is_some())
     };
     let points: Vec<_> = sweep.points.iter().filter(known).collect();
-    let titles = [("load", ALWAYS)].into_iter().chain(rows.map(|(title, worth, _)| (title, worth)));
+    let titles = [("load", ALWAYS)].into_iter().chain(rows.iter().map(|(title, worth, _)| (*title, *worth)));
     let mut table = Table::new("95 % intervals", titles);
     for point in points {
-        let cells = rows.iter().map(|(_, _, read)| range(read(&point.figures)));
+        let cells = rows.iter().map(|(_, _, key)| range(point.figures.get(key)));
         table.row([point.load.to_string()].into_iter().chain(cells));
     }
     section.table(table);
@@ -127,7 +129,8 @@ pub(super) fn objectives(sweep: &Sweep) -> Section {
     let first = [("load", ALWAYS)].into_iter();
     // The last ones are left out first where the page is too narrow.
     let worths = (0..ALWAYS).rev();
-    let titles = first.chain(objectives.iter().zip(worths).map(|(text, worth)| (text.as_str(), worth)));
+    let titles =
+        first.chain(objectives.iter().zip(worths).map(|(objective, worth)| (objective.text.as_str(), worth)));
     let mut table = Table::new("Objectives by load", titles);
     for point in &sweep.points {
         let met = (0..objectives.len()).map(|place| {
@@ -152,7 +155,7 @@ fn mean(point: &SweepPoint, read: fn(&Trial) -> Option<f64>) -> String {
 /// Requests within their SLO per second; none beyond saturation, where answers of the time after the window, when nothing
 /// more comes, would count as if the server could give so many.
 fn goodput(point: &SweepPoint) -> String {
-    let figure = point.figures.goodput_per_s.as_ref().filter(|_| point.class != LoadClass::Saturated);
+    let figure = point.figures.metric(Metric::Goodput).filter(|_| point.class != LoadClass::Saturated);
     shown(figure)
 }
 
@@ -162,7 +165,8 @@ pub(super) fn shown(across: Option<&AcrossRuns>) -> String {
 }
 
 /// A 99th percentile over the runs, with its reservation.
-fn percentile(figure: Option<&AcrossRuns>) -> String {
+fn p99(point: &SweepPoint, metric: Metric) -> String {
+    let figure = point.figures.percentile(Quantile::P99, metric);
     format!("{}{}", shown(figure), mark(figure.and_then(|figure| figure.mark)))
 }
 

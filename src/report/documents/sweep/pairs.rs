@@ -2,7 +2,7 @@
 
 use super::latencies::loads;
 use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedOpen, Sweep};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, Note, Section, Table, cell};
 use crate::report::documents::parts::cells::latency;
 use crate::units::three_digits;
@@ -69,7 +69,7 @@ fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>
             );
             Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
         });
-        Series::points(title, palette, Line::Solid, points.collect())
+        Series::points(title, palette, LineStyle::Solid, points.collect())
     };
     let series = vec![
         side(|figure| figure.closed, "closed loop", Palette::First),

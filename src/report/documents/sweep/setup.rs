@@ -17,7 +17,7 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     section.fact("server", server(&sweep.engine));
     section.facts("deployment", deployment(&sweep.deployment));
     if !plan.objectives.is_empty() {
-        section.fact("objectives", plan.objectives.join("; "));
+        section.fact("objectives", plan.objectives_in_words());
     }
     section.fact("loads", axis(sweep));
     let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();

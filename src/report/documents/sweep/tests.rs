@@ -3,7 +3,7 @@
 use super::document;
 use super::loads::columns;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{SampleWarning, summarise};
+use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning, summarise};
 use crate::experiment::{
     Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial,
 };
@@ -29,7 +29,7 @@ fn minute(per_s: u64, slowest: u64) -> RunLog {
 fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog)) -> (Sweep, Trial) {
     let plan = SweepPlan {
         axis: LoadAxis::List { rates_per_s: vec![4.0, 8.0, 20.0] },
-        objectives: objectives.iter().map(ToString::to_string).collect(),
+        objectives: objectives.iter().map(|text| text.parse().unwrap()).collect(),
         repeats: 2,
         samples: 130,
         requests_per_arrival: None,
@@ -41,8 +41,8 @@ fn swept(slowest: [u64; 3], objectives: &[&str], spoil: impl Fn(u64, &mut RunLog
         saturated_in_a_row: 2,
         first_seed: 1,
     };
-    let objectives: Vec<_> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-    let mut search = Search::new(plan, &objectives).unwrap();
+    let objectives = plan.objectives.clone();
+    let mut search = Search::new(plan).unwrap();
     let mut last = None;
     while let SearchStep::Measure(wanted) = search.next() {
         let place = [4.0, 8.0, 20.0].iter().position(|rate| Load::Rate(*rate) == wanted.load).unwrap();
@@ -82,10 +82,20 @@ fn an_answer_with_its_curve() {
 #[test]
 fn marks_are_those_of_each_figure_in_every_form() {
     let (sweep, _) = swept([300, 350, 900], &[], |_, _| {});
-    let marks: Vec<_> =
-        sweep.points.iter().map(|point| point.figures.ttft_p99_ms.as_ref().unwrap().mark).collect();
+    let marks: Vec<_> = sweep
+        .points
+        .iter()
+        .map(|point| point.figures.percentile(Quantile::P99, Metric::Ttft).unwrap().mark)
+        .collect();
     assert_eq!(marks, [Some(SampleWarning::TooFewSamples), Some(SampleWarning::TooFewSamples), None]);
-    assert!(sweep.points.iter().all(|point| point.figures.ttft_p50_ms.as_ref().unwrap().mark.is_none()));
+    assert!(
+        sweep.points.iter().all(|point| point
+            .figures
+            .percentile(Quantile::P50, Metric::Ttft)
+            .unwrap()
+            .mark
+            .is_none())
+    );
     let mut table = Vec::new();
     crate::report::data::points_csv(&sweep, &mut table).unwrap();
     let table = String::from_utf8(table).unwrap();
@@ -154,7 +164,7 @@ fn what_no_run_has_a_figure_for_is_unknown() {
 
     let objectives = ["p50 tpot < 50ms".parse().unwrap()];
     let axis = LoadAxis::Automatic { from_per_s: 4.0 };
-    let mut search = Search::new(SweepPlan { axis, ..sweep.plan }, &objectives).unwrap();
+    let mut search = Search::new(SweepPlan { axis, ..sweep.plan }).unwrap();
     let SearchStep::Measure(wanted) = search.next() else { panic!("nothing is searched for") };
     let mut log = minute(4, 200);
     whole(1, &mut log);
@@ -210,8 +220,9 @@ fn saturated_loads_show_no_goodput() {
     let (mut sweep, _) = swept([300, 350, 900], &["p95 ttft < 500ms"], |_, _| {});
     let column = |sweep: &Sweep| columns(sweep).into_iter().find(|(title, ..)| *title == "goodput");
     assert!(column(&sweep).is_none(), "nothing was promised");
-    let known = sweep.points[0].figures.completed_requests_per_s.clone();
-    sweep.points[0].figures.goodput_per_s = known;
+    let figures = &mut sweep.points[0].figures;
+    let known = figures.metric(Metric::RequestRate).cloned();
+    *figures = figures.clone().with(&FigureKey::of(Metric::Goodput), known);
     let (_, _, goodput) = column(&sweep).unwrap();
     assert_ne!(goodput(&sweep.points[0]), crate::report::document::NOTHING);
     sweep.points[0].class = LoadClass::Saturated;

@@ -1,18 +1,17 @@
 //! Charts of throughput over the loads of a sweep.
 
 use super::latencies::{bracket, is_trusted, load_unit, not_trusted, standing};
-use crate::experiment::{AcrossRuns, ArrivalUnit, Load, PointFigures, Sweep, SweepPoint};
-use crate::report::chart::{Axis, Line, Palette, Plot, Point, Series};
+use crate::analysis::Metric;
+use crate::experiment::{ArrivalUnit, Load, Sweep, SweepPoint};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, cell};
-
-type Read = fn(&PointFigures) -> Option<&AcrossRuns>;
 
 /// Requests asked, completed and good; tokens in all and for one user.
 pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
-    let completed: (&str, Read) = ("completed", |figures| figures.completed_requests_per_s.as_ref());
-    let good: (&str, Read) = ("SLO met", |figures| figures.goodput_per_s.as_ref());
-    let tokens: (&str, Read) = ("output tokens", |figures| figures.output_tokens_per_s.as_ref());
-    let user: (&str, Read) = ("tokens/s of a user", |figures| figures.tokens_per_s_per_user.as_ref());
+    let completed = ("completed", Metric::RequestRate);
+    let good = ("SLO met", Metric::Goodput);
+    let tokens = ("output tokens", Metric::OutputTokens);
+    let user = ("tokens/s of a user", Metric::TokensPerUser);
     let is_rates = sweep.points.iter().any(|point| matches!(point.load, Load::Rate(_)));
     let charts = [
         rising(sweep, "Requests completed", "requests/s", &[completed, good], is_rates),
@@ -22,17 +21,23 @@ pub(super) fn throughput(sweep: &Sweep) -> Vec<Chart> {
     charts.into_iter().flatten().collect()
 }
 
-fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_asked: bool) -> Option<Chart> {
-    let mut series: Vec<Series> = read
+fn rising(
+    sweep: &Sweep,
+    title: &str,
+    unit: &str,
+    figures: &[(&str, Metric)],
+    with_asked: bool,
+) -> Option<Chart> {
+    let mut series: Vec<Series> = figures
         .iter()
         .zip(Palette::SERIES)
-        .map(|((name, read), palette)| {
-            Series::points(*name, palette, Line::Solid, points(sweep, name, *read, is_trusted))
+        .map(|((name, metric), palette)| {
+            Series::points(*name, palette, LineStyle::Solid, points(sweep, name, *metric, is_trusted))
         })
         .filter(|series| !series.marked().is_empty())
         .collect();
     let doubtful =
-        read.iter().flat_map(|(name, read)| points(sweep, name, *read, |point| !is_trusted(point)));
+        figures.iter().flat_map(|(name, metric)| points(sweep, name, *metric, |point| !is_trusted(point)));
     series.extend(not_trusted(doubtful.collect()));
     if series.is_empty() {
         return None;
@@ -54,9 +59,9 @@ fn rising(sweep: &Sweep, title: &str, unit: &str, read: &[(&str, Read)], with_as
     Some(Chart::new(title, plot).hint(hint))
 }
 
-fn points(sweep: &Sweep, name: &str, read: Read, which: fn(&SweepPoint) -> bool) -> Vec<Point> {
+fn points(sweep: &Sweep, name: &str, metric: Metric, which: fn(&SweepPoint) -> bool) -> Vec<Point> {
     let of = |point: &SweepPoint| {
-        let figure = read(&point.figures)?;
+        let figure = point.figures.metric(metric)?;
         let y = figure.mean?;
         let interval = figure.interval();
         Some(Point {
@@ -83,5 +88,5 @@ fn asked(sweep: &Sweep) -> Series {
         Point::at(x, y, words)
     };
     let points = sweep.points.iter().map(|point| at(point.load.amount()));
-    Series::points("requested", Palette::Faint, Line::Dashed, points.collect())
+    Series::points("requested", Palette::Faint, LineStyle::Dashed, points.collect())
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::output::Output;
+use super::output::RequestOutput;
 use crate::analysis::{Figure, Sample};
 use crate::clock::Timestamp;
 use crate::report::RunReport;
@@ -11,8 +11,8 @@ use crate::report::RunReport;
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
 /// The keys that vLLM writes of a run's figures, without the lists.
-pub(super) fn figures(report: RunReport<'_>, outputs: &[Output<'_>]) -> Map<String, Value> {
-    let good: Vec<Output<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
+pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> Map<String, Value> {
+    let good: Vec<RequestOutput<'_>> = outputs.iter().copied().filter(|output| output.success()).collect();
     let start = report.log.header.plan.window_start;
     let end = outputs.iter().map(|output| output.record.ended).max().unwrap_or(start);
     let duration = end.since(start).as_secs_f64();
@@ -46,7 +46,7 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[Output<'_>]) -> Map<Stri
     if report.summary.run.limits.max_concurrency.is_some() {
         put("client_queue_time", good.iter().map(|output| ms(output.queue_s())).collect());
         if report.summary.run.arrival.users().is_none() {
-            let whole = |output: &Output<'_>| ms(output.latency_s() + output.queue_s());
+            let whole = |output: &RequestOutput<'_>| ms(output.latency_s() + output.queue_s());
             put("e2el_including_client_queue", good.iter().map(whole).collect());
         }
     }
@@ -54,9 +54,9 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[Output<'_>]) -> Map<Stri
 }
 
 /// How many requests kept their promises, of those that were promised something; `None` where nobody was.
-fn kept(report: RunReport<'_>, good: &[Output<'_>]) -> Option<u64> {
+fn kept(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
     let workload = &report.log.header.workload;
-    let kept = |output: &&Output<'_>| {
+    let kept = |output: &&RequestOutput<'_>| {
         let record = output.record;
         let slo = workload.slo_of(record.class, record.priority, record.tenant);
         !slo.is_empty() && output.is_good(&slo)
@@ -92,8 +92,8 @@ struct Peaks {
 
 impl Peaks {
     /// `None` where nothing succeeded.
-    fn of(good: &[Output<'_>]) -> Option<Self> {
-        let end = |output: &Output<'_>| output.record.chunks.last_at().or(output.record.whole_answer);
+    fn of(good: &[RequestOutput<'_>]) -> Option<Self> {
+        let end = |output: &RequestOutput<'_>| output.record.chunks.last_at().or(output.record.whole_answer);
         let zero = good.iter().map(|output| output.start()).min()?;
         let last = good.iter().filter_map(end).max()?;
         let second = |moment: Timestamp| moment.since(zero).as_secs() as usize;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 use self::figures::figures;
-use self::output::Output;
+use self::output::RequestOutput;
 use self::setting::setting;
 use crate::record::Phase;
 use crate::report::RunReport;
@@ -25,12 +25,12 @@ use crate::report::data::json::write_line;
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
 pub fn vllm_json(report: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
-    let mut outputs: Vec<Output<'_>> = report
+    let mut outputs: Vec<RequestOutput<'_>> = report
         .log
         .records
         .iter()
         .filter(|record| record.phase == Phase::Measured)
-        .map(|record| Output { record })
+        .map(|record| RequestOutput { record })
         .collect();
     outputs.sort_unstable_by_key(|output| output.record.index);
     let mut head = setting(report, outputs.len());
@@ -56,7 +56,7 @@ const DETAILS: [&str; 9] = [
 
 struct File<'a> {
     head: Map<String, Value>,
-    outputs: Vec<Output<'a>>,
+    outputs: Vec<RequestOutput<'a>>,
 }
 
 impl Serialize for File<'_> {
@@ -68,34 +68,37 @@ impl Serialize for File<'_> {
         for (key, value) in &self.head {
             map.serialize_entry(key, value)?;
         }
-        map.serialize_entry(input_lens, &list(outputs, Output::prompt_len))?;
-        map.serialize_entry(output_lens, &list(outputs, Output::output_len))?;
+        map.serialize_entry(input_lens, &list(outputs, RequestOutput::prompt_len))?;
+        map.serialize_entry(output_lens, &list(outputs, RequestOutput::output_len))?;
         map.serialize_entry(ttfts, &list(outputs, |output| output.ttft_s().unwrap_or(0.0)))?;
         map.serialize_entry(itls, &list(outputs, Gaps))?;
-        map.serialize_entry(latencies, &list(outputs, Output::latency_s))?;
+        map.serialize_entry(latencies, &list(outputs, RequestOutput::latency_s))?;
         map.serialize_entry(start_times, &list(outputs, |output| output.start().as_secs_f64()))?;
-        map.serialize_entry(queue_times, &list(outputs, Output::queue_s))?;
+        map.serialize_entry(queue_times, &list(outputs, RequestOutput::queue_s))?;
         map.serialize_entry(texts, &list(outputs, |_| ""))?;
-        map.serialize_entry(errors, &list(outputs, Output::error))?;
+        map.serialize_entry(errors, &list(outputs, RequestOutput::error))?;
         map.end()
     }
 }
 
 /// A list with an entry for each request, made while it is written: a long run has many chunks.
-struct List<'l, 'a, F>(&'l [Output<'a>], F);
+struct List<'l, 'a, F>(&'l [RequestOutput<'a>], F);
 
-fn list<'l, 'a, T, F: Fn(Output<'a>) -> T>(outputs: &'l [Output<'a>], entry: F) -> List<'l, 'a, F> {
+fn list<'l, 'a, T, F: Fn(RequestOutput<'a>) -> T>(
+    outputs: &'l [RequestOutput<'a>],
+    entry: F,
+) -> List<'l, 'a, F> {
     List(outputs, entry)
 }
 
-impl<'a, T: Serialize, F: Fn(Output<'a>) -> T> Serialize for List<'_, 'a, F> {
+impl<'a, T: Serialize, F: Fn(RequestOutput<'a>) -> T> Serialize for List<'_, 'a, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|output| (self.1)(*output)))
     }
 }
 
 /// The gaps between the chunks of one answer, seconds.
-struct Gaps<'a>(Output<'a>);
+struct Gaps<'a>(RequestOutput<'a>);
 
 impl Serialize for Gaps<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -6,11 +6,11 @@ use crate::workload::Slo;
 
 /// A request under the names that `RequestFuncOutput` has for its parts (`vllm/benchmarks/lib/endpoint_request_func.py`).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Output<'a> {
+pub(super) struct RequestOutput<'a> {
     pub(super) record: &'a RequestRecord,
 }
 
-impl<'a> Output<'a> {
+impl<'a> RequestOutput<'a> {
     /// Whether the answer came whole; whatever else became of a request is a failure there.
     pub(super) fn success(self) -> bool {
         self.record.outcome == Outcome::Completed

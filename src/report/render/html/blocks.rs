@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::report::chart::Width;
 use crate::report::document::{
-    Align, Attachment, Block, Chart, Entry, KeyFigure, Note, Table, TableCell, TableRow, Tone,
+    Align, Attachment, Block, Chart, KeyFigure, NamedFact, Note, Table, TableCell, TableRow, Tone,
 };
 use crate::report::render::printable::printable;
 
@@ -68,7 +68,7 @@ fn cards(figures: &[KeyFigure]) -> Markup {
     }
 }
 
-fn facts(facts: &[Entry]) -> Markup {
+fn facts(facts: &[NamedFact]) -> Markup {
     html! {
         dl { @for fact in facts {
             dt { (printable(&fact.name)) }

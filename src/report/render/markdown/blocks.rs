@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, text};
 use crate::report::document::{
-    Align, Attachment, Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, NoteKind, Section,
-    Table, TableColumn, Tone,
+    Align, Attachment, Block, Chart, Document, FigurePlace, KeyFigure, Level, NamedFact, Note, NoteKind,
+    Section, Table, TableColumn, Tone,
 };
 use crate::report::render::bars;
 
@@ -99,7 +99,7 @@ fn figures(out: &mut String, figures: &[KeyFigure]) {
     }
 }
 
-fn facts(out: &mut String, fact: &Entry) {
+fn facts(out: &mut String, fact: &NamedFact) {
     let values: Vec<_> = fact.values.iter().map(|value| text(&value.in_words())).collect();
     let _ = writeln!(out, "- {}: {}", text(&fact.name), values.join("<br>"));
 }

@@ -1,10 +1,10 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for.
 
 use super::columns;
-use super::lines::{Lines, Weight};
+use super::lines::{TextLines, Weight};
 use super::style::Style;
 use crate::report::document::{
-    Block, Chart, Document, Entry, FigurePlace, KeyFigure, Level, Note, Section, Table,
+    Block, Chart, Document, FigurePlace, KeyFigure, Level, NamedFact, Note, Section, Table,
 };
 use crate::report::render::bars;
 
@@ -28,7 +28,7 @@ impl Extent {
 
 /// The document as text.
 pub fn text(document: &Document, style: Style, extent: Extent) -> String {
-    let mut lines = Lines::new(style);
+    let mut lines = TextLines::new(style);
     match &document.verdict {
         Some(verdict) => {
             let colon = if verdict.sentence.is_empty() { "" } else { ": " };
@@ -48,7 +48,7 @@ pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     lines.out
 }
 
-fn draw(lines: &mut Lines, section: &Section, extent: Extent) {
+fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
     let mut heading = section.heading.as_deref();
     let mut before: Option<&Block> = None;
     for block in section.blocks.iter().filter(|block| is_shown(block, extent)) {
@@ -91,7 +91,7 @@ fn is_shown(block: &Block, extent: Extent) -> bool {
 }
 
 /// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
-fn figures(lines: &mut Lines, figures: &[KeyFigure], extent: Extent) {
+fn figures(lines: &mut TextLines, figures: &[KeyFigure], extent: Extent) {
     let shown = figures.iter().filter(|figure| figure.place == FigurePlace::Everywhere).map(|figure| {
         let KeyFigure { name, value, unit, below, .. } = figure;
         let space = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
@@ -105,7 +105,7 @@ fn figures(lines: &mut Lines, figures: &[KeyFigure], extent: Extent) {
 }
 
 /// Facts under one another, their names as wide as the widest.
-fn facts(lines: &mut Lines, facts: &[Entry]) {
+fn facts(lines: &mut TextLines, facts: &[NamedFact]) {
     let widest = facts.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
     for fact in facts {
         let mut name = fact.name.as_str();
@@ -116,14 +116,14 @@ fn facts(lines: &mut Lines, facts: &[Entry]) {
     }
 }
 
-fn table(lines: &mut Lines, table: &Table, extent: Extent) {
+fn table(lines: &mut TextLines, table: &Table, extent: Extent) {
     columns::draw(lines, table, extent.level());
     for (mark, meaning) in &table.notes {
         lines.wrapped(Weight::Faint, &format!("  {mark} "), meaning);
     }
 }
 
-fn note(lines: &mut Lines, note: &Note) {
+fn note(lines: &mut TextLines, note: &Note) {
     lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.sentence);
     for (label, text) in note.follow_ups() {
         lines.wrapped(Weight::Normal, &format!("    {label} "), &text);

@@ -1,6 +1,6 @@
 //! A table in columns that fit the width: names to the left, figures to the right.
 
-use super::lines::{Lines, Weight, wrap};
+use super::lines::{TextLines, Weight, wrap};
 use crate::report::document::{ALWAYS, Align, FIRST_COLUMN, Level, Table, cut};
 use crate::report::render::printable::printable;
 
@@ -11,7 +11,7 @@ const INDENT: usize = 2;
 const SENTENCE: usize = 30;
 
 /// Draws the rows and columns of `table` up to `level`.
-pub(super) fn draw(lines: &mut Lines, table: &Table, level: Level) {
+pub(super) fn draw(lines: &mut TextLines, table: &Table, level: Level) {
     let mut grid = Grid::of(table, level);
     if grid.rows.len() < 2 {
         return;

@@ -43,12 +43,12 @@ impl From<Tone> for Weight {
 }
 
 /// Lines in the making. Every text goes through [`printable`].
-pub(super) struct Lines {
+pub(super) struct TextLines {
     pub(super) style: Style,
     pub(super) out: String,
 }
 
-impl Lines {
+impl TextLines {
     pub(super) const fn new(style: Style) -> Self {
         Self { style, out: String::new() }
     }
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn nothing_steers_the_terminal() {
         let hostile = "a\x1b[2Jb\r\nc\u{9b}31m\u{202e}d\u{7}";
-        let mut lines = Lines::new(Style { colour: Colour::Ansi, width: 80 });
+        let mut lines = TextLines::new(Style { colour: Colour::Ansi, width: 80 });
         lines.line(Weight::Bad, hostile);
         let seen = console::strip_ansi_codes(&lines.out);
         assert_eq!(seen, format!("{}\n", printable(hostile)), "only the renderer's own colours");
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_text_wraps_under_its_beginning() {
-        let mut lines = Lines::new(Style { colour: Colour::Plain, width: 40 });
+        let mut lines = TextLines::new(Style { colour: Colour::Plain, width: 40 });
         lines.wrapped(Weight::Normal, "  cure: ", "give this machine less other work, or several machines");
         assert_eq!(lines.out, "  cure: give this machine less other\n        work, or several machines\n");
         assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);

@@ -3,7 +3,7 @@
 use super::bounds::Bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, Metric, Quantile, Summary};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Form, Palette, Plot, Point, Rule, Series};
+use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, percentile};
 use crate::units::count;
 
@@ -54,9 +54,9 @@ fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Char
     );
     let x = Axis::logarithmic(&format!("{name}, ms"), places.collect::<Vec<_>>());
     let y = Axis::between(&format!("% of {}", things(metric)), 0.0, 100.0);
-    let form = Form::Curve { through, marked: marked.collect() };
+    let form = SeriesForm::Curve { through, marked: marked.collect() };
     let curves = Plot::new(description, x, y, vec![Series::new(name, Palette::First, form)])
-        .with_rules(bounds.drawn.into_iter().map(|(bound, label)| Rule::Place(bound, label)));
+        .with_rules(bounds.drawn.into_iter().map(|(bound, label)| ReferenceLine::Place(bound, label)));
     let chart = Chart::new(format!("{name}, cumulative"), curves);
     Some(chart.hint(hint).behind(behind(found, metric)))
 }

@@ -4,7 +4,7 @@ use super::clock::moment;
 use crate::analysis::SampledRequests;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord, RunLog};
-use crate::report::chart::{Axis, Form, Line, Palette, Plot, Point, Row, Series, Span};
+use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, RowSpan, Series, SeriesForm};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell, cut};
 use crate::units::{count, millis};
 
@@ -46,7 +46,7 @@ pub(super) fn section(log: &RunLog) -> Section {
     let median = lengths[lengths.len() / 2];
     let origin =
         if median.as_secs_f64() < READABLE * span.as_secs_f64() { Origin::Scheduled } else { Origin::Run };
-    let spans: Vec<(Palette, Span)> =
+    let spans: Vec<(Palette, RowSpan)> =
         sampled.records.iter().enumerate().flat_map(|(row, record)| spans(record, row, origin)).collect();
     let (title, from) = match origin {
         Origin::Run => ("time since the run's zero, s", first.scheduled.as_secs_f64()),
@@ -56,9 +56,9 @@ pub(super) fn section(log: &RunLog) -> Section {
     let mut series: Vec<Series> = PHASES
         .into_iter()
         .filter_map(|(palette, name)| {
-            let of: Vec<Span> =
+            let of: Vec<RowSpan> =
                 spans.iter().filter(|(other, _)| *other == palette).map(|(_, span)| *span).collect();
-            (!of.is_empty()).then(|| Series::new(name, palette, Form::Spans(of)))
+            (!of.is_empty()).then(|| Series::new(name, palette, SeriesForm::Spans(of)))
         })
         .collect();
     let end = |row: usize| {
@@ -74,8 +74,8 @@ pub(super) fn section(log: &RunLog) -> Section {
             Outcome::Censored => cut_off.push(Point { at_least: true, ..at_end }),
         }
     }
-    series.push(Series::points("", Palette::Failure, Line::None, failed));
-    series.push(Series::points("", Palette::Faint, Line::None, cut_off));
+    series.push(Series::points("", Palette::Failure, LineStyle::None, failed));
+    series.push(Series::points("", Palette::Faint, LineStyle::None, cut_off));
     let rows: Vec<Row> = sampled.records.iter().map(|record| row(log, record)).collect();
     let picture = Plot::rows(format!("{} requests phase by phase", rows.len()), axis, rows, series).wide();
     let behind = table(log, &sampled);
@@ -114,7 +114,7 @@ fn phases(record: &RequestRecord) -> Vec<(Timestamp, Palette)> {
 }
 
 /// The phases of a request as stretches of its row.
-fn spans(record: &RequestRecord, row: usize, origin: Origin) -> Vec<(Palette, Span)> {
+fn spans(record: &RequestRecord, row: usize, origin: Origin) -> Vec<(Palette, RowSpan)> {
     let zero = match origin {
         Origin::Run => Timestamp::ZERO,
         Origin::Scheduled => record.scheduled,
@@ -124,7 +124,7 @@ fn spans(record: &RequestRecord, row: usize, origin: Origin) -> Vec<(Palette, Sp
     let mut spans = Vec::new();
     for (until, palette) in phases(record) {
         if until > from {
-            spans.push((palette, Span { row, from: at(from), to: at(until) }));
+            spans.push((palette, RowSpan { row, from: at(from), to: at(until) }));
         }
         from = from.max(until);
     }

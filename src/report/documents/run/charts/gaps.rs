@@ -2,7 +2,7 @@
 
 use crate::analysis::wording::counted;
 use crate::analysis::{GapBar, GapHistogram, Metric, Quantile, Summary};
-use crate::report::chart::{Axis, Bar, Form, Palette, Plot, Rule, Series};
+use crate::report::chart::{Axis, Bar, Palette, Plot, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
 use crate::units::count;
 
@@ -23,13 +23,13 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Section
         });
     let rules = percentiles.filter_map(|shown| {
         let ms = shown.figure.exact()?;
-        Some(Rule::Place(ms, format!("{} {}", shown.quantile, cell(ms))))
+        Some(ReferenceLine::Place(ms, format!("{} {}", shown.quantile, cell(ms))))
     });
     let picture = Plot::new(
         format!("{} by their length", counted(all, "gap between tokens")),
         Axis::logarithmic("gap between tokens, ms", bars.iter().flat_map(|bar| [left(bar), bar.to_ms])),
         Axis::logarithmic("gaps", bars.iter().map(|bar| bar.count as f64).chain([0.5])),
-        vec![Series::new("", Palette::First, Form::Bars(bars.iter().map(bar).collect()))],
+        vec![Series::new("", Palette::First, SeriesForm::Bars(bars.iter().map(bar).collect()))],
     )
     .with_rules(rules);
     let table = Table::of("Gaps between tokens", &bars)

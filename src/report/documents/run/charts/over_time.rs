@@ -5,7 +5,7 @@ use super::strands::{Scale, Strand, metered, strands};
 use crate::analysis::wording::counted;
 use crate::analysis::{Bin, Summary, Timeline};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Form, Levels, Panel, Plot, Series, Slot, Value};
+use crate::report::chart::{Axis, Levels, Panel, Plot, Series, SeriesForm, Slot, Value};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 
 pub(super) fn section(log: &RunLog, summary: &Summary, timeline: &Timeline, clock: &Clock) -> Section {
@@ -56,8 +56,9 @@ fn panel(strands: &[Strand], timeline: &Timeline, clock: &Clock) -> Panel {
             })
             .collect(),
     };
-    let series =
-        |strand: &Strand| Series::new(strand.name.clone(), strand.palette, Form::Levels(levels(strand)));
+    let series = |strand: &Strand| {
+        Series::new(strand.name.clone(), strand.palette, SeriesForm::Levels(levels(strand)))
+    };
     Panel::new(y, strands.iter().map(series).collect())
 }
 

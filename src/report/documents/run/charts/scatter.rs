@@ -4,7 +4,7 @@ use super::bounds::Bounds;
 use super::clock::{Clock, moment};
 use crate::analysis::{Dot, Fate, Metric, Scatter, Summary};
 use crate::record::RunLog;
-use crate::report::chart::{Axis, Form, Palette, Plot, Point, Rule, Series};
+use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
 use crate::report::document::{Chart, Section, Table, cell};
 use crate::units::count;
 
@@ -24,7 +24,11 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section
     let hint = [Some(hint(&scatter)), bounds.hint()].into_iter().flatten().collect::<Vec<_>>().join("; ");
     let series = classes.names(&scatter).into_iter().map(|(palette, class)| {
         let dots = scatter.dots.iter().filter(|dot| classes.palette_of(dot) == palette);
-        Series::new(class, palette, Form::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()))
+        Series::new(
+            class,
+            palette,
+            SeriesForm::Dots(dots.map(|dot| point(dot, name, &classes, clock)).collect()),
+        )
     });
     let picture = Plot::new(
         format!("{name} of {} requests by when they were scheduled", count(scatter.dots.len() as u64)),
@@ -33,7 +37,7 @@ pub(super) fn section(log: &RunLog, summary: &Summary, clock: &Clock) -> Section
         series.collect(),
     )
     .wide()
-    .with_rules(bounds.drawn.into_iter().map(|(bound, label)| Rule::Height(bound, label)))
+    .with_rules(bounds.drawn.into_iter().map(|(bound, label)| ReferenceLine::Height(bound, label)))
     .with_zones(clock.shades());
     let behind = slowest(&scatter, name, &classes);
     section.chart(Chart::new("", picture).hint(hint).behind(behind));

@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::key::FigureKey;
+use super::percentile::Figure;
+use super::quantile::SampleWarning;
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
-use crate::analysis::{Figure, FigureKey, SampleWarning, Summary};
+use crate::analysis::summary::run::Summary;
 
 /// Half-width of an interval, as a share of the mean, from which on a figure counts as known.
 pub const TARGET_PRECISION: f64 = 0.1;
@@ -48,6 +51,25 @@ pub struct AcrossRuns {
     /// Runs in all at which the half-width would be [`TARGET_PRECISION`] of the mean, if runs go on to differ as these
     /// do; absent where there is no interval, where the mean is 0, or beyond 10,000.
     pub runs_for_ten_percent: Option<u64>,
+    /// The 95 % interval that a single run gives it by itself, each end where it is known.
+    #[serde(skip)]
+    pub own_interval: (Option<f64>, Option<f64>),
+}
+
+/// The value of a figure with its interval and mark. Milliseconds, per second, or a share between 0 and 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FigureLevel {
+    /// The value, of several runs their mean; absent where it is not known.
+    pub value: Option<f64>,
+    /// The least that it can be, where that is all that is known.
+    pub at_least: Option<f64>,
+    /// Lower end of its 95 % interval: within the run, of several runs across them.
+    pub low: Option<f64>,
+    /// Upper end.
+    pub high: Option<f64>,
+    /// A warning about it.
+    pub mark: Option<SampleWarning>,
 }
 
 /// Why a figure over the runs has no useful interval.
@@ -62,15 +84,33 @@ pub enum Unresolvable {
 }
 
 impl AcrossRuns {
-    /// The figure `subject` of each of the `runs`; `None` where no run has it.
-    pub(super) fn of(subject: &FigureKey, runs: &[&Summary]) -> Option<Self> {
-        let figures: Vec<_> = runs.iter().map(|run| subject.read(run)).collect();
-        if figures.iter().all(Option::is_none) {
-            return None;
-        }
-        let gravest =
-            SampleWarning::gravest(runs.iter().filter_map(|run| subject.warning(run)).map(|(mark, _)| mark));
-        Some(Self { mark: gravest, ..Self::of_figures(&figures, subject.most()) })
+    /// The figure `key` of each of the `runs`.
+    pub(crate) fn of(key: &FigureKey, runs: &[&Summary]) -> Self {
+        let figures: Vec<_> = runs.iter().map(|run| key.read(run)).collect();
+        let marks = runs.iter().filter_map(|run| key.warning(run)).map(|(mark, _)| mark);
+        let own_interval = match runs {
+            [run] => key.interval(run).unwrap_or_default(),
+            _ => (None, None),
+        };
+        Self { mark: SampleWarning::gravest(marks), own_interval, ..Self::of_figures(&figures, key.most()) }
+    }
+
+    /// A figure of several runs, at most `most` in each, from that of each.
+    pub(super) fn joined(runs: &[Option<&Self>], most: f64) -> Self {
+        let figures = runs.iter().flat_map(|run| run.map_or(vec![None], |run| run.figures().collect()));
+        let joined = Self::of_figures(&figures.collect::<Vec<_>>(), most);
+        let marks = runs.iter().filter_map(|run| run.as_ref()?.mark);
+        Self { mark: SampleWarning::gravest(marks), ..joined }
+    }
+
+    /// Whether some run has it.
+    pub(crate) fn is_known(&self) -> bool {
+        self.at_least.iter().any(Option::is_some)
+    }
+
+    /// The same; `None` where no run has it.
+    pub(crate) fn known(self) -> Option<Self> {
+        self.is_known().then_some(self)
     }
 
     /// The same of figures as they are, each between 0 and `most`; `None` for one that a run does not have.
@@ -100,6 +140,7 @@ impl AcrossRuns {
                 (Some(_), _) => None,
             },
             mark: None,
+            own_interval: (None, None),
             runs_for_ten_percent: mean_of(&exact).zip(std).and_then(|(mean, std)| {
                 repeats_for(std, TARGET_PRECISION * mean).map(|runs| runs.max(figures.len() as u64))
             }),
@@ -133,6 +174,16 @@ impl AcrossRuns {
     /// The ends of the interval, where there is one.
     pub fn interval(&self) -> Option<(f64, f64)> {
         self.interval_low.zip(self.interval_high)
+    }
+
+    /// Its value with the interval over the runs, of a single run with its own.
+    pub fn level(&self) -> FigureLevel {
+        let (low, high) = match self.interval() {
+            Some((low, high)) => (Some(low), Some(high)),
+            None => self.own_interval,
+        };
+        let at_least = self.mean_at_least.filter(|_| self.mean.is_none());
+        FigureLevel { value: self.mean, at_least, low, high, mark: self.mark }
     }
 
     /// Half of the interval as a share of the mean, as Student's t gives it; absent where the mean is 0.

@@ -4,18 +4,18 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 use ratatui::widgets::{Block, Borders};
 
-use crate::live::provisional::Status;
+use crate::live::provisional::Standing;
 
 /// Whether colours are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Palette {
+pub(super) enum Theme {
     /// Colours, and where it matters text and weight too.
     Colours,
     /// Text and weight alone.
     Plain,
 }
 
-impl Palette {
+impl Theme {
     fn coloured(self, colour: Color) -> Style {
         match self {
             Self::Colours => Style::new().fg(colour),
@@ -65,11 +65,11 @@ impl Palette {
     }
 
     /// A finding's status.
-    pub(super) fn standing(self, standing: Status) -> Style {
+    pub(super) fn standing(self, standing: Standing) -> Style {
         match standing {
-            Status::Good => self.coloured(Color::Green),
-            Status::Bad => self.trouble(),
-            Status::Open => self.coloured(Color::Yellow),
+            Standing::Good => self.coloured(Color::Green),
+            Standing::Bad => self.trouble(),
+            Standing::Open => self.coloured(Color::Yellow),
         }
     }
 }
