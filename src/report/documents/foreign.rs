@@ -54,7 +54,7 @@ fn title(run: &ForeignRun) -> String {
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
     let under = if under.is_empty() { "it reports nothing of its load".to_owned() } else { under.join(", ") };
-    format!("{}: {under}", versioned(run.tool.name(), run.tool_version.as_deref()))
+    format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
 /// Why nothing is said about whether the figures can be trusted.
