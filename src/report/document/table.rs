@@ -1,7 +1,7 @@
 //! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
 
 use super::emphasis::Level;
-use crate::analysis::{Figure, Percentile, SampleWarning};
+use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
 use crate::units::{count, three_digits};
 
 /// Stands where there is no figure.
@@ -178,6 +178,14 @@ impl From<Figure> for TableCell {
 impl From<&Percentile> for TableCell {
     fn from(shown: &Percentile) -> Self {
         Self { text: percentile(shown), interval: range(shown) }
+    }
+}
+
+/// The mean over several runs with the mark of its reservation.
+impl From<&AcrossRuns> for TableCell {
+    fn from(across: &AcrossRuns) -> Self {
+        let mean = across.mean_figure().map_or(NOTHING.to_owned(), figure);
+        format!("{mean}{}", mark(across.mark)).into()
     }
 }
 

@@ -63,22 +63,21 @@ fn sparkline(levels: &[FigureLevel]) -> String {
 fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let scale = scale(line);
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
-    let mut table = Table::new(format!("{} by side", line.figure), ["side", "figure", "95 %"]);
-    let mut points = Vec::new();
-    for (step, level) in line.levels.iter().enumerate() {
-        let side = &compared.sides[trend.order[step]];
-        let interval = match (level.low, level.high) {
-            (None, None) => NOTHING.to_owned(),
-            (low, high) => format!("{}–{}", known(low), known(high)),
-        };
-        table.row([side.name.clone(), known(level.value), interval]);
-        points.extend(level.value.map(|value| {
-            let started = side.started_at.strftime("%Y-%m-%d %H:%M");
-            let words = format!("{}: {} ({started})", side.name, cell(value * scale));
-            let [low, high] = [level.low, level.high].map(|end| end.map(|end| end * scale));
-            Point { low, high, ..Point::at((step + 1) as f64, value * scale, words) }
-        }));
-    }
+    let steps = line.levels.iter().zip(trend.order.iter().map(|side| &compared.sides[*side]));
+    let table = Table::of(format!("{} by side", line.figure), steps.clone())
+        .column("side", |(_, side)| side.name.as_str())
+        .column("figure", |(level, _)| known(level.value))
+        .column("95 %", |(level, _)| {
+            level.low.or(level.high).map(|_| format!("{}–{}", known(level.low), known(level.high)))
+        });
+    let points = steps.enumerate().filter_map(|(step, (level, side))| {
+        let value = level.value? * scale;
+        let started = side.started_at.strftime("%Y-%m-%d %H:%M");
+        let words = format!("{}: {} ({started})", side.name, cell(value));
+        let [low, high] = [level.low, level.high].map(|end| end.map(|end| end * scale));
+        Some(Point { low, high, ..Point::at((step + 1) as f64, value, words) })
+    });
+    let points: Vec<Point> = points.collect();
     let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
     let plot = Plot::new(
         format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
@@ -86,7 +85,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
         Axis::from_zero(&label(&line.figure), tops),
         vec![Series::points(line.figure.to_string(), Palette::First, LineStyle::Solid, points)],
     );
-    Chart::new(label(&line.figure), plot).behind(table)
+    Chart::new(label(&line.figure), plot).behind(table.table())
 }
 
 #[cfg(test)]

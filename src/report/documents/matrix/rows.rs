@@ -6,9 +6,7 @@ use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
-use crate::report::document::{
-    ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, cell as figure, mark,
-};
+use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableCell};
 use crate::report::documents::compare::label;
 use crate::units::three_digits;
 
@@ -92,16 +90,8 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
-    let measured = cell.figures.get(subject);
-    measured.map_or(NOTHING.to_owned(), |measured| {
-        let sign = mark(measured.mark);
-        match (measured.mean, measured.mean_at_least) {
-            (Some(value), _) => format!("{}{sign}", figure(value)),
-            (None, Some(least)) => format!(">{}{sign}", figure(least)),
-            (None, None) => NOTHING.to_owned(),
-        }
-    })
+fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
+    TableCell::from(cell.figures.get(key)).text
 }
 
 /// The row's name, with that of its variant where there are several.

@@ -86,20 +86,21 @@ pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
         error(fit.answer_error),
         error(fit.first_token_error),
     ));
-    let mut check = Section::summary("Measured → predicted by the fitted engine, ms");
-    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99"];
-    let mut table = Table::new("Measured and predicted latencies", titles);
-    let of_all = fit.runs.iter().map(|run| (run, ""));
-    for (run, how) in of_all.chain(fit.held_out.iter().map(|run| (run, "held out"))) {
-        table.row(check_cells(run, how));
+    let of_all = fit.runs.iter().map(|run| (run, None));
+    let held_out = fit.held_out.iter().map(|run| (run, Some("held out")));
+    let mut table =
+        Table::of("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
+    for (title, of) in ["TTFT p50", "p99", "TPOT p50", "p99"].into_iter().zip(FIGURES) {
+        table = table.column(title, |(run, _)| off(run, of));
     }
-    check.table(table);
+    let heading = "Measured → predicted by the fitted engine, ms";
+    let mut check = Section::summary(heading).with_table(table.table());
     let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
     check.fact("runs", names.join(", "));
     [costs, check]
 }
 
-fn cost_cells(cost: &FittedCost) -> [String; 3] {
+fn cost_cells(cost: &FittedCost) -> [TableCell; 3] {
     let name = match cost.kind {
         CostKind::ComputeEfficiency => "share of the arithmetic",
         CostKind::BandwidthEfficiency => "share of the bandwidth",
@@ -119,38 +120,33 @@ fn cost_cells(cost: &FittedCost) -> [String; 3] {
     let value = |value: f64| {
         if cost.kind.is_share() { percent(value) } else { format!("{} ms", cell(value * scale * 1e3)) }
     };
-    let (fitted, interval) = match (cost.value, cost.low, cost.high) {
-        (Some(0.0), _, Some(0.0)) => ("none seen".to_owned(), NOTHING.to_owned()),
-        (Some(middle), Some(low), Some(high)) => {
-            (value(middle), format!("{} to {}", value(low), value(high)))
-        }
-        (Some(middle), _, _) => (value(middle), NOTHING.to_owned()),
-        (None, _, _) => ("not seen".to_owned(), NOTHING.to_owned()),
+    let interval = cost.low.zip(cost.high).map(|(low, high)| format!("{} to {}", value(low), value(high)));
+    let (fitted, interval) = match (cost.value, cost.high) {
+        (Some(0.0), Some(0.0)) => ("none seen".to_owned(), None),
+        (Some(middle), _) => (value(middle), interval),
+        (None, _) => ("not seen".to_owned(), None),
     };
-    [name.to_owned(), fitted, interval]
+    [name.into(), fitted.into(), interval.into()]
 }
 
-fn check_cells(run: &RunCheck, how: &str) -> Vec<String> {
-    let load = run
-        .users
-        .map_or_else(|| format!("{}/s", three_digits(run.rate_per_s)), |users| counted(users, "user"));
-    let mut name = vec![load];
-    name.extend((!how.is_empty()).then(|| how.to_owned()));
-    name.extend((!run.valid).then(|| "INVALID".to_owned()));
-    let mut cells = vec![name.join(", ")];
-    cells.extend(FIGURES.map(|(metric, quantile)| {
-        let Some(figure) = run.figure(metric, quantile) else { return NOTHING.to_owned() };
-        let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
-            (Some(ms), _) => three_digits(ms),
-            (None, Some(ms)) => format!("> {}", three_digits(ms)),
-            (None, None) => NOTHING.to_owned(),
-        };
-        // So that there is no −0.
-        let off =
-            figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
-        format!("{} → {predicted}{off}", three_digits(figure.measured_ms))
-    }));
-    cells
+fn checked_run((run, how): (&RunCheck, Option<&str>)) -> String {
+    let rate = || format!("{}/s", three_digits(run.rate_per_s));
+    let load = run.users.map_or_else(rate, |users| counted(users, "user"));
+    let invalid = (!run.valid).then_some("INVALID");
+    [Some(load.as_str()), how, invalid].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A measured latency of a run, what is predicted of it, and how far that is off.
+fn off(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<String> {
+    let figure = run.figure(metric, quantile)?;
+    let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
+        (Some(ms), _) => three_digits(ms),
+        (None, Some(ms)) => format!("> {}", three_digits(ms)),
+        (None, None) => NOTHING.to_owned(),
+    };
+    // So that there is no −0.
+    let off = figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
+    Some(format!("{} → {predicted}{off}", three_digits(figure.measured_ms)))
 }
 
 /// What it predicts of several rates, beside what was measured at them.
