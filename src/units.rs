@@ -107,6 +107,15 @@ pub fn steers(sign: char) -> bool {
         )
 }
 
+/// `text`, or its first `limit` characters and an ellipsis.
+pub fn cut(mut text: String, limit: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(limit) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

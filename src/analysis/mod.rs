@@ -19,7 +19,7 @@ pub(crate) mod test_runs;
 mod verdict;
 pub(crate) mod wording;
 
-pub use arrivals::beats::ArrivalBeats;
+pub use arrivals::beats::ConstantArrivals;
 pub use arrivals::classes::ClassArrivals;
 pub use arrivals::figures::{ArrivalFigures, Untested};
 pub use arrivals::repeats::counts_over_runs;
@@ -27,7 +27,7 @@ pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
 pub use arrivals::shift::ArrivalShift;
 pub use client::calibration::CalibrationSummary;
 pub use client::load::{ClientLoad, DelaySummary};
-pub use client::pauses::{PauseImpact, TouchedPercentile};
+pub use client::pauses::{HostStallImpact, TouchedPercentile};
 pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;

@@ -1,12 +1,19 @@
-//! Measures this machine, load after load.
+//! Measures this machine: loads of a known kind against the reference server, executed exactly as a run is.
 
+use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::load::{CalibrationError, CalibrationLoad, LoadResult, TestBed};
-use super::server::Writes;
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+
+use super::server::{ReferenceServer, Writes};
 use crate::analysis::Sample;
 use crate::clock::{RunClock, Timestamp};
-use crate::record::{Calibration, Delays, TokenChunk};
+use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
+use crate::generator::{PlannedRequest, Prompt, RequestSpec};
+use crate::record::{Calibration, Delays, PlanFacts, RequestRecord, TokenChunk};
+use crate::runner::{Interrupt, Progress, RequestFeed, Run, RunOptions};
 
 /// Length of the short calibration before a run.
 pub const QUICK: Duration = Duration::from_millis(500);
@@ -52,36 +59,31 @@ pub fn calibrate(
     })?;
     at(CalibrationStage::WholeAnswers);
     let whole = bed.execute(evenly(WHOLE_PER_S, length.mul_f64(0.2), WHOLE_TOKENS))?;
-    let writes = bed.finish()?;
-
-    let request_cpu_ns = cost(short.cpu_ns, short.events()).ok_or(CalibrationError::NothingCame)?;
-    // Without the cost of the requests themselves.
-    let event = |result: &LoadResult| {
-        let requests_ns = request_cpu_ns * result.records.len() as u64;
-        cost(result.cpu_ns.saturating_sub(requests_ns), result.events()).ok_or(CalibrationError::NothingCame)
+    let writes = bed.server.finish().map_err(CalibrationError::Sockets)?;
+    let figures = || {
+        let request_cpu_ns = short.cpu_ns.checked_div(short.events())?;
+        // Without the cost of the requests themselves.
+        let event = |result: &LoadResult| {
+            let requests_ns = request_cpu_ns * result.records.len() as u64;
+            result.cpu_ns.saturating_sub(requests_ns).checked_div(result.events())
+        };
+        let pacer_delays = short.records.iter().map(|record| record.dispatched.since(record.scheduled));
+        Some(Calibration {
+            stamp_delay: delays(stamp_delays(&paced, &writes))?,
+            pacer_delay: delays(pacer_delays.collect())?,
+            request_cpu_ns,
+            paced_event_cpu_ns: event(&paced)?,
+            coalesced_event_cpu_ns: event(&whole)?,
+            took_ns: clock.now().as_nanos(),
+        })
     };
-    Ok(Calibration {
-        stamp_delay: delays(stamp_delays(&paced, &writes)).ok_or(CalibrationError::NothingCame)?,
-        pacer_delay: delays(
-            short.records.iter().map(|record| record.dispatched.since(record.scheduled)).collect(),
-        )
-        .ok_or(CalibrationError::NothingCame)?,
-        request_cpu_ns,
-        paced_event_cpu_ns: event(&paced)?,
-        coalesced_event_cpu_ns: event(&whole)?,
-        took_ns: clock.now().as_nanos(),
-    })
+    figures().ok_or(CalibrationError::NothingCame)
 }
 
 /// Requests at a steady rate over `length`, each answered at once by `tokens` tokens.
 fn evenly(per_s: f64, length: Duration, tokens: u32) -> CalibrationLoad {
     let requests = (per_s * length.as_secs_f64()).ceil().max(1.0) as u64;
     CalibrationLoad { requests, apart: Duration::from_secs_f64(1.0 / per_s), tokens, gap: Duration::ZERO }
-}
-
-/// Nanoseconds per piece.
-fn cost(cpu_ns: u64, pieces: u64) -> Option<u64> {
-    cpu_ns.checked_div(pieces)
 }
 
 /// For every event that arrived: |client's stamp − time at which the server began to write it|. A kernel
@@ -102,6 +104,131 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
     let sample = Sample::new(all.into_iter().map(|delay| delay.as_nanos() as f64).collect());
     let quantile = |fraction| sample.quantile(fraction)?.exact().map(|ns| ns.round() as u64);
     Some(Delays { n: sample.len(), p50_ns: quantile(0.5)?, p99_ns: quantile(0.99)?, max_ns: quantile(1.0)? })
+}
+
+/// How long the reference server may take to answer.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// Time between the last preparation and the first request.
+const LEAD: Duration = Duration::from_millis(5);
+
+/// Why this machine could not be calibrated.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// The system gave no socket or thread.
+    #[error("the reference server cannot run on this machine: {0}")]
+    Sockets(io::Error),
+    /// The client cannot talk to the reference server.
+    #[error("the reference server cannot be reached: {0}")]
+    Client(String),
+    /// The system does not report the CPU time of a thread.
+    #[error("this system does not report the CPU time of a thread")]
+    NoCpuTime,
+    /// A load brought no event.
+    #[error("nothing came back in time; is the machine overloaded?")]
+    NothingCame,
+}
+
+/// Equal requests at equal intervals.
+#[derive(Clone, Copy, Debug)]
+struct CalibrationLoad {
+    /// Number of requests.
+    requests: u64,
+    /// Interval between requests.
+    apart: Duration,
+    /// Tokens of each answer.
+    tokens: u32,
+    /// Gap between tokens; zero for all at once.
+    gap: Duration,
+}
+
+/// The result of a load.
+#[derive(Debug)]
+struct LoadResult {
+    records: Vec<RequestRecord>,
+    /// CPU time of the thread that writes requests and reads answers, nanoseconds.
+    cpu_ns: u64,
+}
+
+impl LoadResult {
+    /// Events with text that arrived.
+    fn events(&self) -> u64 {
+        self.records.iter().map(|record| record.chunks.len() as u64).sum()
+    }
+}
+
+/// The client and the reference server, on one clock.
+struct TestBed {
+    runtime: Runtime,
+    engine: Arc<OpenAiEngine>,
+    server: ReferenceServer,
+    clock: RunClock,
+    /// How long to wait for answers after a load's planned end.
+    patience: Duration,
+    /// The first index that no request has had.
+    next_index: u64,
+}
+
+impl TestBed {
+    fn build(patience: Duration) -> Result<Self, CalibrationError> {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let server = ReferenceServer::start(clock).map_err(CalibrationError::Sockets)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(CalibrationError::Sockets)?;
+        let url = format!("http://{}", server.address).parse().map_err(CalibrationError::Client)?;
+        let connecting = OpenAiEngine::connect(Target::new(url, Dialect::Vllm), WAIT, |_| {});
+        let engine =
+            runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
+        Ok(Self { runtime, engine: Arc::new(engine), server, clock, patience, next_index: 0 })
+    }
+
+    /// Executes a load, with warm connections for all requests that may be in flight.
+    fn execute(&mut self, load: CalibrationLoad) -> Result<LoadResult, CalibrationError> {
+        self.runtime.block_on(self.engine.warm_up(CONNECTIONS));
+        let begin = self.clock.now().after(LEAD);
+        let orders: Vec<_> = (0..load.requests).map(|k| load.order(k, self.next_index + k, begin)).collect();
+        self.next_index += load.requests;
+        let end = begin.after(load.apart * load.requests as u32 + load.gap * load.tokens);
+        let plan = PlanFacts {
+            hash: String::new(),
+            warmup_requests: 0,
+            measured_requests: load.requests,
+            window_start: begin,
+            window_end: end,
+        };
+        let feed = RequestFeed::start(Arc::clone(&self.engine), orders.into_iter(), None);
+        let (_nobody, interrupt) = watch::channel(Interrupt::None);
+        let run = Run {
+            engine: Arc::clone(&self.engine),
+            clock: self.clock,
+            plan,
+            options: RunOptions { drain: self.patience, ..RunOptions::default() },
+            samples: None,
+            progress: Arc::new(Progress::default()),
+            interrupt,
+        };
+        let mut records = Vec::with_capacity(load.requests as usize);
+        let footer = self.runtime.block_on(run.execute(feed, |finished| records.push(finished.record)));
+        let client = footer.client.ok_or(CalibrationError::NoCpuTime)?;
+        Ok(LoadResult { records, cpu_ns: client.loop_cpu_ns })
+    }
+}
+
+/// Warm connections before each load: more than any load has in flight.
+const CONNECTIONS: usize = 96;
+
+impl CalibrationLoad {
+    /// The `k`-th request, with its index in the whole calibration.
+    fn order(&self, k: u64, index: u64, begin: Timestamp) -> RequestSpec {
+        let planned = PlannedRequest {
+            index,
+            scheduled: begin.after(self.apart * k as u32),
+            input_tokens: 1,
+            output_tokens: self.tokens,
+            ..PlannedRequest::default()
+        };
+        planned.into_spec(Prompt::Text(format!("{} {}", self.tokens, self.gap.as_nanos())))
+    }
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@
 mod calibrate;
 mod capacity;
 mod connection;
-mod load;
 mod server;
-mod stream;
 
-pub use calibrate::{CalibrationStage, QUICK, calibrate};
+pub use calibrate::{CalibrationError, CalibrationStage, QUICK, calibrate};
 pub use capacity::{ClientCapacity, ClientDemand, Overload};
-pub use load::CalibrationError;

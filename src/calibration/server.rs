@@ -10,7 +10,7 @@ use std::time::Duration;
 use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
-use super::connection::ServerConnection;
+use super::connection::ReferenceConnection;
 use crate::clock::{RunClock, Timestamp};
 
 const LISTENER: Token = Token(usize::MAX);
@@ -25,7 +25,7 @@ pub(super) type Writes = HashMap<u64, Vec<Timestamp>>;
 /// The server; dropping it ends it.
 #[derive(Debug)]
 pub(super) struct ReferenceServer {
-    address: SocketAddr,
+    pub(super) address: SocketAddr,
     stop: Waker,
     thread: Option<JoinHandle<io::Result<Writes>>>,
 }
@@ -49,10 +49,6 @@ impl ReferenceServer {
         let thread = std::thread::Builder::new().name("reference server".to_owned());
         let thread = Some(thread.spawn(move || hall.serve())?);
         Ok(Self { address, stop, thread })
-    }
-
-    pub(super) fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Stops it and returns its writes.
@@ -79,7 +75,7 @@ struct ServerState {
     listener: TcpListener,
     clock: RunClock,
     /// Connections by their token; closed ones leave a gap.
-    connections: Vec<Option<ServerConnection>>,
+    connections: Vec<Option<ReferenceConnection>>,
     /// Which connection writes next, and when.
     due: BinaryHeap<Reverse<(Timestamp, usize)>>,
     writes: Writes,
@@ -119,7 +115,7 @@ impl ServerState {
                         token,
                         Interest::READABLE | Interest::WRITABLE,
                     )?;
-                    self.connections.push(Some(ServerConnection::new(socket)));
+                    self.connections.push(Some(ReferenceConnection::new(socket)));
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),

@@ -4,8 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-use super::run_clock::RunClock;
-use super::timestamp::Timestamp;
+use super::run_clock::{RunClock, Timestamp};
 
 /// Two readings of the lead further apart than this are not of the same lead: the wall clock was set, or this
 /// thread was stopped between its two readings.

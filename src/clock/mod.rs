@@ -3,9 +3,7 @@
 mod kernel;
 mod run_clock;
 mod sharp_wait;
-mod timestamp;
 
 pub use kernel::{KernelClock, Receipt};
-pub use run_clock::RunClock;
+pub use run_clock::{RunClock, Timestamp};
 pub use sharp_wait::{SharpWait, WaitStep};
-pub use timestamp::Timestamp;

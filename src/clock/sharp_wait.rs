@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::run_clock::RunClock;
-use super::timestamp::Timestamp;
+use super::run_clock::{RunClock, Timestamp};
 
 /// The longest stretch at the end of a wait that is spun through, and the one used until the lateness of
 /// sleeps is known. Without Linux's timer slack set ([`SharpWait::new`]), sleeps end later.

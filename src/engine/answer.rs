@@ -6,8 +6,8 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::captured_text::{CaptureText, CapturedText};
-use super::chunk_text::ChunkText;
 use super::secrets::Secrets;
+use super::stream::chunk::ChunkText;
 use crate::clock::{RunClock, Timestamp};
 use crate::generator::RequestSpec;
 use crate::record::{Failure, FinishReason, Usage};
@@ -163,4 +163,41 @@ impl AnswerEnd {
         self.finish_reason = self.finish_reason.map(|reason| secrets.hide_in_reason(reason));
         self
     }
+}
+
+/// The cause of a failure.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Nothing more than the failure's kind is known.
+    #[default]
+    Unknown,
+    /// The host's name has no address.
+    UnknownHost,
+    /// Nothing listens at the port.
+    Refused,
+    /// This process has too many files open.
+    OutOfFiles,
+    /// This machine has no local port left.
+    OutOfPorts,
+    /// Either side refused the TLS handshake, for example because of an invalid certificate.
+    Untrusted,
+    /// The peer does not speak TLS.
+    NotTls,
+    /// A whole answer came where a stream was requested.
+    NotStreaming,
+    /// The content type is that of no answer.
+    ContentType,
+    /// The body is compressed.
+    Compressed,
+    /// The server's error object names the model.
+    Model,
+}
+
+/// A failure and its cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DiagnosedFailure {
+    /// The failure for reports and counts.
+    pub failure: Failure,
+    /// Determines the hint.
+    pub cause: Cause,
 }

@@ -69,17 +69,17 @@ impl CapturedText {
 
     /// The text of every choice (`n`) by its index; index 0 is always there.
     pub fn read_all(&self) -> BTreeMap<u32, AnswerText> {
-        let mut answers: BTreeMap<u32, (AnswerText, BTreeMap<u32, ToolCall>)> =
-            BTreeMap::from([(0, Default::default())]);
+        let mut answers = BTreeMap::from([(0, AnswerText::default())]);
+        let mut calls: BTreeMap<(u32, u32), ToolCall> = BTreeMap::new();
         // An answer that came whole is nothing but documents; if one is broken, those before it count.
         let documents = serde_json::Deserializer::from_slice(&self.0).into_iter::<ChunkJson<'_>>();
         for document in documents.map_while(Result::ok) {
             for choice in document.choices() {
-                let (text, calls) = answers.entry(choice.index()).or_default();
+                let text = answers.entry(choice.index()).or_default();
                 text.content.push_str(choice.content());
                 text.reasoning.push_str(choice.reasoning());
                 for (index, name, arguments) in choice.tool_calls() {
-                    let call = calls.entry(index).or_default();
+                    let call = calls.entry((choice.index(), index)).or_default();
                     // Some servers repeat the name with every piece of the arguments.
                     if call.name != name {
                         call.name.push_str(name);
@@ -88,10 +88,10 @@ impl CapturedText {
                 }
             }
         }
-        let whole = |(number, (text, calls)): (u32, (AnswerText, BTreeMap<u32, ToolCall>))| {
-            (number, AnswerText { tool_calls: calls.into_values().collect(), ..text })
-        };
-        answers.into_iter().map(whole).collect()
+        for ((choice, _), call) in calls {
+            answers.entry(choice).or_default().tool_calls.push(call);
+        }
+        answers
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::target::{Header, Target};
 use crate::record::{Failure, FailureKind, FinishReason};
@@ -32,7 +32,7 @@ impl Secrets {
         for header in &target.headers {
             all.extend(in_header(header));
         }
-        in_fields(&target.extra_body, &mut all);
+        target.extra_body.0.iter().for_each(|(name, value)| in_field(name, value, &mut all));
         let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
         all.extend(escaped);
         all.retain(|secret| secret.len() >= SHORTEST);
@@ -95,29 +95,17 @@ fn in_header(header: &Header) -> Vec<String> {
     [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned()).collect()
 }
 
-fn in_fields(fields: &Map<String, Value>, found: &mut Vec<String>) {
-    for (name, value) in fields {
-        if names_a_credential(name) {
-            every_text(value, found);
-        } else {
-            below(value, found);
+/// Every text in and below a field whose name suggests a credential.
+fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) if names_a_credential(name) => found.push(text.clone()),
+        Value::Array(several) => several.iter().for_each(|value| in_field(name, value, found)),
+        Value::Object(fields) => {
+            for (inner, value) in fields {
+                let name = if names_a_credential(name) { name } else { inner };
+                in_field(name, value, found);
+            }
         }
-    }
-}
-
-fn below(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::Object(fields) => in_fields(fields, found),
-        Value::Array(several) => several.iter().for_each(|value| below(value, found)),
-        _ => {}
-    }
-}
-
-fn every_text(value: &Value, found: &mut Vec<String>) {
-    match value {
-        Value::String(text) => found.push(text.clone()),
-        Value::Object(fields) => fields.values().for_each(|value| every_text(value, found)),
-        Value::Array(several) => several.iter().for_each(|value| every_text(value, found)),
         _ => {}
     }
 }
@@ -142,7 +130,7 @@ mod tests {
         let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
         target.api_key = Some(Secret::new(" keykeykey/1\n"));
         target.headers = headers.iter().map(|line| line.parse().unwrap()).collect();
-        target.extra_body = extra.as_object().unwrap().clone();
+        target.extra_body.0 = extra.as_object().unwrap().clone();
         Secrets::of(&target)
     }
 

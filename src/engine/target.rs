@@ -9,13 +9,17 @@ use http::header::{
     UPGRADE,
 };
 use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+use strum::{Display, EnumString, IntoStaticStr};
 
 use super::address::BaseUrl;
 use super::dialect::Dialect;
+use crate::record::RequestParameters;
+use crate::units::hexadecimal;
 use crate::workload::AnswerShape;
 
 /// Everything about the server and its requests that does not change during a run.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Target {
     /// The server's address.
     pub url: BaseUrl,
@@ -41,7 +45,7 @@ pub struct Target {
     pub sampling: Sampling,
     /// Merged into every body last, as a JSON Merge Patch (RFC 7386): objects are merged, `null` removes a
     /// field, anything else replaces ours.
-    pub extra_body: Map<String, Value>,
+    pub extra_body: ExtraBody,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
 }
@@ -61,50 +65,25 @@ impl Target {
             headers: Vec::new(),
             api_key: None,
             sampling: Sampling::default(),
-            extra_body: Map::new(),
+            extra_body: ExtraBody::default(),
             tls: TlsOptions::default(),
         }
     }
 }
 
-impl fmt::Debug for Target {
-    /// Shows the names of the extra body's fields, not their values: one may be a credential.
+/// Fields of every body. Their values are never shown: one may be a credential.
+#[derive(Clone, Default)]
+pub struct ExtraBody(pub Map<String, Value>);
+
+impl fmt::Debug for ExtraBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            url,
-            dialect,
-            endpoint,
-            form,
-            model,
-            models,
-            answers,
-            priority,
-            headers,
-            api_key,
-            sampling,
-            extra_body,
-            tls,
-        } = self;
-        f.debug_struct("Target")
-            .field("url", url)
-            .field("dialect", dialect)
-            .field("endpoint", endpoint)
-            .field("form", form)
-            .field("model", model)
-            .field("models", models)
-            .field("answers", answers)
-            .field("priority", priority)
-            .field("headers", headers)
-            .field("api_key", api_key)
-            .field("sampling", sampling)
-            .field("extra_body", &extra_body.keys().collect::<Vec<_>>())
-            .field("tls", tls)
-            .finish()
+        f.debug_list().entries(self.0.keys()).finish()
     }
 }
 
 /// The endpoint of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "lowercase", parse_err_ty = String, parse_err_fn = unknown_endpoint)]
 pub enum Endpoint {
     /// `/v1/chat/completions`.
     #[default]
@@ -115,11 +94,8 @@ pub enum Endpoint {
 
 impl Endpoint {
     /// Its name for `--endpoint`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Chat => "chat",
-            Self::Completions => "completions",
-        }
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// Its path below the server's root.
@@ -131,22 +107,8 @@ impl Endpoint {
     }
 }
 
-impl fmt::Display for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Endpoint {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        match name {
-            "chat" => Ok(Self::Chat),
-            "completions" => Ok(Self::Completions),
-            _ => Err(format!("`{name}` is not an endpoint; use chat or completions")),
-        }
-    }
+fn unknown_endpoint(name: &str) -> String {
+    format!("`{name}` is not an endpoint; use chat or completions")
 }
 
 /// Whether requests carry the field `priority`.
@@ -185,6 +147,27 @@ pub struct Sampling {
 impl Default for Sampling {
     fn default() -> Self {
         Self { temperature: Some(0.0), top_p: None, top_k: None, seed: None }
+    }
+}
+
+impl Sampling {
+    /// The parameters of requests with this sampling and extra body.
+    pub fn parameters(&self, extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
+        let Self { temperature, top_p, top_k, seed } = *self;
+        let extra_body = (!extra_body.is_empty()).then(|| {
+            // The order of an object's fields has no meaning (RFC 8259, section 4).
+            let mut body = Value::Object(extra_body.clone());
+            body.sort_all_objects();
+            hexadecimal(&Sha256::digest(body.to_string()))
+        });
+        RequestParameters {
+            temperature,
+            top_p,
+            top_k,
+            sampling_seed: seed,
+            priority: priority == PriorityField::Sent,
+            extra_body_sha256: extra_body,
+        }
     }
 }
 
@@ -268,6 +251,20 @@ impl FromStr for Header {
     }
 }
 
+impl Header {
+    /// SHA-256 over the lines `name: value` of `headers` in their order, hexadecimal; `None` where there are none.
+    pub fn fingerprint(headers: &[Self]) -> Option<String> {
+        let mut hash = Sha256::new();
+        for Self { name, value } in headers {
+            hash.update(name.as_str());
+            hash.update(": ");
+            hash.update(value.as_bytes());
+            hash.update("\n");
+        }
+        (!headers.is_empty()).then(|| hexadecimal(&hash.finalize()))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -281,7 +278,7 @@ mod tests {
         let mut target = Target::new(url("http://x"), Dialect::Vllm);
         target.api_key = Some(Secret::new("hunter2"));
         target.headers.push("X-Key: hunter2".parse().unwrap());
-        target.extra_body.insert("api_key".into(), "hunter2".into());
+        target.extra_body.0.insert("api_key".into(), "hunter2".into());
         let shown = format!("{target:?} {}", Secret::new("hunter2"));
         assert!(shown.contains("api_key"), "{shown}");
         assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
@@ -305,5 +302,33 @@ mod tests {
             assert!(error.contains(&format!("`{}` cannot be set", name.to_lowercase())), "{error}");
         }
         assert!("Host: other".parse::<Header>().is_ok(), "a gateway may choose its server by it");
+    }
+
+    fn extra(text: &str) -> Option<String> {
+        let body: Map<String, Value> = serde_json::from_str(text).unwrap();
+        Sampling::default().parameters(&body, PriorityField::Unsent).extra_body_sha256
+    }
+
+    #[test]
+    fn an_extra_body_is_known_again_and_not_reported() {
+        // printf '{"a":{"b":[2,1],"c":"hf_x"},"d":1}' | sha256sum
+        let hash = "393a919f4abe03a19d38ae27a092e8586e7cde333a26ebcde8c7d5936e9699fd";
+        assert_eq!(extra(r#"{"d": 1, "a": {"c": "hf_x", "b": [2, 1]}}"#).as_deref(), Some(hash));
+        assert_ne!(extra(r#"{"d": 1, "a": {"c": "hf_y", "b": [2, 1]}}"#).as_deref(), Some(hash));
+        assert_eq!(extra("{}"), None);
+        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_default());
+        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Sent).priority);
+    }
+
+    #[test]
+    fn headers_are_known_again_by_name_and_value() {
+        let of = |lines: &[&str]| {
+            Header::fingerprint(&lines.iter().map(|line| line.parse().unwrap()).collect::<Vec<_>>())
+        };
+        // printf 'x-key: one\nx-route: two\n' | sha256sum
+        let hash = "c5c40b0af37872f2069efec0051d422c007782f813e3d725ba3dc995135c6602";
+        assert_eq!(of(&["X-Key:one", "x-route:  two"]).as_deref(), Some(hash));
+        assert_ne!(of(&["X-Key:one", "x-route: three"]).as_deref(), Some(hash));
+        assert_eq!(of(&[]), None);
     }
 }

@@ -29,7 +29,6 @@ pub enum ForeignFigures {
     /// Computed from the tool's requests, like ours.
     Computed(Box<LatencyRow>),
     /// As the tool reports them, without intervals.
-    #[serde(rename = "told")]
     Reported(ReportedFigures),
 }
 

@@ -80,11 +80,11 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::{LiveSpread, Rates};
+    use crate::runner::{LiveRates, LiveSpread};
 
     #[test]
     fn the_line_says_what_is_going_on() {
-        let rates = Some(Rates { tokens: 1_280.0, ..Rates::default() });
+        let rates = Some(LiveRates { tokens: 1_280.0, ..LiveRates::default() });
         let mut snapshot =
             Snapshot { released: 1_234, in_flight: 40, completed: 1_190, rates, ..Snapshot::default() };
         let end = Timestamp::from_secs_f64(60.0);

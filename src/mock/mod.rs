@@ -20,7 +20,6 @@ mod state;
 mod truth;
 
 pub use faults::{Fault, FaultChance};
-pub use options::{AnswerWords, Backend, MockOptions, PromptDetails, StopLength};
-pub use reply::CannedAnswer;
+pub use options::{AnswerWords, Backend, CannedAnswer, MockOptions, PromptDetails, StopLength};
 pub use server::{MockServer, MockStartError};
 pub use truth::MockStatistics;

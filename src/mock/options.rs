@@ -1,9 +1,10 @@
 //! The mock's options.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use super::faults::FaultChance;
-use super::reply::CannedAnswer;
+use super::request::PromptTokens;
 use crate::random::RandomStream;
 use crate::simulator::{
     BatchingConfig, BatchingEngine, Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, SimulatedServer,
@@ -19,15 +20,6 @@ pub struct Backend {
     pub max_model_len: u32,
     /// A description for the user.
     pub claim: String,
-}
-
-impl std::fmt::Debug for Backend {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backend")
-            .field("model", &self.model)
-            .field("claim", &self.claim)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Backend {
@@ -134,8 +126,44 @@ impl StopLength {
     }
 }
 
+/// A canned answer for prompts that contain certain words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CannedAnswer {
+    /// Words that stand in the prompt one after another.
+    pub to: String,
+    /// The whole answer.
+    pub say: String,
+}
+
+impl CannedAnswer {
+    /// Whether the prompt contains the words.
+    pub(crate) fn is_to(&self, prompt: &PromptTokens) -> bool {
+        let words: Vec<_> = prompt.words().collect();
+        let wanted: Vec<_> = self.to.split_whitespace().collect();
+        words.windows(wanted.len()).any(|run| run == wanted)
+    }
+}
+
+impl FromStr for CannedAnswer {
+    type Err = String;
+
+    /// `WORDS=ANSWER`, such as `capital of France?=Paris`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = || {
+            let (to, say) = text.split_once('=')?;
+            let given = !to.trim().is_empty() && !say.is_empty();
+            given.then(|| Self { to: to.trim().to_owned(), say: say.to_owned() })
+        };
+        read().ok_or_else(|| {
+            format!("`{text}` is not WORDS=ANSWER: words of a prompt and what is answered, as in 'capital of France?=Paris'")
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -151,5 +179,17 @@ mod tests {
     fn the_preset_fits() {
         let backend = Backend::preset().unwrap();
         assert_eq!((backend.model.as_str(), backend.max_model_len), ("llama-3.1-8b", 31_744));
+    }
+
+    #[test]
+    fn an_answer_is_given_to_the_prompts_that_have_its_words() {
+        let given: CannedAnswer = "capital of France?=Paris = yes".parse().unwrap();
+        assert_eq!((given.to.as_str(), given.say.as_str()), ("capital of France?", "Paris = yes"));
+        let is_to = |text: &str| given.is_to(&PromptTokens::of_texts(&json!(text)));
+        assert!(is_to("What is the capital\nof  France? Say."));
+        assert!(!is_to("What is the capital of Italy?") && !is_to("capital"));
+        for text in ["Paris", "=Paris", "to="] {
+            assert!(text.parse::<CannedAnswer>().unwrap_err().contains("WORDS=ANSWER"), "{text}");
+        }
     }
 }

@@ -76,23 +76,19 @@ impl MockServer {
             listen(address).map_err(|error| MockStartError::Address { address, error })?;
         let clock = RunClock::starting_in(Duration::ZERO);
         let truth = TruthLog::new(clock, backend.model.clone());
-        if let Some(path) = options.truth {
-            truth.write_to(&path).map_err(|error| MockStartError::TruthLog { path, error })?;
+        if let Some(path) = &options.truth {
+            truth.write_to(path).map_err(|error| MockStartError::TruthLog { path: path.clone(), error })?;
         }
         let truth = Arc::new(truth);
         let mock = Arc::new(Mock {
             model: backend.model,
-            adapters: options.adapters,
             max_model_len: backend.max_model_len,
             engine: EngineThread::start(backend.server, clock)?,
             clock,
             truth: Arc::clone(&truth),
-            chances: FaultChances::new(options.faults, options.seed),
-            words: options.words,
-            answers: options.answers,
-            prompt_details: options.prompt_details,
-            stop_length: options.stop_length,
+            chances: FaultChances::new(options.faults.clone(), options.seed),
             stop_lengths: RandomStream::named(options.seed, "mock stop length"),
+            options,
             requests: AtomicU64::new(0),
             jobs: AtomicU64::new(0),
         });

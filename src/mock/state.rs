@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::engine_thread::EngineThread;
 use super::faults::FaultChances;
-use super::options::{AnswerWords, PromptDetails, StopLength};
-use super::reply::CannedAnswer;
+use super::options::MockOptions;
 use super::request::ServedModels;
 use super::truth::TruthLog;
 use crate::clock::RunClock;
@@ -16,16 +15,12 @@ use crate::random::RandomStream;
 #[derive(Debug)]
 pub(super) struct Mock {
     pub(super) model: String,
-    pub(super) adapters: Vec<String>,
     pub(super) max_model_len: u32,
+    pub(super) options: MockOptions,
     pub(super) engine: EngineThread,
     pub(super) clock: RunClock,
     pub(super) truth: Arc<TruthLog>,
     pub(super) chances: FaultChances,
-    pub(super) words: AnswerWords,
-    pub(super) answers: Vec<CannedAnswer>,
-    pub(super) prompt_details: PromptDetails,
-    pub(super) stop_length: StopLength,
     pub(super) stop_lengths: RandomStream,
     pub(super) requests: AtomicU64,
     pub(super) jobs: AtomicU64,
@@ -34,7 +29,11 @@ pub(super) struct Mock {
 impl Mock {
     /// The models and limits that requests are checked against.
     pub(super) fn served(&self) -> ServedModels<'_> {
-        ServedModels { model: &self.model, adapters: &self.adapters, max_model_len: self.max_model_len }
+        ServedModels {
+            model: &self.model,
+            adapters: &self.options.adapters,
+            max_model_len: self.max_model_len,
+        }
     }
 
     /// The number of the next request.

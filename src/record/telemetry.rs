@@ -73,7 +73,7 @@ pub struct Reading {
     /// Index of the page in the header's list.
     pub source: u16,
     /// When it was requested.
-    #[serde(rename = "asked_ns")]
+    #[serde(rename = "requested_ns", alias = "asked_ns")]
     pub asked: Timestamp,
     /// When it arrived: its values are from the time between.
     #[serde(rename = "answered_ns")]

@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(
             summary["reproduction"],
             json!({
-                "told": [
+                "reported": [
                     { "name": "hardware", "value": "1 × NVIDIA H100", "source": "exporter" },
                     { "name": "precision", "value": "bfloat16", "source": "server" },
                     { "name": "driver", "value": "580.1", "source": "exporter" },
@@ -89,22 +89,22 @@ mod tests {
     }
 
     #[test]
-    fn a_person_wins_over_an_exporter() {
+    fn the_user_wins_over_an_exporter() {
         let mut log = minute();
         log.header.telemetry.push(exporter());
         log.header.deployment.hardware = Some("h200".to_owned());
         log.header.deployment.gpus = Some(2);
         let (text, page, summary, others) = forms(&log);
         for form in [text, page] {
-            assert!(form.contains("2 × h200 (reported by a person)"), "{form}");
+            assert!(form.contains("2 × h200 (reported by the user)"), "{form}");
             assert!(
                 form.contains("driver 580.1 (reported by an exporter)") && !form.contains("NVIDIA"),
                 "{form}"
             );
         }
         assert_eq!(
-            summary["reproduction"]["told"][0],
-            json!({ "name": "hardware", "value": "h200", "source": "person" })
+            summary["reproduction"]["reported"][0],
+            json!({ "name": "hardware", "value": "h200", "source": "user" })
         );
         for form in others {
             assert!(form.contains("h200") && !form.contains("NVIDIA"), "{form}");

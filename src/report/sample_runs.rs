@@ -156,7 +156,7 @@ pub(super) fn observed() -> RunLog {
         loop_cpu_ns: 6_200_000_000,
         loop_delay: Some(delays),
         read_delay: Some(Delays { p99_ns: 500_000, ..delays }),
-        pauses: Vec::new(),
+        host_stalls: Vec::new(),
         peak_memory_bytes: Some(50_000_000),
     });
     log.telemetry.client = vec![ClientSample { at: at(62), retransmits: Some(7), ..ClientSample::default() }];

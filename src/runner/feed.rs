@@ -2,16 +2,33 @@
 
 use std::sync::{Arc, mpsc as blocking};
 
-use super::release::ReadyRequest;
-use super::turns::first_request;
-use crate::engine::Engine;
-use crate::generator::{PromptBuilder, RequestSpec, SessionPlanner};
+use crate::clock::Timestamp;
+use crate::engine::{CaptureText, Engine, PreparedRequest};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 
 /// Requests handed over together: waking a thread costs more than preparing a request.
 const BATCH: usize = 32;
 
 /// Batches prepared ahead.
 const LOOK_AHEAD: usize = 16;
+
+/// A request with its body, ready to be dispatched.
+#[derive(Debug)]
+pub(super) struct ReadyRequest {
+    /// Its entry in the plan; its prompt is in the body.
+    pub(super) request: PlannedRequest,
+    /// What is written to the socket.
+    pub(super) prepared: PreparedRequest,
+    /// Its prompt, where it opens a session whose later turns repeat it.
+    pub(super) said: Option<Prompt>,
+}
+
+/// A request that was dispatched, and when.
+#[derive(Debug)]
+pub(super) struct DispatchedRequest {
+    pub(super) ready: ReadyRequest,
+    pub(super) dispatched: Timestamp,
+}
 
 /// Requests with their prompts and bodies built ahead of time.
 #[derive(Debug)]
@@ -64,4 +81,20 @@ impl RequestFeed {
             self.batch = self.batches.recv().ok()?.into_iter();
         }
     }
+}
+
+/// The request, with its answer's text captured where a later turn may repeat it.
+pub(super) fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
+    if goes_on { request.capturing(CaptureText::Yes) } else { request }
+}
+
+/// A request of the plan, with its prompt where later turns repeat it.
+fn first_request<E: Engine>(
+    engine: &E,
+    sessions: Option<&SessionPlanner>,
+    spec: RequestSpec,
+) -> ReadyRequest {
+    let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
+    let prepared = carried(engine.prepare(&spec), goes_on);
+    ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }

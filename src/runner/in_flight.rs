@@ -8,9 +8,9 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
+use super::feed::DispatchedRequest;
 use super::options::RunOptions;
 use super::progress::Progress;
-use super::release::DispatchedRequest;
 use super::request_run::{FinishedRequest, RequestRun};
 use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
@@ -19,7 +19,7 @@ use crate::generator::PlannedRequest;
 use crate::record::{Phase, SessionCounts};
 
 /// A task of a request that has ended.
-pub(super) type Ended = Result<(PlannedRequest, FinishedRequest), JoinError>;
+pub(super) type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
 
 /// The requests that have been dispatched and have not ended.
 pub(super) struct InFlightSet<E> {
@@ -60,7 +60,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     /// The next task that ends; `None` where none runs.
-    pub(super) async fn next_ended(&mut self) -> Option<Ended> {
+    pub(super) async fn next_ended(&mut self) -> Option<EndedTask> {
         self.running.join_next().await
     }
 
@@ -126,7 +126,7 @@ impl<E: Engine> InFlightSet<E> {
     }
 
     /// Takes the end of a task: the request and what came of it.
-    pub(super) fn take_ended(&mut self, ended: Ended) -> Option<(PlannedRequest, FinishedRequest)> {
+    pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
             self.send(next, Some(self.clock.now()));

@@ -7,7 +7,6 @@ mod options;
 mod pacer;
 mod progress;
 mod records;
-mod release;
 mod request_run;
 mod run;
 #[cfg(test)]
@@ -19,7 +18,7 @@ pub use checks::{CheckTimes, Checks, FinishedCheck};
 pub use feed::RequestFeed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use progress::{
-    LiveLatency, LiveSpread, Progress, RECENT_S, Rates, SecondCounts, Snapshot, WindowCounts,
+    LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts,
 };
 pub use records::{AnswerJudge, CollectedRun, FinishedRun, RecordWriter};
 pub use request_run::FinishedRequest;

@@ -39,13 +39,6 @@ pub enum Pacing {
     Timer,
 }
 
-impl Pacing {
-    /// Whether the run happens in real time, so that this machine is worth monitoring.
-    pub(super) const fn is_real(self) -> bool {
-        matches!(self, Self::Precise)
-    }
-}
-
 /// How far the user's wish to stop goes. Ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interrupt {

@@ -15,43 +15,47 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::time::sleep_until;
 
-use super::feed::RequestFeed;
+use super::feed::{DispatchedRequest, ReadyRequest, RequestFeed};
 use super::options::Pacing;
-use super::release::DispatchedRequest;
-use crate::clock::{RunClock, SharpWait, WaitStep};
+use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
 
-/// Longest sleep of the precise pacer before it checks `stop`.
-const NAP: Duration = Duration::from_millis(50);
+/// Longest sleep of a precise pacer before it checks whether to stop.
+pub(super) const NAP: Duration = Duration::from_millis(50);
 
-/// Starts to dispatch into `out`, until the schedule ends or soon after `stop` is set.
-pub(super) fn start(
-    pacing: Pacing,
-    feed: RequestFeed,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
-) {
-    match pacing {
-        Pacing::Precise => {
-            std::thread::spawn(move || dispatch_precisely(feed, clock, &stop, &out));
-        }
-        Pacing::Timer => {
-            tokio::spawn(dispatch_by_timer(feed, clock, stop, out));
-        }
+/// Where a pacer dispatches to, on which clock, and until when.
+#[derive(Clone)]
+pub(super) struct Outlet {
+    pub(super) clock: RunClock,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
+}
+
+impl Outlet {
+    /// Dispatches a request now. Returns false when nobody takes it any more.
+    pub(super) fn dispatch(&self, ready: ReadyRequest) -> bool {
+        self.out.send(DispatchedRequest { ready, dispatched: self.clock.now() }).is_ok()
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
     }
 }
 
-fn dispatch_precisely(
-    mut feed: RequestFeed,
-    clock: RunClock,
-    stop: &AtomicBool,
-    out: &mpsc::UnboundedSender<DispatchedRequest>,
-) {
-    let mut wait = SharpWait::new(clock);
+/// Starts to dispatch, until the schedule ends or soon after the outlet is stopped.
+pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
+    match pacing {
+        Pacing::Precise => _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet)),
+        Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(feed, outlet)),
+    }
+}
+
+fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {
+    let mut wait = SharpWait::new(outlet.clock);
     while let Some(ready) = feed.next() {
         loop {
-            if stop.load(Relaxed) {
+            if outlet.is_stopped() {
                 return;
             }
             match wait.step_towards(ready.request.scheduled) {
@@ -60,22 +64,25 @@ fn dispatch_precisely(
                 WaitStep::Over => break,
             }
         }
-        if out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err() {
+        if !outlet.dispatch(ready) {
             return;
         }
     }
 }
 
-async fn dispatch_by_timer(
-    mut feed: RequestFeed,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
-) {
+async fn dispatch_by_timer(mut feed: RequestFeed, outlet: Outlet) {
     while let Some(ready) = feed.next() {
-        tokio::time::sleep_until(clock.instant(ready.request.scheduled)).await;
-        if stop.load(Relaxed) || out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err() {
+        sleep_until(outlet.clock.instant(ready.request.scheduled)).await;
+        if outlet.is_stopped() || !outlet.dispatch(ready) {
             return;
         }
+    }
+}
+
+/// Waits until the given time, or for ever.
+pub(super) async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
+    match moment {
+        Some(moment) => sleep_until(clock.instant(moment)).await,
+        None => std::future::pending().await,
     }
 }

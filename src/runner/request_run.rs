@@ -4,12 +4,12 @@ use std::pin::pin;
 use std::time::Duration;
 
 use tokio::task::coop::consume_budget;
-use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
+use super::feed::DispatchedRequest;
 use super::options::Timeouts;
+use super::pacer::ring_at;
 use super::progress::Progress;
-use super::release::DispatchedRequest;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};
 use crate::generator::PlannedRequest;
@@ -72,7 +72,7 @@ impl RequestRun {
         let DispatchedRequest { ready, dispatched } = released;
         let mut run = Self::new(&ready.request, dispatched);
         run.record.admitted = admitted;
-        let mut limits = Deadlines::new(timeouts, admitted.unwrap_or(dispatched));
+        let mut limits = Deadlines { timeouts, begin: admitted.unwrap_or(dispatched), last_token: None };
 
         let mut answer = engine.generate(ready.prepared, clock);
         let mut cancelled = pin!(cancel.cancelled());
@@ -201,10 +201,6 @@ struct Deadlines {
 }
 
 impl Deadlines {
-    fn new(timeouts: Timeouts, begin: Timestamp) -> Self {
-        Self { timeouts, begin, last_token: None }
-    }
-
     /// The limits in force, each with its time.
     fn in_force(&self) -> impl Iterator<Item = (Timestamp, FailureKind, Duration)> + use<> {
         let (since, silence, kind) = match self.last_token {
@@ -227,14 +223,6 @@ impl Deadlines {
     }
 }
 
-/// Waits until the given time, or for ever.
-async fn ring_at(clock: RunClock, moment: Option<Timestamp>) {
-    match moment {
-        Some(moment) => sleep_until(clock.instant(moment)).await,
-        None => std::future::pending().await,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -250,7 +238,8 @@ mod tests {
             ..PlannedRequest::default()
         };
         let mut run = RequestRun::new(&request, Timestamp::from_nanos(101));
-        let mut limits = Deadlines::new(Timeouts::default(), Timestamp::from_nanos(101));
+        let begin = Timestamp::from_nanos(101);
+        let mut limits = Deadlines { timeouts: Timeouts::default(), begin, last_token: None };
         let progress = Progress::default();
         for (i, &(at, tokens, text)) in chunks.iter().enumerate() {
             let chunk =

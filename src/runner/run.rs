@@ -9,12 +9,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
-use super::feed::RequestFeed;
-use super::in_flight::{Ended, InFlightSet};
-use super::options::{Interrupt, RunOptions};
-use super::pacer;
+use super::feed::{DispatchedRequest, RequestFeed};
+use super::in_flight::{EndedTask, InFlightSet};
+use super::options::{Interrupt, Pacing, RunOptions};
+use super::pacer::{self, Outlet};
 use super::progress::Progress;
-use super::release::DispatchedRequest;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
@@ -48,12 +47,16 @@ impl<E: Engine> Run<E> {
     /// is scheduled one think time after the end of the turn before it. The run ends when every request of
     /// the warm-up and the window has ended; cool-down requests still in flight are then censored. At
     /// `options.drain` after the end of the window the run stops waiting and censors what is left.
-    pub async fn execute(self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
-        let Self { engine, clock, plan, options, samples, progress, mut interrupt } = self;
-        let watch = options.pacing.is_real().then(|| ClientWatch::start(clock, samples)).flatten();
-        let until = plan.window_end.after(options.drain);
+    pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
+        let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
+        let watch = match self.options.pacing {
+            Pacing::Precise => ClientWatch::start(clock, self.samples.take()),
+            // In virtual time this machine is not worth monitoring.
+            Pacing::Timer => None,
+        };
+        let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
-        let mut run = RunLoop::start(engine, clock, plan, options, progress, feed, keep);
+        let mut run = RunLoop::start(self, until, feed, keep);
         while run.awaited > 0 {
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
@@ -93,23 +96,16 @@ struct RunLoop<E, K> {
 }
 
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
-    fn start(
-        engine: Arc<E>,
-        clock: RunClock,
-        plan: PlanFacts,
-        options: RunOptions,
-        progress: Arc<Progress>,
-        mut feed: RequestFeed,
-        keep: K,
-    ) -> Self {
+    fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> Self {
+        let Run { engine, clock, plan, options, progress, .. } = run;
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
-        let next_turns = feed.take_later().map(|later| {
-            let (until, stop) = (plan.window_end.after(drain), Arc::clone(&stop_pacer));
-            NextTurns::start(later, Arc::clone(&engine), (pacing, clock), until, stop, out.clone())
-        });
-        pacer::start(pacing, feed, clock, Arc::clone(&stop_pacer), out);
+        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out };
+        let next_turns = feed
+            .take_later()
+            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));
+        pacer::start(pacing, feed, outlet);
         let footer = RunFooter {
             released_until: plan.window_end,
             ended: Timestamp::ZERO,
@@ -135,7 +131,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
-    fn take_ended(&mut self, ended: Ended) -> ControlFlow<()> {
+    fn take_ended(&mut self, ended: EndedTask) -> ControlFlow<()> {
         if let Some((request, mut finished)) = self.in_flight.take_ended(ended) {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.

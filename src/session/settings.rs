@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::run::machine::LoadOption;
 use crate::analysis::Objective;
 use crate::engine::{
-    AnswerForm, BaseUrl, Dialect, Endpoint, Header, MetricsUrl, PriorityField, Sampling, Secret, Target,
-    TlsOptions,
+    AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
+    Target, TlsOptions,
 };
 use crate::live::Screen;
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, Shard};
@@ -81,7 +81,7 @@ impl ServerSettings {
             headers: self.headers.clone(),
             api_key: self.api_key.clone(),
             sampling: self.sampling.clone(),
-            extra_body: self.extra_body.clone(),
+            extra_body: ExtraBody(self.extra_body.clone()),
             tls: self.tls.clone(),
             ..Target::new(url, self.dialect)
         }

@@ -28,7 +28,7 @@ fn a_sweep_of_schema_1_says_what_it_said() {
 
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/experiments/sweep-schema-1");
     let sweep = Sweep::read(&folder).unwrap();
-    assert_eq!(sweep.schema, 1);
+    assert_eq!(sweep.schema, Sweep::SCHEMA, "it is read into the newest form");
     let answer = sweep.answer.unwrap();
     assert_eq!((answer.passed, answer.failed), (Some(Load::Rate(50.0)), Some(Load::Rate(90.0))));
     assert!(sweep.sustained.unwrap().held);
@@ -111,6 +111,36 @@ fn schema_4_says_what_it_said() {
     assert_eq!(both.output_tokens, Some(CountBeside { client: 39, server: 39.0 }));
     assert_eq!(server.gauge(Gauge::Running).unwrap().max, 1.0);
     assert!(log.telemetry.client[0].memory_bytes.is_some_and(|bytes| bytes > 1 << 20));
+}
+
+#[test]
+fn schema_5_says_what_it_said() {
+    let log = RunLog::read(&stored(5)).unwrap();
+    let summary = summarise(&log, &[]);
+    assert_eq!((log.header.schema, log.telemetry.readings.len()), (5, 5));
+    // By hand: 199.416693 − 166.666666 … 702.029421 − 666.666666 … 371.601864 − 333.333333 ms.
+    let ttft = summary.latency.row(Metric::Ttft).unwrap();
+    assert_eq!(ttft.n, 6);
+    assert_eq!((ttft.min, ttft.max), (Figure::Exact(32.468_184), Figure::Exact(38.268_531)));
+}
+
+/// Until schema 4 host stalls were `pauses`, the moment of a reading was `asked_ns`, and the slots of a simulated server
+/// were `places`.
+#[test]
+fn what_schema_4_calls_otherwise_is_read() {
+    let text = std::fs::read_to_string(stored(4).join(RunLog::FILE_NAME)).unwrap();
+    let mut lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    lines[0]["header"]["engine"]["modelled"] = json!({"places": 16, "ttft": "80ms"});
+    let last = lines.len() - 1;
+    lines[last]["footer"]["client"]["pauses"] = json!([{"from_ns": 300_000_000, "length_ns": 20_000_000}]);
+    assert!(lines.iter().any(|line| line["reading"]["asked_ns"].is_u64()));
+    let folder = tempfile::tempdir().unwrap();
+    let text: Vec<String> = lines.iter().map(Value::to_string).collect();
+    std::fs::write(folder.path().join(RunLog::FILE_NAME), text.join("\n") + "\n").unwrap();
+    let log = RunLog::read(folder.path()).unwrap();
+    assert_eq!(Value::Object(log.header.engine.modelled.clone()), json!({"slots": 16, "ttft": "80ms"}));
+    assert_eq!(log.footer.as_ref().unwrap().client.as_ref().unwrap().host_stalls[0].length_ns, 20_000_000);
+    assert_eq!(summarise(&log, &[]).host_stalls.unwrap().count, 1);
 }
 
 #[test]

@@ -211,7 +211,7 @@ fn the_bottleneck_follows_the_evidence() {
     let mut few_seats = llama_on_a10g();
     let EngineModel::Batching(config) = &mut few_seats.engine else { unreachable!() };
     config.limits.max_num_seqs = 8;
-    assert_eq!(limit(10.0, &few_seats).limit, Limit::Seats);
+    assert_eq!(limit(10.0, &few_seats).limit, Limit::BatchSlots);
 
     let over_pcie = Deployment {
         tensor_parallel: 8,
@@ -230,7 +230,7 @@ fn the_bottleneck_follows_the_evidence() {
     assert_eq!(narrow.limit, Limit::DecodePool, "{}", narrow.sentence);
     assert!(narrow.evidence.queue_share_of_ttft.unwrap() < 0.5);
 
-    assert_eq!(limit(10.0, &plain(2, 500.0, 10.0)).limit, Limit::Places);
+    assert_eq!(limit(10.0, &plain(2, 500.0, 10.0)).limit, Limit::Slots);
     assert_eq!(limit(1.0, &plain(100, 500.0, 10.0)).limit, Limit::Nothing);
 }
 
@@ -252,8 +252,8 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
     assert_eq!(groups, ["all", "chat", "rag", "high", "medium", "low"]);
     let summary = &prediction.summary;
     let p95 = summary.latency.row(Metric::Ttft).unwrap().percentile(Quantile::P95).figure.exact();
-    assert_eq!(comparison.rows[0].asked.ttft_p95.unwrap().value_ms, p95);
+    assert_eq!(comparison.rows[0].requested.ttft_p95.unwrap().value_ms, p95);
     let chats = &comparison.rows[1];
     let p95 = |side: &LayoutFigures| side.ttft_p95.unwrap().value_ms.unwrap();
-    assert!(p95(&chats.asked) < 0.25 * p95(&chats.baseline), "{chats:?}");
+    assert!(p95(&chats.requested) < 0.25 * p95(&chats.baseline), "{chats:?}");
 }

@@ -14,16 +14,16 @@ const PLANNED_MS: f64 = 0.001;
 /// the median arrival has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ArrivalBeats {
+pub struct ConstantArrivals {
     /// Length of a beat, milliseconds.
-    pub beat_ms: f64,
+    pub interval_ms: f64,
     /// 99 % of the arrivals, or all but four where that is more, are at most this far from their beats, milliseconds.
     pub off_p99_ms: f64,
     /// The farthest is this far from its beat, milliseconds.
     pub off_max_ms: f64,
 }
 
-impl ArrivalBeats {
+impl ConstantArrivals {
     /// Of arrivals in order, seconds; absent unless `pattern` is constant and something arrived.
     pub(super) fn of(pattern: &ArrivalPattern, seconds: &[f64]) -> Option<Self> {
         let ArrivalPattern::Constant { rate_per_s } = *pattern else { return None };
@@ -32,7 +32,7 @@ impl ArrivalBeats {
         let phase = median(&late)?;
         let off: Vec<f64> = late.into_iter().map(|late| (late - phase).abs()).collect();
         Some(Self {
-            beat_ms: 1e3 / rate_per_s,
+            interval_ms: 1e3 / rate_per_s,
             off_p99_ms: nearly_all(&off)?,
             off_max_ms: off.into_iter().max_by(f64::total_cmp)?,
         })
@@ -51,7 +51,7 @@ impl ArrivalBeats {
 
     /// The test of a delivery: nearly all beats kept to a tenth of a beat, or 1 ms where that is more.
     pub(super) fn delivered_check(&self) -> Check {
-        let (off, bar) = (self.off_p99_ms, (0.1 * self.beat_ms).max(1.0));
+        let (off, bar) = (self.off_p99_ms, (0.1 * self.interval_ms).max(1.0));
         let sentence = format!(
             "nearly all delivered arrivals are at most {} ms off their beats, the bar is {} ms",
             three_digits(off),

@@ -97,7 +97,9 @@ mod tests {
             let by_class: Vec<_> =
                 figures.classes.iter().map(|class| class.planned.as_ref().unwrap()).collect();
             assert_eq!(by_class.iter().map(|class| class.arrivals).sum::<u64>(), whole.arrivals);
-            assert!(by_class[0].beats.is_some() && by_class[2].fit.is_some() && whole.fit.is_none());
+            assert!(
+                by_class[0].constant_arrivals.is_some() && by_class[2].fit.is_some() && whole.fit.is_none()
+            );
             assert!(by_class[1].count_dispersion.unwrap() > 3.0, "bursts show in the counts");
         }
     }

@@ -17,7 +17,7 @@ const REPLAYED: &str = "a trace is replayed, which declares no process to test a
 impl ArrivalSequence {
     /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
     pub fn planned_checks(&self, pattern: &ArrivalPattern) -> Vec<Check> {
-        if let Some(beats) = &self.beats {
+        if let Some(beats) = &self.constant_arrivals {
             return vec![beats.planned_check(), self.beats_check(Rule::PlannedArrivals)];
         }
         self.facets(pattern, Rule::PlannedArrivals, None)
@@ -26,7 +26,7 @@ impl ArrivalSequence {
     /// Tests of delivered arrivals: together they accuse fewer than 2 in 100 honest sequences of chance, and hardly
     /// ever one that was delivered as planned when the `plan` is known.
     pub fn delivered_checks(&self, pattern: &ArrivalPattern, plan: Option<&Self>) -> Vec<Check> {
-        if let Some(beats) = &self.beats {
+        if let Some(beats) = &self.constant_arrivals {
             return vec![beats.delivered_check(), self.beats_check(Rule::DeliveredArrivals)];
         }
         let plan = plan.and_then(|plan| Some((plan, plan.fit.as_ref()?)));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::beats::ArrivalBeats;
+use super::beats::ConstantArrivals;
 use super::expectation::Expectation;
 use super::law::{GapLaw, Law};
 use crate::analysis::statistics::{
@@ -39,8 +39,8 @@ pub struct ArrivalSequence {
     pub count_slice_s: Option<f64>,
     /// How they fit a process of chance; absent for a metronome, a trace, or fewer than 50 arrivals.
     pub fit: Option<ArrivalFit>,
-    /// How they keep the beats of a metronome; absent for other processes, or fewer than 50 arrivals.
-    pub beats: Option<ArrivalBeats>,
+    /// How they keep the constant interval of a metronome; absent for other processes, or fewer than 50 arrivals.
+    pub constant_arrivals: Option<ConstantArrivals>,
 }
 
 /// How a sequence of arrivals fits a declared process of chance. Time is measured in arrivals that the process
@@ -96,7 +96,7 @@ impl ArrivalSequence {
             count_dispersion: counts.and_then(|counts| Some(dispersion(&counts)?.index)),
             count_slice_s: slices.map(|slices| span_s / slices as f64),
             fit: if enough { fit(law, &expectation) } else { None },
-            beats: if enough { ArrivalBeats::of(pattern, &seconds) } else { None },
+            constant_arrivals: if enough { ConstantArrivals::of(pattern, &seconds) } else { None },
         }
     }
 }

@@ -177,7 +177,7 @@ fn a_metronome_has_beats_and_no_chance() {
             .collect()
     };
     let planned = ArrivalSequence::of(&pattern, &LatentStates::Nothing, until, &beats(0));
-    assert!(planned.fit.is_none() && planned.beats.unwrap().beat_ms == 100.0);
+    assert!(planned.fit.is_none() && planned.constant_arrivals.unwrap().interval_ms == 100.0);
     assert!(planned.planned_checks(&pattern).iter().all(|check| check.outcome == CheckOutcome::Passed));
     // 2 % of the beats 5 ms off: no plan, but delivered well enough; 15 ms off: not.
     for (off_ms, planned, delivered) in

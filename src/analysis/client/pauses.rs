@@ -20,28 +20,28 @@ const LEAST_MS: f64 = 1.0;
 
 /// How much host stalls of the client could have moved a run's figures.
 ///
-/// A pause makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
-/// it lasted: the least that a latency can have been is its length without the pauses in it.
+/// A stall makes latencies longer, and the server has no part in it. How much longer is not known, but no more than
+/// it lasted: the least that a latency can have been is its length without the stalls in it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct PauseImpact {
-    /// Pauses from the run's zero to its end; in a merged run those of every generator, each of which touches the
+pub struct HostStallImpact {
+    /// Stalls from the run's zero to its end; in a merged run those of every generator, each of which touches the
     /// requests of its own share alone.
-    pub pauses: u64,
+    pub count: u64,
     /// Their lengths together, seconds.
     pub total_s: f64,
     /// The longest, milliseconds; absent when there is none.
     pub longest_ms: Option<f64>,
-    /// Measured requests with a pause between their scheduled moment and the last that a latency of theirs is taken
+    /// Measured requests with a stall between their scheduled moment and the last that a latency of theirs is taken
     /// from: their last chunk or, where they were cut off, their end.
     pub requests_touched: u64,
     /// Their share of all measured requests; absent when there is none.
     pub share_touched: Option<f64>,
-    /// Percentiles that pauses could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
+    /// Percentiles that stalls could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
     pub touched: Vec<TouchedPercentile>,
 }
 
-/// A percentile that pauses could have moved.
+/// A percentile that stalls could have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TouchedPercentile {
@@ -55,19 +55,19 @@ pub struct TouchedPercentile {
     pub quantile: Quantile,
     /// What is reported (where requests were cut off: the least that it can be), milliseconds.
     pub reported_ms: f64,
-    /// The same with every pause cut out of every latency, milliseconds: the true figure lies between the two.
-    pub without_pauses_ms: f64,
+    /// The same with every stall cut out of every latency, milliseconds: the true figure lies between the two.
+    pub without_stalls_ms: f64,
 }
 
 fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&name.to_string())
 }
 
-impl PauseImpact {
-    /// What the pauses of a run did to the figures of `reported`; `None` where nobody watched for them.
+impl HostStallImpact {
+    /// What the stalls of a run did to the figures of `reported`; `None` where nobody watched for them.
     pub(crate) fn of(observed: &Observed<'_>, reported: &LatencyTable) -> Option<Self> {
-        let pauses = &observed.log.footer.as_ref()?.client.as_ref()?.pauses;
-        let timelines = Timelines::without(pauses);
+        let stalls = &observed.log.footer.as_ref()?.client.as_ref()?.host_stalls;
+        let timelines = Timelines::without(stalls);
         let requests = observed.requests.iter().enumerate();
         let shortened: Vec<_> = requests
             .filter_map(|(place, request)| Some((place, timelines.shortened(request.record)?)))
@@ -75,9 +75,9 @@ impl PauseImpact {
         let requests_touched = shortened.len() as u64;
         let all = observed.requests.len() as f64;
         Some(Self {
-            pauses: pauses.len() as u64,
-            total_s: pauses.iter().map(|pause| pause.length_ns).sum::<u64>() as f64 / 1e9,
-            longest_ms: pauses.iter().map(|pause| pause.length_ns).max().map(|ns| ns as f64 / 1e6),
+            count: stalls.len() as u64,
+            total_s: stalls.iter().map(|stall| stall.length_ns).sum::<u64>() as f64 / 1e9,
+            longest_ms: stalls.iter().map(|stall| stall.length_ns).max().map(|ns| ns as f64 / 1e6),
             requests_touched,
             share_touched: (all > 0.0).then(|| requests_touched as f64 / all),
             touched: if requests_touched == 0 {
@@ -88,17 +88,17 @@ impl PauseImpact {
         })
     }
 
-    /// The first few of the percentiles that pauses could have moved, by name; `None` without one.
+    /// The first few of the percentiles that stalls could have moved, by name; `None` without one.
     pub(crate) fn touched_in_words(&self) -> Option<String> {
         named(&self.touched.iter().collect::<Vec<_>>())
     }
 
-    /// The pauses and the requests that they touched.
+    /// The stalls and the requests that they touched.
     pub(crate) fn in_words(&self) -> String {
         let Some(longest) = self.longest_ms else {
             return "the measuring machine never stood still".to_owned();
         };
-        let how_long = match self.pauses {
+        let how_long = match self.count {
             1 => format!("once, for {}", seconds(self.total_s)),
             times => format!(
                 "{} times, for {} in all and {} at the most",
@@ -117,7 +117,7 @@ impl PauseImpact {
 pub(crate) fn named(touched: &[&TouchedPercentile]) -> Option<String> {
     const NAMED: usize = 4;
     let named = touched.iter().take(NAMED).map(|figure| {
-        let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_pauses_ms));
+        let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_stalls_ms));
         format!("{} {} ({reported} ms, without them {without} ms)", figure.quantile, figure.metric)
     });
     let named = named.collect::<Vec<_>>().join(", ");
@@ -144,26 +144,26 @@ fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercenti
             metric,
             quantile,
             reported_ms: reported.percentile(quantile).figure.at_least(),
-            without_pauses_ms: without.percentile(quantile).figure.at_least(),
+            without_stalls_ms: without.percentile(quantile).figure.at_least(),
         })
     })
-    .filter(|figure| figure.reported_ms - figure.without_pauses_ms > LEAST_MS.max(SHARE * figure.reported_ms))
+    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(SHARE * figure.reported_ms))
     .collect()
 }
 
-/// The times of a run's generators, each without its own pauses.
+/// The times of a run's generators, each without its own stalls.
 struct Timelines(Vec<(Option<Shard>, Timeline)>);
 
 impl Timelines {
-    fn without(pauses: &[HostStall]) -> Self {
+    fn without(stalls: &[HostStall]) -> Self {
         let mut own: BTreeMap<_, Vec<HostStall>> = BTreeMap::new();
-        for pause in pauses {
-            own.entry(pause.shard).or_default().push(*pause);
+        for stall in stalls {
+            own.entry(stall.shard).or_default().push(*stall);
         }
-        Self(own.into_iter().map(|(shard, pauses)| (shard, Timeline::without(&pauses))).collect())
+        Self(own.into_iter().map(|(shard, stalls)| (shard, Timeline::without(&stalls))).collect())
     }
 
-    /// The record without the pauses of the generator that ran it; `None` where there is none in it.
+    /// The record without the stalls of the generator that ran it; `None` where there is none in it.
     fn shortened(&self, record: &RequestRecord) -> Option<RequestRecord> {
         let is_own = |shard: Option<Shard>| shard.is_none_or(|shard| shard.has(record.index));
         let (_, timeline) = self.0.iter().find(|(shard, _)| is_own(*shard))?;
@@ -171,17 +171,17 @@ impl Timelines {
     }
 }
 
-/// The time of one generator from which its pauses are cut out.
+/// The time of one generator from which its stalls are cut out.
 struct Timeline {
-    /// Beginning and end of each pause, and the time lost to those before it, nanoseconds; in order, none overlaps.
+    /// Beginning and end of each stall, and the time lost to those before it, nanoseconds; in order, none overlaps.
     cuts: Vec<(u64, u64, u64)>,
 }
 
 impl Timeline {
-    fn without(pauses: &[HostStall]) -> Self {
-        let (mut cuts, mut lost, mut free_from) = (Vec::with_capacity(pauses.len()), 0, 0);
-        for pause in pauses {
-            let (from, until) = (pause.from.as_nanos().max(free_from), pause.until().as_nanos());
+    fn without(stalls: &[HostStall]) -> Self {
+        let (mut cuts, mut lost, mut free_from) = (Vec::with_capacity(stalls.len()), 0, 0);
+        for stall in stalls {
+            let (from, until) = (stall.from.as_nanos().max(free_from), stall.until().as_nanos());
             if until > from {
                 cuts.push((from, until, lost));
                 lost += until - from;
@@ -191,7 +191,7 @@ impl Timeline {
         Self { cuts }
     }
 
-    /// Time lost to pauses before `moment`, nanoseconds.
+    /// Time lost to stalls before `moment`, nanoseconds.
     fn lost_before(&self, moment: Timestamp) -> u64 {
         let moment = moment.as_nanos();
         let begun = self.cuts.partition_point(|&(from, ..)| from <= moment);
@@ -199,12 +199,12 @@ impl Timeline {
         last.map_or(0, |(from, until, lost)| lost + (moment.min(until) - from))
     }
 
-    /// Where `moment` lies when the pauses before it are taken out.
+    /// Where `moment` lies when the stalls before it are taken out.
     fn place(&self, moment: Timestamp) -> Timestamp {
         Timestamp::from_nanos(moment.as_nanos() - self.lost_before(moment))
     }
 
-    /// Whether there is a pause between the scheduled moment and the last that a latency is taken from: of an answer
+    /// Whether there is a stall between the scheduled moment and the last that a latency is taken from: of an answer
     /// that was cut off, its end.
     fn touches(&self, record: &RequestRecord) -> bool {
         let arrived = record.chunks.last_at().max(record.whole_answer);
@@ -212,7 +212,7 @@ impl Timeline {
         self.lost_before(last) > self.lost_before(record.scheduled)
     }
 
-    /// The record with every moment at its place, so that every latency is shorter by the pauses in it.
+    /// The record with every moment at its place, so that every latency is shorter by the stalls in it.
     fn shorten(&self, record: &RequestRecord) -> RequestRecord {
         let place = |moment: Option<Timestamp>| moment.map(|moment| self.place(moment));
         let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: self.place(chunk.at), ..chunk });

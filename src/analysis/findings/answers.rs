@@ -28,8 +28,8 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
         "answers came {} {} than asked ({} tokens for {}{}); {} of {} off by more than 10 %",
         percent(error.abs()),
         if error < 0.0 { "shorter" } else { "longer" },
-        count(balance.got_tokens),
-        count(balance.asked_tokens),
+        count(balance.received_tokens),
+        count(balance.requested_tokens),
         if by_tokenizer { ", by the tokenizer" } else { "" },
         count(off),
         counted(balance.requests, "request")
@@ -57,8 +57,8 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     };
     let sentence = format!(
         "the server counts {} prompt tokens where {} were asked for{added}: {} {} on average{included}; the bar is {}",
-        count(balance.got_tokens),
-        count(balance.asked_tokens),
+        count(balance.received_tokens),
+        count(balance.requested_tokens),
         percent(error.abs()),
         if error < 0.0 { "fewer" } else { "more" },
         percent(LENGTH_BAR)
@@ -135,7 +135,7 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
         if summary.run.arrival.found().is_some_and(TraceFindings::names_blocks) {
             return None;
         }
-        (cached as f64 / summary.tokens.input.got_tokens.max(1) as f64, None)
+        (cached as f64 / summary.tokens.input.received_tokens.max(1) as f64, None)
     };
     if rate <= shared.unwrap_or(0.0) + CACHED_BAR {
         return None;

@@ -37,8 +37,8 @@ pub struct CheckPasses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Passes {
-    /// Asked.
-    pub asked: u64,
+    /// Sent.
+    pub requested: u64,
     /// All that was expected of the answer held.
     pub passed: u64,
     /// Something did not.
@@ -105,7 +105,7 @@ impl Passes {
     fn of<'a>(records: impl Iterator<Item = &'a CheckRecord>) -> Self {
         let mut passes = Self::default();
         for record in records {
-            passes.asked += 1;
+            passes.requested += 1;
             match record.result {
                 CheckResult::Passed => passes.passed += 1,
                 CheckResult::Unmet { .. } => passes.unmet += 1,
@@ -190,7 +190,7 @@ mod tests {
         let capital = &quality.checks[0];
         let under = capital.under_load;
         assert_eq!(
-            (under.asked, under.passed, under.unmet, under.unanswered, under.cut_off),
+            (under.requested, under.passed, under.unmet, under.unanswered, under.cut_off),
             (3, 1, 1, 1, 0)
         );
         assert_eq!(capital.examples.len(), 2);

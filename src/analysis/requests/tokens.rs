@@ -51,9 +51,9 @@ pub struct Balance {
     /// Requests compared.
     pub requests: u64,
     /// Tokens asked for.
-    pub asked_tokens: u64,
+    pub requested_tokens: u64,
     /// Tokens that came.
-    pub got_tokens: u64,
+    pub received_tokens: u64,
     /// (came − asked) / requests.
     pub mean_error_tokens: Option<f64>,
     /// (came − asked) / asked: 0.1 is a tenth too many.
@@ -88,12 +88,12 @@ impl MadePrompts {
 impl Balance {
     fn add(&mut self, asked: u64, got: u64) {
         self.requests += 1;
-        self.asked_tokens += asked;
-        self.got_tokens += got;
+        self.requested_tokens += asked;
+        self.received_tokens += got;
         self.requests_off_by_a_tenth += u64::from(asked.abs_diff(got) * 10 > asked);
-        let error = self.got_tokens as f64 - self.asked_tokens as f64;
+        let error = self.received_tokens as f64 - self.requested_tokens as f64;
         self.mean_error_tokens = Some(error / self.requests as f64);
-        self.relative_error = (self.asked_tokens > 0).then(|| error / self.asked_tokens as f64);
+        self.relative_error = (self.requested_tokens > 0).then(|| error / self.requested_tokens as f64);
     }
 }
 
@@ -177,14 +177,14 @@ mod tests {
             account.input,
             Balance {
                 requests: 2,
-                asked_tokens: 200,
-                got_tokens: 224,
+                requested_tokens: 200,
+                received_tokens: 224,
                 mean_error_tokens: Some(12.0),
                 relative_error: Some(0.12),
                 requests_off_by_a_tenth: 1,
             }
         );
-        assert_eq!((account.output.asked_tokens, account.output.got_tokens), (30, 32));
+        assert_eq!((account.output.requested_tokens, account.output.received_tokens), (30, 32));
         assert_eq!((account.from_usage, account.from_chunk_counts, account.from_chunks), (2, 0, 1));
         assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 20, 22));
         assert_eq!(account.cached_input_tokens, Some(16));
@@ -208,11 +208,11 @@ mod tests {
         // Nobody knows what is added to texts, and to ids nothing is.
         let account = TokenAccount::of(&Observed::of(&log));
         assert_eq!(account.made, MadePrompts { requests: 2, exact: 1, most_off: 11 });
-        assert_eq!(account.input.asked_tokens, 400);
+        assert_eq!(account.input.requested_tokens, 400);
         log.header.prompts.template_tokens = Some(11);
         let account = TokenAccount::of(&Observed::of(&log));
         assert_eq!(account.made, MadePrompts { requests: 4, exact: 2, most_off: 11 });
-        assert_eq!((account.input.asked_tokens, account.input.got_tokens), (422, 436));
+        assert_eq!((account.input.requested_tokens, account.input.received_tokens), (422, 436));
         assert_eq!((account.template_tokens, account.added_tokens), (Some(11), 22));
         // A later turn is not.
         log.records[0].turn = Some(Turn { session: 0, number: 1, of: Some(3), begun: 0, history_tokens: 50 });
@@ -232,7 +232,7 @@ mod tests {
         let mut answer = record(0).sent_at(0, 0, 1).paced(100, 10, 10).build();
         answer.count(13);
         let account = TokenAccount::of(&Observed::of(&run(1_000, vec![answer])));
-        assert_eq!((account.from_tokenizer, account.from_chunks, account.output.got_tokens), (1, 0, 13));
+        assert_eq!((account.from_tokenizer, account.from_chunks, account.output.received_tokens), (1, 0, 13));
         assert_eq!((account.disagreeing_requests, account.chunk_tokens, account.counted_tokens), (1, 10, 13));
     }
 }

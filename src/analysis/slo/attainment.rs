@@ -17,11 +17,11 @@ pub struct Attainment {
     /// Requests whose moment came in the window, whatever became of them.
     pub scheduled: u64,
     /// Those of them that had a bound to meet: the denominator.
-    pub promised: u64,
+    pub with_slo: u64,
     /// Requests with an SLO that completed and met every bound; absent when a bound cannot be measured, as TTFT and TPOT
     /// of answers that are not streamed.
     pub met: Option<u64>,
-    /// `met / promised`, between 0 and 1; absent when `met` is, or no request has an SLO.
+    /// `met / with_slo`, between 0 and 1; absent when `met` is, or no request has an SLO.
     pub slo_attainment: Option<f64>,
     /// `met` per second of the window; absent when `met` is, or no request has an SLO. Where no request of the whole
     /// run has one: completed requests per second.
@@ -46,22 +46,22 @@ impl Attainment {
         let measurable = outcomes.iter().all(|slo| slo.measurable);
         let known = |test| measurable.then(|| count(test));
         let lost = if observed.has_slos { scheduled - outcomes.len() as u64 } else { 0 };
-        let promised = count(|slo| slo.declared) + lost;
+        let with_slo = count(|slo| slo.declared) + lost;
         let met = known(|slo| slo.declared && slo.met());
         let good =
-            if observed.has_slos { met.filter(|_| promised > 0) } else { Some(count(|slo| slo.met())) };
+            if observed.has_slos { met.filter(|_| with_slo > 0) } else { Some(count(|slo| slo.met())) };
         Self {
-            declared: promised > 0,
+            declared: with_slo > 0,
             scheduled,
-            promised,
+            with_slo,
             met,
-            slo_attainment: met.filter(|_| promised > 0).map(|met| met as f64 / promised as f64),
+            slo_attainment: met.filter(|_| with_slo > 0).map(|met| met as f64 / with_slo as f64),
             goodput_per_s: good.and_then(|good| observed.per_second(good as f64)),
             over_ttft: known(|slo| slo.broken.is_some_and(|broken| broken.ttft)),
             over_tpot: known(|slo| slo.broken.is_some_and(|broken| broken.tpot)),
             over_e2e: count(|slo| slo.broken.is_some_and(|broken| broken.e2e)),
             of_another_form: count(|slo| slo.broken.is_some() && slo.of_another_form),
-            not_completed: promised - count(|slo| slo.declared && slo.broken.is_some()),
+            not_completed: with_slo - count(|slo| slo.declared && slo.broken.is_some()),
         }
     }
 }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_neighbour_who_is_promised_nothing_does_not_hide_a_victim() {
-        // Two requests are promised 10 ms and wait for 100; two are promised nothing and complete.
+        // Two requests are with_slo 10 ms and wait for 100; two are with_slo nothing and complete.
         let records = (0..4).map(|i| {
             record(i).class((i % 2) as u16, Priority::High).sent_at(0, 0, 0).paced(100, 10, 10).build()
         });
@@ -131,17 +131,17 @@ mod tests {
         let demands = ["slo_attainment > 40%", "goodput > 1/s"].map(|text| text.parse().unwrap());
         let summary = summarise(&log, &demands);
         let slo = summary.slo;
-        assert_eq!((slo.scheduled, slo.promised, slo.met), (4, 2, Some(0)));
+        assert_eq!((slo.scheduled, slo.with_slo, slo.met), (4, 2, Some(0)));
         assert_eq!((slo.slo_attainment, slo.goodput_per_s), (Some(0.0), Some(0.0)));
         assert_eq!(summary.objectives.iter().map(|o| o.status).collect::<Vec<_>>(), [Status::Missed; 2]);
         let free = summary.by_class[1].slo;
-        assert_eq!((free.declared, free.promised, free.met), (false, 0, Some(0)));
+        assert_eq!((free.declared, free.with_slo, free.met), (false, 0, Some(0)));
         assert_eq!((free.slo_attainment, free.goodput_per_s), (None, None));
 
-        // Where nobody is promised anything there is nothing to attain, and goodput counts what completed.
+        // Where nobody is with_slo anything there is nothing to attain, and goodput counts what completed.
         log.header.workload.classes = vec![promise(Slo::default()), promise(Slo::default())];
         let summary = summarise(&log, &demands);
-        assert_eq!((summary.slo.promised, summary.slo.slo_attainment), (0, None));
+        assert_eq!((summary.slo.with_slo, summary.slo.slo_attainment), (0, None));
         assert_eq!(
             (summary.slo.goodput_per_s, summary.by_class[1].slo.goodput_per_s),
             (Some(4.0), Some(2.0))
@@ -158,7 +158,7 @@ mod tests {
         log.records[0].priority = Priority::High;
         let slo = summarise(&log, &[]).slo;
         assert_eq!(
-            (slo.promised, slo.met, slo.slo_attainment, slo.not_completed),
+            (slo.with_slo, slo.met, slo.slo_attainment, slo.not_completed),
             (2, Some(1), Some(0.5), 1)
         );
     }

@@ -17,7 +17,7 @@ pub struct Group {
     /// Name of the class, priority, tenant or model.
     pub name: String,
     /// Their SLO targets, in the order of the workload.
-    pub promises: Vec<SloTarget>,
+    pub slo_targets: Vec<SloTarget>,
     /// Requests whose moment came.
     pub requests: u64,
     /// Those whose answer came whole.
@@ -48,8 +48,8 @@ impl Group {
             |class| {
                 let own = workload.classes.get(usize::from(class));
                 let name = own.map_or_else(|| format!("class {class}"), |class| class.name.clone());
-                let promises = targets(workload, |target| target.class == name);
-                (name, promises)
+                let slo_targets = targets(workload, |target| target.class == name);
+                (name, slo_targets)
             },
         )
     }
@@ -109,7 +109,7 @@ impl Group {
 
     fn of(
         observed: &Observed<'_>,
-        (name, promises): (String, Vec<SloTarget>),
+        (name, slo_targets): (String, Vec<SloTarget>),
         requests: &[&Measured<'_>],
     ) -> Self {
         let outcomes: Vec<_> = requests.iter().map(|request| request.slo).collect();
@@ -121,7 +121,7 @@ impl Group {
         let failed = |outcome: &Outcome| matches!(outcome, Outcome::Failed(_));
         Self {
             name,
-            promises,
+            slo_targets,
             requests: all,
             completed: count(|outcome| matches!(outcome, Outcome::Completed)),
             failed: count(failed),

@@ -10,7 +10,6 @@ use crate::record::{EngineFacts, RunHeader, RunLog};
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reproduction {
     /// What the user, the server or an exporter reported, each fact once, from the first source that has it.
-    #[serde(rename = "told")]
     pub reported: Vec<ReportedFact>,
     /// What none of them reported; empty for the mock and in virtual time, where there is nothing else to know.
     pub missing: Vec<Fact>,
@@ -34,7 +33,7 @@ pub struct ReportedFact {
 #[serde(rename_all = "snake_case")]
 pub enum FactSource {
     /// The user who ran it, by an option or a label.
-    Person,
+    User,
     /// The server, under `/version`, `/server_info` and the like.
     Server,
     /// A page of metrics about devices.
@@ -45,7 +44,7 @@ impl FactSource {
     /// Its name in a sentence.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Person => "a person",
+            Self::User => "the user",
             Self::Server => "the server",
             Self::Exporter => "an exporter",
         }
@@ -136,30 +135,30 @@ fn reported_facts(header: &RunHeader) -> Vec<ReportedFact> {
 
 /// The accelerators; where the user states them, their number is known apart.
 fn hardware(header: &RunHeader) -> Option<ReportedFact> {
-    let person = header.deployment.hardware.as_deref();
+    let user = header.deployment.hardware.as_deref();
     let exporter = header.telemetry.iter().find_map(|page| page.hardware.as_deref());
-    first(Fact::Hardware, [(FactSource::Person, person), (FactSource::Exporter, exporter)])
+    first(Fact::Hardware, [(FactSource::User, user), (FactSource::Exporter, exporter)])
 }
 
 /// The format of weights.
 fn precision(header: &RunHeader) -> Option<ReportedFact> {
-    let person = header.deployment.precision.as_deref();
+    let user = header.deployment.precision.as_deref();
     // Which one a server was to choose is not known.
     let server =
         settings(&header.engine, &PRECISION).filter_map(Value::as_str).find(|reported| *reported != "auto");
-    first(Fact::Precision, [(FactSource::Person, person), (FactSource::Server, server)])
+    first(Fact::Precision, [(FactSource::User, user), (FactSource::Server, server)])
 }
 
 /// The version of the accelerators' driver.
 fn driver(header: &RunHeader) -> Option<ReportedFact> {
     let exporter = header.telemetry.iter().find_map(|page| page.driver.as_deref());
-    first(Fact::Driver, [(FactSource::Person, label(header, "driver")), (FactSource::Exporter, exporter)])
+    first(Fact::Driver, [(FactSource::User, label(header, "driver")), (FactSource::Exporter, exporter)])
 }
 
 /// The version of the server, by its own word first.
 fn version(header: &RunHeader) -> Option<ReportedFact> {
     let server = header.engine.server_version.as_deref();
-    first(Fact::EngineVersion, [(FactSource::Server, server), (FactSource::Person, label(header, "version"))])
+    first(Fact::EngineVersion, [(FactSource::Server, server), (FactSource::User, label(header, "version"))])
 }
 
 /// How it was started.
@@ -172,7 +171,7 @@ fn flags(header: &RunHeader) -> Option<ReportedFact> {
     let server = (!flags.is_empty()).then(|| flags.join(", "));
     first(
         Fact::ServingFlags,
-        [(FactSource::Person, label(header, "flags")), (FactSource::Server, server.as_deref())],
+        [(FactSource::User, label(header, "flags")), (FactSource::Server, server.as_deref())],
     )
 }
 
@@ -246,10 +245,10 @@ mod tests {
             header.deployment.labels.insert(name.to_owned(), value.to_owned());
         }
         header.deployment.precision = Some("fp8".to_owned());
-        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::Person, "fp8")));
+        assert_eq!(fact_of(&header, Fact::Precision), Some(by(FactSource::User, "fp8")));
         assert_eq!(tensor_parallel(&header), Some(2));
-        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Person, "0.32")));
-        assert_eq!(fact_of(&header, Fact::ServingFlags), Some(by(FactSource::Person, "--x")));
+        assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::User, "0.32")));
+        assert_eq!(fact_of(&header, Fact::ServingFlags), Some(by(FactSource::User, "--x")));
         header.engine.server_version = Some("0.33".to_owned());
         assert_eq!(fact_of(&header, Fact::EngineVersion), Some(by(FactSource::Server, "0.33")));
     }
@@ -261,7 +260,7 @@ mod tests {
         assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::Exporter, "1 × NVIDIA H100")));
         assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
         header.deployment.hardware = Some("h200".to_owned());
-        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::Person, "h200")));
+        assert_eq!(fact_of(&header, Fact::Hardware), Some(by(FactSource::User, "h200")));
         assert_eq!(fact_of(&header, Fact::Driver), Some(by(FactSource::Exporter, "580.1")));
     }
 

@@ -6,7 +6,7 @@ use super::reproduction::Reproduction;
 use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::client::calibration::CalibrationSummary;
 use crate::analysis::client::load::ClientLoad;
-use crate::analysis::client::pauses::PauseImpact;
+use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::gaps::Stalls;
@@ -93,7 +93,7 @@ pub struct Summary {
     /// What the server and its devices reported; absent where no page of metrics was asked for.
     pub server: Option<ServerSide>,
     /// What its host stalls could have done to the latencies; absent where they were not watched.
-    pub pauses: Option<PauseImpact>,
+    pub host_stalls: Option<HostStallImpact>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
     /// What is reported of the server, by which source, and what is missing to repeat the run.
@@ -190,5 +190,5 @@ impl Window {
 
 impl Summary {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 }

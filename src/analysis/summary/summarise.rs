@@ -5,7 +5,7 @@ use super::run::{RunDescription, Summary, Window};
 use crate::analysis::arrivals::figures::ArrivalFigures;
 use crate::analysis::client::calibration::CalibrationSummary;
 use crate::analysis::client::load::ClientLoad;
-use crate::analysis::client::pauses::PauseImpact;
+use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
 use crate::analysis::findings::finding::Finding;
 use crate::analysis::latency::table::LatencyTable;
@@ -40,7 +40,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let observed = Observed::of(log);
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
-    let pauses = PauseImpact::of(&observed, &latency);
+    let host_stalls = HostStallImpact::of(&observed, &latency);
     let by_tenant = Group::by_tenant(&observed);
     let rates = Rates::of(&observed);
     let mut summary = Summary {
@@ -70,7 +70,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         steady_state: SteadyState::of(&observed),
         client: ClientLoad::of(log),
         server: ServerSide::of(&observed, &rates),
-        pauses,
+        host_stalls,
         aliases: Alias::all(&observed),
         reproduction: Reproduction::of(log),
         findings: Vec::new(),

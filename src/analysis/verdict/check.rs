@@ -125,7 +125,7 @@ pub enum Rule {
     /// The measuring machine and process had time to spare.
     ClientStarved,
     /// No host stall of the client could have moved a reported percentile.
-    Pauses,
+    HostStalls,
     /// The system was no longer drifting or filling up.
     SteadyState,
 }

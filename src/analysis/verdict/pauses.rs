@@ -14,13 +14,13 @@ const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
 const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
 
 const UNTOUCHED: Measure = Measure {
-    rule: Rule::Pauses,
+    rule: Rule::HostStalls,
     statistic: "p50, p90 and p95 of ttft, tpot and e2e that standstills of this machine could have moved",
 };
 
-/// The tests of [`Rule::Pauses`].
+/// The tests of [`Rule::HostStalls`].
 pub(crate) fn checks(summary: &Summary) -> Vec<Check> {
-    let Some(impact) = &summary.pauses else {
+    let Some(impact) = &summary.host_stalls else {
         return vec![UNTOUCHED.not_tested("nobody watched whether the measuring machine stood still")];
     };
     let (judged, others): (Vec<_>, Vec<_>) =

@@ -293,7 +293,7 @@ impl ModelArgs {
         let facts = [
             ("ttft", json!(ttft.to_string())),
             ("itl", json!(itl.to_string())),
-            ("places", json!(self.slots)),
+            ("slots", json!(self.slots)),
         ];
         Ok((EngineModel::Plain { slots: self.slots.get(), ttft, itl }, None, named(facts)))
     }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use tokio::time::timeout;
 
-use super::control::{Control, ControlError};
-use crate::engine::answer::Answer;
+use super::control::ControlError;
+use super::engine::OpenAiEngine;
+use crate::engine::answer::{Answer, Engine};
 use crate::engine::dialect::Dialect;
 use crate::engine::wire::HttpAnswer;
+use crate::generator::RequestSpec;
 use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
@@ -39,31 +41,53 @@ pub enum CacheError {
     NotWarmed(Failure),
 }
 
-pub(super) async fn reset(control: &Control, dialect: Dialect) -> Result<(), CacheError> {
-    let reset = dialect.traits().reset_cache.ok_or(CacheError::NoReset(dialect))?;
-    control.post(reset.path).await.map_err(|error| CacheError::NotReset {
-        cure: match error {
-            ControlError::Status { .. } => reset.cure,
-            _ => "look at the server's log",
-        },
-        reason: error.to_string(),
-    })
-}
-
-pub(super) async fn warm(answers: impl Iterator<Item = HttpAnswer>) -> Result<(), CacheError> {
-    all_answered(answers, TOGETHER).await.map_err(CacheError::NotWarmed)
-}
-
-/// Waits for all answers, `together` at a time.
-pub(super) async fn all_answered(
-    answers: impl Iterator<Item = HttpAnswer>,
-    together: usize,
-) -> Result<(), Failure> {
-    let mut ends = futures::stream::iter(answers).map(whole).buffer_unordered(together);
-    while let Some(end) = ends.next().await {
-        end?;
+impl OpenAiEngine {
+    /// Empties the server's prefix cache.
+    ///
+    /// # Errors
+    ///
+    /// Where the server cannot or will not, with a hint.
+    pub async fn reset_cache(&self) -> Result<(), CacheError> {
+        let dialect = self.target.dialect;
+        let reset = dialect.traits().reset_cache.ok_or(CacheError::NoReset(dialect))?;
+        self.control.post(reset.path).await.map_err(|error| CacheError::NotReset {
+            cure: match error {
+                ControlError::Status { .. } => reset.cure,
+                _ => "look at the server's log",
+            },
+            reason: error.to_string(),
+        })
     }
-    Ok(())
+
+    /// Sends each request once, a few at a time and each for one token, and waits for all, so that their
+    /// prompts are in the prefix cache.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    pub async fn warm_cache(&self, requests: impl Iterator<Item = RequestSpec>) -> Result<(), CacheError> {
+        let of_one_token = requests.map(|mut request| {
+            request.planned.output_tokens = 1;
+            request
+        });
+        self.warm_server(of_one_token, TOGETHER).await.map_err(CacheError::NotWarmed)
+    }
+
+    /// Sends each request once, `together` at a time, and waits for all, so that the server's one-time work
+    /// (compiled kernels, captured graphs, filled pools) is done before the first run, and to see how long
+    /// that takes.
+    ///
+    /// # Errors
+    ///
+    /// The first failure.
+    pub async fn warm_server(
+        &self,
+        requests: impl Iterator<Item = RequestSpec>,
+        together: usize,
+    ) -> Result<(), Failure> {
+        let answers = requests.map(|request| whole(self.unmeasured(self.prepare(&request))));
+        futures::stream::iter(answers).buffer_unordered(together).try_collect().await
+    }
 }
 
 /// Waits until the answer is complete.

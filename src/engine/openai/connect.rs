@@ -1,6 +1,8 @@
 //! Waits for a server and finds its model and version.
 
 use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::header::{
@@ -9,11 +11,14 @@ use http::header::{
 use http::uri::PathAndQuery;
 use tokio::time::Instant;
 
+use super::body::BodyTemplates;
 use super::control::{Control, ControlError, ListedModel};
-use crate::engine::cause::{Cause, DiagnosedFailure};
+use super::engine::{OpenAiEngine, new_request_id_prefix};
+use crate::engine::answer::{Cause, DiagnosedFailure};
+use crate::engine::captured_text::CaptureText;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::{AnswerForm, Target};
-use crate::engine::wire::{Dialer, RequestHead, client_config};
+use crate::engine::wire::{Dialer, Pool, RequestHead, client_config};
 use crate::record::{EngineFacts, FailureKind};
 use crate::units::spoken;
 
@@ -95,65 +100,64 @@ fn quoted(names: &[String]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }
 
-/// The result of connecting.
-pub(super) struct Connected {
-    pub dialer: Dialer,
-    pub control: Control,
-    pub head: RequestHead,
-    pub facts: EngineFacts,
-    pub listed: Vec<String>,
-}
-
-/// Waits for the server, then reads its models and version.
-pub(super) async fn connect(
-    target: &Target,
-    wait: Duration,
-    progress: &mut (impl FnMut(ConnectProgress) + Send),
-) -> Result<Connected, ConnectError> {
-    let secrets = Secrets::of(target);
-    let tls = client_config(&target.tls, target.url.scheme()).map_err(ConnectError::Setup)?;
-    let common = common_headers(target)?;
-    let mut control_headers = common.clone();
-    if !target.headers.iter().any(|header| header.name == HOST) {
-        // The control client sets it.
-        control_headers.remove(HOST);
+impl OpenAiEngine {
+    /// Waits up to `wait` for the server and finds its model and version; reports to `progress`.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the address or the server, with a hint.
+    pub async fn connect(
+        target: Target,
+        wait: Duration,
+        mut progress: impl FnMut(ConnectProgress) + Send,
+    ) -> Result<Self, ConnectError> {
+        let secrets = Secrets::of(&target);
+        let traits = target.dialect.traits();
+        let tls = client_config(&target.tls, target.url.scheme()).map_err(ConnectError::Setup)?;
+        let common = common_headers(&target)?;
+        let mut control_headers = common.clone();
+        if !target.headers.iter().any(|header| header.name == HOST) {
+            // The control client sets it.
+            control_headers.remove(HOST);
+        }
+        let control =
+            Control::new(target.url.clone(), target.dialect, control_headers, tls.clone(), secrets.clone())
+                .map_err(ConnectError::Setup)?;
+        let dialer = ready(&target, &control, tls, wait, &mut progress).await?;
+        let (model, listed) = model(&target, &control, &mut progress).await?;
+        let facts = EngineFacts {
+            engine: target.dialect.name().to_owned(),
+            url: target.url.to_string(),
+            endpoint: target.endpoint.name().to_owned(),
+            streamed: target.form == AnswerForm::Streamed,
+            max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
+            cache_block_tokens: traits.cache_block_tokens,
+            model,
+            parameters: Some(target.sampling.parameters(&target.extra_body.0, target.priority)),
+            server_version: control.version().await,
+            request_id_prefix: new_request_id_prefix(),
+            serving_flags: control.serving_flags().await,
+            modelled: serde_json::Map::new(),
+        };
+        let path =
+            target.url.path(target.endpoint.path()).parse::<PathAndQuery>().map_err(|error| {
+                ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url))
+            })?;
+        let headers = request_headers(common, target.form);
+        let head = RequestHead::new(&path, &headers, facts.request_id_prefix.clone(), target.form, secrets);
+        Ok(Self {
+            templates: Arc::new(BodyTemplates::new(&target, &facts.model)),
+            target,
+            facts,
+            listed: listed.into_iter().map(|model| model.id).collect(),
+            head: Arc::new(head),
+            pool: Arc::new(Pool::new(dialer, traits.idle_connections)),
+            delays: Arc::default(),
+            kernel_stamps: AtomicBool::new(false),
+            control,
+            capture: CaptureText::No,
+        })
     }
-    let control =
-        Control::new(target.url.clone(), target.dialect, control_headers, tls.clone(), secrets.clone())
-            .map_err(ConnectError::Setup)?;
-    let dialer = ready(target, &control, tls, wait, progress).await?;
-    let (model, listed) = model(target, &control, progress).await?;
-    let facts = EngineFacts {
-        engine: target.dialect.name().to_owned(),
-        url: target.url.to_string(),
-        endpoint: target.endpoint.name().to_owned(),
-        streamed: target.form == AnswerForm::Streamed,
-        max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
-        cache_block_tokens: target.dialect.traits().cache_block_tokens,
-        model,
-        parameters: Some(target.sampling.parameters(&target.extra_body, target.priority)),
-        server_version: control.version().await,
-        request_id_prefix: new_request_id_prefix(),
-        serving_flags: control.serving_flags().await,
-        modelled: serde_json::Map::new(),
-    };
-    let path = target.url.path(target.endpoint.path()).parse::<PathAndQuery>();
-    let path =
-        path.map_err(|error| ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url)))?;
-    let headers = request_headers(common, target.form);
-    let head = RequestHead::new(&path, &headers, facts.request_id_prefix.clone(), target.form, secrets);
-    Ok(Connected { dialer, control, head, facts, listed: listed.into_iter().map(|m| m.id).collect() })
-}
-
-/// A UUID (version 4, RFC 9562) without its last 12 digits. Some servers refuse an `X-Request-Id` that is no
-/// UUID, and some versions of vLLM refuse one that another request has at the same time.
-pub(super) fn new_request_id_prefix() -> String {
-    request_id_prefix(rand::random())
-}
-
-fn request_id_prefix(random: u64) -> String {
-    let (high, middle, low) = (random >> 32, (random >> 16) & 0xffff, random & 0xfff);
-    format!("{high:08x}-{middle:04x}-4{low:03x}-8000-")
 }
 
 async fn ready(
@@ -166,13 +170,13 @@ async fn ready(
     let start = Instant::now();
     loop {
         let limit = wait.saturating_sub(start.elapsed()).max(SHORTEST_LOOK);
-        let NotReadyYet { reason, hint, retry } = match check_once(target, control, tls.clone(), limit).await
-        {
-            Ok(dialer) => return Ok(dialer),
-            Err(not_yet) => not_yet,
-        };
+        let NotReadyYet { reason, hint, may_pass } =
+            match check_once(target, control, tls.clone(), limit).await {
+                Ok(dialer) => return Ok(dialer),
+                Err(not_yet) => not_yet,
+            };
         let url = target.url.to_string();
-        if retry == Retry::Never {
+        if !may_pass {
             return Err(ConnectError::Unusable { url, reason, hint });
         }
         let elapsed = start.elapsed();
@@ -188,21 +192,14 @@ async fn ready(
 struct NotReadyYet {
     reason: String,
     hint: &'static str,
-    retry: Retry,
-}
-
-/// Whether waiting may help.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Retry {
-    Maybe,
-    Never,
+    /// Whether waiting may help.
+    may_pass: bool,
 }
 
 impl From<DiagnosedFailure> for NotReadyYet {
     fn from(fault: DiagnosedFailure) -> Self {
-        let hint = hint_for(&fault);
-        let retry = if fault.cause.may_pass() { Retry::Maybe } else { Retry::Never };
-        Self { reason: fault.failure.message, hint, retry }
+        let may_pass = !matches!(fault.cause, Cause::Untrusted | Cause::NotTls);
+        Self { hint: hint_for(&fault), reason: fault.failure.message, may_pass }
     }
 }
 
@@ -219,20 +216,15 @@ async fn check_once(
     limit: Duration,
 ) -> Result<Dialer, NotReadyYet> {
     let end = Instant::now() + limit;
-    let silence = |what: &str, hint| NotReadyYet {
-        reason: format!("{what} within {}", spoken(limit)),
-        hint,
-        retry: Retry::Maybe,
-    };
+    let not_yet = |reason: String, hint| NotReadyYet { reason, hint, may_pass: true };
+    let silence = |what: &str, hint| not_yet(format!("{what} within {}", spoken(limit)), hint);
     let dialer = within(end, Dialer::resolve(&target.url, tls)).await;
     let dialer = dialer.unwrap_or_else(|| Err(silence("the host's name was not found", CHECK_NAME)))?;
     // A connection of the measured kind gives the clearest reason.
     let opened = within(end, dialer.open()).await;
     opened.unwrap_or_else(|| Err(silence("no connection", UNREACHABLE)))?;
-    let ready = within(end, async {
-        let said = control.ready().await;
-        said.map_err(|error| NotReadyYet { reason: error.to_string(), hint: LOADING, retry: Retry::Maybe })
-    });
+    let ready =
+        within(end, async { control.ready().await.map_err(|error| not_yet(error.to_string(), LOADING)) });
     ready.await.unwrap_or_else(|| Err(silence("no answer", LOADING)))?;
     Ok(dialer)
 }
@@ -341,14 +333,4 @@ fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
     // Stamps taken through a decompressor would be wrong.
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     headers
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn request_ids_are_uuids_of_version_4() {
-        let id = super::request_id_prefix(0x8c1f_d0a1_77f0_ba10) + "00000000002a";
-        assert_eq!(id, "8c1fd0a1-77f0-4a10-8000-00000000002a");
-        assert_eq!(super::request_id_prefix(0) + "000000000000", "00000000-0000-4000-8000-000000000000");
-    }
 }

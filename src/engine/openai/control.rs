@@ -8,13 +8,13 @@ use rustls::ClientConfig;
 use serde_json::{Map, Value, json};
 
 use super::flags;
-use super::http_client::{client, reason_of};
-use super::page::MetricsPage;
+use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::dialect::{Dialect, TokenizeCall};
 use crate::engine::secrets::Secrets;
-use crate::engine::stream::fault::{cut, words_of};
+use crate::engine::stream::fault::words_of;
 use crate::record::{Failure, FailureKind};
+use crate::units::cut;
 
 /// Time limit of one request.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -164,12 +164,8 @@ impl Control {
     /// The server's metrics page, read with the same headers and trust.
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
         let url = self.url.join(self.dialect.traits().metrics_path?);
-        Some(MetricsPage::new(
-            url.parse().ok()?,
-            self.headers.clone(),
-            self.tls.clone(),
-            self.secrets.clone(),
-        ))
+        let (headers, tls) = (self.headers.clone(), self.tls.clone());
+        Some(MetricsPage::new(url.parse().ok()?, headers, tls, self.secrets.clone()))
     }
 
     /// How the server was started, where it reports that.
@@ -186,7 +182,7 @@ impl Control {
 
     /// The text at `path`.
     pub(crate) async fn text(&self, path: &'static str) -> Result<String, ControlError> {
-        let body = self.body_of(path, self.fetch(path).await?).await?;
+        let body = self.whole(path, self.fetch(path).await?).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
@@ -208,22 +204,22 @@ impl Control {
             return Ok(response);
         }
         // An incomplete message will do.
-        let body = Body::read(response, REFUSAL_LIMIT).await.map(|body| body.bytes).unwrap_or_default();
+        let body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
         Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
     }
 
     async fn json_of(&self, path: &'static str, response: Response) -> Result<Value, ControlError> {
-        let body = self.body_of(path, response).await?;
+        let body = self.whole(path, response).await?;
         serde_json::from_slice(&body).map_err(|_| ControlError::Unreadable { path, words: self.words(&body) })
     }
 
-    async fn body_of(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
-        let body = Body::read(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
-        if body.rest == Rest::Unread {
+    async fn whole(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
+        let body = body_of(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
+        if body.len() > ANSWER_LIMIT {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
             return Err(ControlError::Unreadable { path, words });
         }
-        Ok(body.bytes)
+        Ok(body)
     }
 
     /// The message in a body, without secrets, truncated.
@@ -233,33 +229,5 @@ impl Control {
 
     fn unreachable(&self, error: reqwest::Error) -> ControlError {
         ControlError::Unreachable(self.secrets.hide(reason_of(error, LIMIT)))
-    }
-}
-
-/// What was read of a body.
-struct Body {
-    bytes: Vec<u8>,
-    rest: Rest,
-}
-
-/// Whether the body goes on after that.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Rest {
-    None,
-    Unread,
-}
-
-impl Body {
-    /// Reads up to `limit` bytes.
-    async fn read(mut response: Response, limit: usize) -> reqwest::Result<Self> {
-        let mut bytes = Vec::new();
-        while let Some(piece) = response.chunk().await? {
-            let room = limit - bytes.len();
-            bytes.extend_from_slice(&piece[..piece.len().min(room)]);
-            if piece.len() > room {
-                return Ok(Self { bytes, rest: Rest::Unread });
-            }
-        }
-        Ok(Self { bytes, rest: Rest::None })
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
+use super::engine::OpenAiEngine;
 use crate::engine::dialect::DialectTraits;
 use crate::engine::exposition::{MetricSample, metric_samples};
 use crate::record::{Counter, Gauge, ServerCounters};
@@ -20,8 +21,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterReading {
     counters: ServerCounters,
-    /// Tokens per block of the prefix cache, where the page reports them.
-    block_tokens: Option<u32>,
+    /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
+    pub block_tokens: Option<u32>,
 }
 
 impl CounterReading {
@@ -58,40 +59,40 @@ impl CounterReading {
         let block_tokens = traits.cache_config.and_then(|name| block_size(page, name));
         (counters != ServerCounters::default()).then_some(Self { counters, block_tokens })
     }
-
-    /// Tokens per block of the server's prefix cache, which shares only whole blocks, where it is reported.
-    pub fn block_tokens(&self) -> Option<u32> {
-        self.block_tokens
-    }
 }
 
-/// The counters once two readings agree, or as they are after a second: servers update them in steps, shortly
-/// after the answer is out. `None`, with a debug message, when they cannot be read.
-pub(super) async fn at_rest(control: &Control, traits: &DialectTraits) -> Option<CounterReading> {
-    traits.metrics?;
-    let begin = Instant::now();
-    let reading = async {
-        let mut last = read(control, traits).await?;
-        while begin.elapsed() < UNREST {
-            sleep(PAUSE).await;
-            let next = read(control, traits).await?;
-            if next == last {
-                return Ok(next);
+impl OpenAiEngine {
+    /// The server's counters once two readings agree, or as they are after a second: servers update them in
+    /// steps, shortly after the answer is out. `None`, with a debug message, where there are none or they are not
+    /// reported within 2 s. The difference of two, before and after a run, is what the server counted of the run.
+    pub async fn counters(&self) -> Option<CounterReading> {
+        let traits = self.target.dialect.traits();
+        traits.metrics?;
+        let begin = Instant::now();
+        let reading = async {
+            let mut last = read(&self.control, &traits).await?;
+            while begin.elapsed() < UNREST {
+                sleep(PAUSE).await;
+                let next = read(&self.control, &traits).await?;
+                if next == last {
+                    return Ok(next);
+                }
+                last = next;
             }
-            last = next;
-        }
-        Ok(last)
-    };
-    let reading = timeout_at(begin + LIMIT, reading).await;
-    let reading = reading.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())));
-    reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
-}
+            Ok(last)
+        };
+        let reading = timeout_at(begin + LIMIT, reading).await;
+        let reading = reading.unwrap_or_else(|_| Err(format!("no answer within {} s", LIMIT.as_secs())));
+        reading.inspect_err(|error| tracing::debug!("the server's counters are not read: {error}")).ok()
+    }
 
-/// Requests in the server, running or waiting, from any client; `None` where it reports none.
-pub(super) async fn in_flight_requests(control: &Control, traits: &DialectTraits) -> Option<u64> {
-    traits.metrics?;
-    let page = timeout(LIMIT, control.text(traits.metrics_path?)).await.ok()?.ok()?;
-    in_flight_on(&page, traits)
+    /// Requests in the server now, running or waiting, from any client; `None` where it reports none.
+    pub async fn in_flight_requests(&self) -> Option<u64> {
+        let traits = self.target.dialect.traits();
+        traits.metrics?;
+        let page = timeout(LIMIT, self.control.text(traits.metrics_path?)).await.ok()?.ok()?;
+        in_flight_on(&page, &traits)
+    }
 }
 
 fn in_flight_on(page: &str, traits: &DialectTraits) -> Option<u64> {
@@ -153,7 +154,7 @@ mod tests {
             reading.counters,
             ServerCounters { cache_queries: Some(1_294), cache_hits: Some(0), ..counted }
         );
-        assert_eq!(reading.block_tokens(), Some(128), "on a processor");
+        assert_eq!(reading.block_tokens, Some(128), "on a processor");
         assert_eq!(in_flight_on(page, names), Some(0));
         let busy = "vllm:num_requests_running{e=\"0\"} 3.0\nvllm:num_requests_waiting{e=\"0\"} 2.0\n";
         assert_eq!(in_flight_on(busy, names), Some(5));

@@ -32,15 +32,11 @@ fn gather(value: &Value, name: &str, secrets: &Secrets, flags: &mut Map<String, 
         Value::Null => {}
         _ if name.is_empty() || flags.len() >= MOST => {}
         Value::String(text) if text.is_empty() => {}
-        Value::String(text) => {
-            let text: String = secrets.hide(text.clone()).chars().take(LONGEST).collect();
+        Value::Array(items) if items.is_empty() => {}
+        Value::String(_) | Value::Array(_) => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let text: String = secrets.hide(text).chars().take(LONGEST).collect();
             flags.insert(name.to_owned(), text.into());
-        }
-        Value::Array(items) => {
-            if !items.is_empty() {
-                let text = secrets.hide(value.to_string());
-                flags.insert(name.to_owned(), text.chars().take(LONGEST).collect::<String>().into());
-            }
         }
         Value::Bool(_) | Value::Number(_) => {
             flags.insert(name.to_owned(), value.clone());

@@ -1,13 +1,16 @@
-//! The HTTP client for requests outside the measured path.
+//! HTTP outside the measured path: the client, and metrics pages read during a run.
 
 use std::error::Error as _;
 use std::time::Duration;
 
-use reqwest::Client;
+use http::header::HeaderMap;
 use reqwest::redirect::Policy;
+use reqwest::{Client, Response};
 use rustls::ClientConfig;
 
+use crate::engine::address::MetricsUrl;
 use crate::engine::dialect::IdleConnections;
+use crate::engine::secrets::Secrets;
 
 /// A client that trusts what `tls` trusts, follows no redirect and ignores the environment's proxies.
 pub(super) fn client(tls: &ClientConfig, limit: Duration, idle: IdleConnections) -> Result<Client, String> {
@@ -35,4 +38,80 @@ pub(super) fn reason_of(error: reqwest::Error, limit: Duration) -> String {
         cause = source;
     }
     if error.source().is_some() { cause.to_string() } else { "no answer".to_owned() }
+}
+
+/// A body; one longer than `limit` bytes is not read to its end.
+pub(super) async fn body_of(mut response: Response, limit: usize) -> reqwest::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    while bytes.len() <= limit
+        && let Some(piece) = response.chunk().await?
+    {
+        bytes.extend_from_slice(&piece);
+    }
+    Ok(bytes)
+}
+
+/// Time limit of a page.
+const PAGE_LIMIT: Duration = Duration::from_secs(2);
+/// Bytes read of a page: that of a server with many engines has some hundred kilobytes.
+const LONGEST: usize = 16 << 20;
+
+/// Where a metrics page is, and its headers and TLS.
+#[derive(Clone, Debug)]
+pub struct MetricsPage {
+    url: MetricsUrl,
+    headers: HeaderMap,
+    tls: ClientConfig,
+    secrets: Secrets,
+}
+
+/// A metrics page with its own client.
+#[derive(Clone, Debug)]
+pub struct MetricsClient {
+    page: MetricsPage,
+    client: Client,
+}
+
+impl MetricsPage {
+    pub(super) fn new(url: MetricsUrl, headers: HeaderMap, tls: ClientConfig, secrets: Secrets) -> Self {
+        Self { url, headers, tls, secrets }
+    }
+
+    /// Its address without secrets.
+    pub fn url(&self) -> String {
+        self.secrets.hide(self.url.to_string())
+    }
+
+    /// Makes a client that shares nothing with others, so that the page can be read in another runtime.
+    ///
+    /// # Errors
+    ///
+    /// When the client cannot be set up.
+    pub fn open(&self) -> Result<MetricsClient, String> {
+        // An idle connection holds a thread of some servers, and a new one each second costs little.
+        let client = client(&self.tls, PAGE_LIMIT, IdleConnections::HoldThreads)?;
+        Ok(MetricsClient { page: self.clone(), client })
+    }
+}
+
+impl MetricsClient {
+    /// The text of the page.
+    ///
+    /// # Errors
+    ///
+    /// Why it cannot be read, without secrets.
+    pub async fn read(&self) -> Result<String, String> {
+        let MetricsPage { url, headers, secrets, .. } = &self.page;
+        let request = self.client.get(url.whole().clone()).headers(headers.clone());
+        let failed = |error: reqwest::Error| secrets.hide(reason_of(error, PAGE_LIMIT));
+        let response = request.send().await.map_err(failed)?;
+        if !response.status().is_success() {
+            return Err(format!("it answers {}", response.status().as_u16()));
+        }
+        let page = body_of(response, LONGEST).await.map_err(failed)?;
+        if page.len() > LONGEST {
+            return Err(format!("it is longer than {} MiB", LONGEST >> 20));
+        }
+        Ok(String::from_utf8_lossy(&page).into_owned())
+    }
 }

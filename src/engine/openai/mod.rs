@@ -8,14 +8,13 @@ mod counters;
 mod engine;
 mod flags;
 mod http_client;
-mod page;
 mod preflight;
 
 pub use cache::CacheError;
 pub use connect::{ConnectError, ConnectProgress};
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
-pub use page::{MetricsClient, MetricsPage};
+pub use http_client::{MetricsClient, MetricsPage};
 pub use preflight::{AnswerFormRefused, ServerChanged, SmokeError, SmokeReport};
 
 #[cfg(test)]

@@ -1,21 +1,16 @@
 //! Checks before any load: one test request, each answer format, and whether the server is still the same.
 
-use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use super::connect::hint_for;
-use super::control::Control;
-use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent};
-use crate::engine::cause::{Cause, DiagnosedFailure};
+use super::engine::OpenAiEngine;
+use crate::clock::RunClock;
+use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::target::{PriorityField, Target};
-use crate::engine::wire::HttpAnswer;
-use crate::record::{EngineFacts, Failure, FailureKind, FinishReason, TokenSource, Usage};
+use crate::record::{Failure, FailureKind, FinishReason, TokenSource, Usage};
 use crate::units::spoken;
-
-/// Tokens requested.
-pub(super) const OUTPUT_TOKENS: u32 = 4;
-/// The prompt.
-pub(super) const PROMPT: &str = "Count from one to ten.";
 
 /// What the test request showed.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +28,8 @@ pub struct SmokeReport {
 }
 
 /// Why the test request failed, and the remedy.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("one test request to {address} failed: {failure}\nhint: {hint}")]
 pub struct SmokeError {
     /// The URL.
     pub address: String,
@@ -43,17 +39,99 @@ pub struct SmokeError {
     pub hint: String,
 }
 
-impl fmt::Display for SmokeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, failure, hint } = self;
-        write!(f, "one test request to {address} failed: {failure}\nhint: {hint}")
+impl OpenAiEngine {
+    /// Sends one short request on the measured path, before any load.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong, with a hint.
+    pub async fn smoke_test(&self, limit: Duration) -> Result<SmokeReport, SmokeError> {
+        let request = PreparedRequest::new(0, self.templates.test_request());
+        let delays = Arc::default();
+        let mut answer = self.exchange(request, RunClock::starting_in(Duration::ZERO), &delays);
+        let mut events = Vec::new();
+        let all = async {
+            loop {
+                match answer.next().await {
+                    AnswerEvent::Ended(end) => return *end,
+                    event => events.push(event),
+                }
+            }
+        };
+        let outcome = tokio::time::timeout(limit, all).await;
+        self.kernel_stamps.store(delays.so_far().is_some(), Relaxed);
+        let failure = match outcome {
+            Ok(end) => match &end.result {
+                Ok(()) => return Ok(SmokeReport::new(self.templates.test_prompt(), &events, &end)),
+                Err(failure) => failure.clone(),
+            },
+            Err(_) => smoke_timeout(limit, &events),
+        };
+        let fault = DiagnosedFailure { failure, cause: answer.cause };
+        let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
+        let address = self.target.url.join(self.target.endpoint.path());
+        Err(SmokeError { address, failure: fault.failure, hint })
+    }
+
+    /// Requests one token in each answer format of the run.
+    ///
+    /// # Errors
+    ///
+    /// The first format that the server refuses, and why. Slow or broken answers are no refusal; the run will
+    /// show them.
+    pub async fn probe_forms(&self, limit: Duration) -> Result<(), AnswerFormRefused> {
+        let shapes = self.target.answers.iter().flatten();
+        for (index, (body, shape)) in (0..).zip(self.templates.probes().zip(shapes)) {
+            let mut answer = self.unmeasured(PreparedRequest::new(index, body));
+            // An incomplete answer is expected.
+            if let Ok(AnswerEnd { result: Err(failure), .. }) =
+                tokio::time::timeout(limit, answer.until_end()).await
+                && matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError)
+            {
+                return Err(AnswerFormRefused { kind: shape.kind(), failure });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the server is still the one that was connected to, by its version and models.
+    ///
+    /// # Errors
+    ///
+    /// What differs. What the server reports only once of the two times proves nothing.
+    pub async fn verify_identity(&self) -> Result<(), ServerChanged> {
+        let Self { facts, listed, control, .. } = self;
+        if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
+            && *before != now
+        {
+            return Err(ServerChanged { what: "server version", before: before.clone(), now });
+        }
+        // A missing list proves nothing: the run will show what is wrong with the server.
+        let models = control.models().await.unwrap_or_default();
+        let Some(model) = models.iter().find(|model| model.id == facts.model) else {
+            if models.is_empty() || !listed.contains(&facts.model) {
+                return Ok(());
+            }
+            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
+            return Err(ServerChanged {
+                what: "list of models",
+                before: listed.join(", "),
+                now: now.join(", "),
+            });
+        };
+        match (facts.max_model_len, model.max_len) {
+            (Some(before), Some(now)) if before != now => Err(ServerChanged {
+                what: "longest context",
+                before: before.to_string(),
+                now: now.to_string(),
+            }),
+            _ => Ok(()),
+        }
     }
 }
 
-impl std::error::Error for SmokeError {}
-
 impl SmokeReport {
-    pub(super) fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: &AnswerEnd) -> Self {
+    fn new(prompt: Option<&'static str>, events: &[AnswerEvent], end: &AnswerEnd) -> Self {
         let mut counts = events.iter().filter_map(|event| match event {
             AnswerEvent::Chunk { tokens, .. } => Some(tokens),
             _ => None,
@@ -69,7 +147,7 @@ impl SmokeReport {
 }
 
 /// The failure when `limit` passed without an answer.
-pub(super) fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
+fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
     let came = match events.last() {
         None => "the request could not be sent",
         Some(AnswerEvent::Sent { .. }) => "not even headers came",
@@ -77,13 +155,6 @@ pub(super) fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure 
         _ => "tokens came, but no end",
     };
     Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}: {came}", spoken(limit)))
-}
-
-impl SmokeError {
-    pub(super) fn new(target: &Target, model: &str, listed: &[String], fault: DiagnosedFailure) -> Self {
-        let hint = diagnose(target, model, listed, &fault);
-        Self { address: target.url.join(target.endpoint.path()), failure: fault.failure, hint }
-    }
 }
 
 fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
@@ -173,12 +244,6 @@ pub struct AnswerFormRefused {
     pub failure: Failure,
 }
 
-/// The server's refusal of a request for one token in some format; an incomplete answer is expected.
-pub(super) async fn refusal(mut answer: HttpAnswer, limit: Duration) -> Option<Failure> {
-    let failure = tokio::time::timeout(limit, answer.until_end()).await.ok()?.result.err()?;
-    matches!(failure.reason, FailureKind::HttpStatus(_) | FailureKind::StreamError).then_some(failure)
-}
-
 /// The server is not the one that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("its {what} was {before} when it was connected to, and is {now} now")]
@@ -189,35 +254,4 @@ pub struct ServerChanged {
     pub before: String,
     /// Its value now.
     pub now: String,
-}
-
-/// Compares the server's version and models with those of the connection.
-pub(super) async fn verify_identity(
-    facts: &EngineFacts,
-    listed: &[String],
-    control: &Control,
-) -> Result<(), ServerChanged> {
-    if let (Some(before), Some(now)) = (&facts.server_version, control.version().await)
-        && *before != now
-    {
-        return Err(ServerChanged { what: "server version", before: before.clone(), now });
-    }
-    // A missing list proves nothing: the run will show what is wrong with the server.
-    let models = control.models().await.unwrap_or_default();
-    let asked_for = models.iter().find(|model| model.id == facts.model);
-    match asked_for {
-        None if !models.is_empty() && listed.contains(&facts.model) => {
-            let now: Vec<_> = models.into_iter().map(|model| model.id).collect();
-            Err(ServerChanged { what: "list of models", before: listed.join(", "), now: now.join(", ") })
-        }
-        None => Ok(()),
-        Some(model) => match (facts.max_model_len, model.max_len) {
-            (Some(before), Some(now)) if before != now => Err(ServerChanged {
-                what: "longest context",
-                before: before.to_string(),
-                now: now.to_string(),
-            }),
-            _ => Ok(()),
-        },
-    }
 }

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
-use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
 use crate::record::{FinishReason, Usage};
 
@@ -14,70 +13,55 @@ use super::fault::words_of;
 
 /// One JSON document of an answer: a chunk of a stream, or a whole answer. Unknown fields are ignored.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct ChunkJson<'a> {
     /// Its choices; empty in vLLM's usage chunk.
-    #[serde(borrow, default)]
     choices: Option<Vec<Choice<'a>>>,
-    #[serde(default)]
     usage: Option<UsageFields>,
-    #[serde(borrow, default)]
     error: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     detail: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     message: Option<&'a RawValue>,
 }
 
 /// One choice of a document.
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 pub(crate) struct Choice<'a> {
-    #[serde(default)]
     index: Option<u32>,
     /// Chat, streamed.
-    #[serde(borrow, default)]
     delta: Option<Message<'a>>,
     /// Chat, whole.
-    #[serde(borrow, default)]
     message: Option<Message<'a>>,
     /// Completions.
-    #[serde(borrow, default)]
     text: Option<Text<'a>>,
-    #[serde(borrow, default)]
     finish_reason: Option<Text<'a>>,
-    #[serde(default)]
     token_ids: Option<Vec<IgnoredAny>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct Message<'a> {
-    #[serde(borrow, default)]
     content: Option<Text<'a>>,
     /// vLLM's name.
-    #[serde(borrow, default)]
     reasoning: Option<Text<'a>>,
     /// SGLang's name, and that of most others.
-    #[serde(borrow, default)]
     reasoning_content: Option<Text<'a>>,
-    #[serde(borrow, default)]
     refusal: Option<Text<'a>>,
-    #[serde(borrow, default)]
     tool_calls: Option<Vec<ToolCall<'a>>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ToolCall<'a> {
     /// Index among the calls of the answer; absent in a whole answer. No value of it fails a stream.
-    #[serde(borrow, default)]
     index: Option<&'a RawValue>,
-    #[serde(borrow, default)]
     function: Option<ToolFunction<'a>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
+#[serde(bound(deserialize = "'de: 'a"))]
 struct ToolFunction<'a> {
-    #[serde(borrow, default)]
     name: Option<Text<'a>>,
-    #[serde(borrow, default)]
     arguments: Option<Text<'a>>,
 }
 
@@ -87,26 +71,43 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[derive(Debug, Deserialize)]
 struct UsageFields {
-    #[serde(default)]
     prompt_tokens: Option<u64>,
-    #[serde(default)]
     completion_tokens: Option<u64>,
-    #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
-    #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
 }
 
 #[derive(Debug, Deserialize)]
 struct PromptDetails {
-    #[serde(default)]
     cached_tokens: Option<u64>,
 }
 
 #[derive(Debug, Deserialize)]
 struct CompletionDetails {
-    #[serde(default)]
     reasoning_tokens: Option<u64>,
+}
+
+/// The kind of a chunk's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChunkText {
+    /// The answer itself.
+    Content,
+    /// Reasoning of a reasoning model.
+    Reasoning,
+    /// The arguments or the name of a tool call.
+    ToolCall,
+}
+
+impl ChunkText {
+    /// Of two kinds in one chunk, the one nearer to the answer itself.
+    pub(crate) fn stronger(a: Option<Self>, b: Option<Self>) -> Option<Self> {
+        let rank = |kind: &Self| match kind {
+            Self::Content => 2,
+            Self::ToolCall => 1,
+            Self::Reasoning => 0,
+        };
+        a.into_iter().chain(b).max_by_key(rank)
+    }
 }
 
 impl<'a> ChunkJson<'a> {

@@ -1,12 +1,12 @@
-//! Reads common chunks, with one choice or with usage alone, in one pass.
+//! Reads common chunks fast: one with one choice or usage alone in one pass, one like the last by its text.
 
 use std::ops::Range;
 
-use crate::engine::chunk_text::ChunkText;
+use crate::engine::stream::chunk::ChunkText;
 use crate::record::Usage;
 
 use super::chunk::counted;
-use super::json::{JsonCursor, SeenFields};
+use super::json::{JsonCursor, string_length};
 
 /// A chunk with one choice, or with usage alone.
 ///
@@ -43,22 +43,17 @@ impl<'a> FastChunk<'a> {
     pub(crate) fn read(json: &'a [u8]) -> Option<Self> {
         let mut reader = Reader { length: json.len(), chunk: FastChunk::default() };
         let mut choices = None;
-        let mut once = SeenFields::default();
         let mut walk = JsonCursor::new(json);
-        walk.object(|walk, name| match name {
-            b"choices" => {
-                once.note(0)?;
+        walk.object(|walk, name, seen| match name {
+            b"choices" => seen.once(0, walk, |walk| {
                 choices = Some(walk.array(|walk| reader.choice(walk))?);
                 Some(())
-            }
-            b"usage" => {
-                once.note(1)?;
-                reader.usage(walk)
-            }
+            }),
+            b"usage" => seen.once(1, walk, |walk| reader.usage(walk)),
             // Beside choices, an error of `null` is no error; anything else is left to the full reader.
-            b"error" => once.note(2).filter(|()| walk.null()),
-            b"detail" => once.note(3).filter(|()| walk.null()),
-            b"message" => once.note(4).filter(|()| walk.null()),
+            b"error" => seen.once(2, walk, |_| None),
+            b"detail" => seen.once(3, walk, |_| None),
+            b"message" => seen.once(4, walk, |_| None),
             _ => walk.any(),
         })?;
         walk.end()?;
@@ -75,87 +70,56 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn choice(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let mut once = SeenFields::default();
         self.chunk.index = Some(0);
-        walk.object(|walk, name| match name {
-            b"index" => {
-                once.note(0)?;
-                if !walk.null() {
-                    self.chunk.index = Some(u32::try_from(walk.count()?).ok()?);
-                }
+        walk.object(|walk, name, seen| match name {
+            b"index" => seen.once(0, walk, |walk| {
+                self.chunk.index = Some(u32::try_from(walk.count()?).ok()?);
                 Some(())
-            }
-            b"delta" => {
-                once.note(1)?;
-                if walk.null() { Some(()) } else { self.delta(walk) }
-            }
-            b"text" => {
-                once.note(2)?;
-                self.text(walk, ChunkText::Content)
-            }
-            b"finish_reason" => {
-                once.note(3)?;
-                if !walk.null() {
-                    let word = walk.string()?;
-                    if word.contains(&b'\\') {
-                        return None;
-                    }
-                    self.chunk.finish = Some(str::from_utf8(word).ok()?).filter(|word| !word.is_empty());
-                }
+            }),
+            b"delta" => seen.once(1, walk, |walk| self.delta(walk)),
+            b"text" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Content)),
+            b"finish_reason" => seen.once(3, walk, |walk| {
+                let word = walk.string().filter(|word| !word.contains(&b'\\'))?;
+                self.chunk.finish = Some(str::from_utf8(word).ok()?).filter(|word| !word.is_empty());
                 Some(())
-            }
-            b"token_ids" => {
-                once.note(4)?;
-                if !walk.null() {
-                    self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
-                }
+            }),
+            b"token_ids" => seen.once(4, walk, |walk| {
+                self.chunk.said.token_ids = Some(walk.array(JsonCursor::any)?);
                 Some(())
-            }
+            }),
             // That of a whole answer.
-            b"message" => once.note(5).filter(|()| walk.null()),
+            b"message" => seen.once(5, walk, |_| None),
             _ => walk.any(),
         })
     }
 
     fn delta(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let mut once = SeenFields::default();
-        walk.object(|walk, name| match name {
-            b"content" => once.note(0).and_then(|()| self.text(walk, ChunkText::Content)),
-            b"reasoning" => once.note(1).and_then(|()| self.text(walk, ChunkText::Reasoning)),
-            b"reasoning_content" => once.note(2).and_then(|()| self.text(walk, ChunkText::Reasoning)),
-            b"refusal" => once.note(3).and_then(|()| self.text(walk, ChunkText::Content)),
-            b"tool_calls" => {
-                once.note(4)?;
-                if walk.null() { Some(()) } else { walk.array(|walk| self.tool_call(walk)).map(drop) }
-            }
+        walk.object(|walk, name, seen| match name {
+            b"content" => seen.once(0, walk, |walk| self.text(walk, ChunkText::Content)),
+            b"reasoning" => seen.once(1, walk, |walk| self.text(walk, ChunkText::Reasoning)),
+            b"reasoning_content" => seen.once(2, walk, |walk| self.text(walk, ChunkText::Reasoning)),
+            b"refusal" => seen.once(3, walk, |walk| self.text(walk, ChunkText::Content)),
+            b"tool_calls" => seen.once(4, walk, |walk| walk.array(|walk| self.tool_call(walk)).map(drop)),
             _ => walk.any(),
         })
     }
 
     fn tool_call(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let mut once = SeenFields::default();
-        walk.object(|walk, name| match name {
-            b"function" => {
-                once.note(0)?;
-                if walk.null() { Some(()) } else { self.function(walk) }
-            }
+        walk.object(|walk, name, seen| match name {
+            b"function" => seen.once(0, walk, |walk| self.function(walk)),
             _ => walk.any(),
         })
     }
 
     fn function(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        let mut once = SeenFields::default();
-        walk.object(|walk, name| match name {
-            b"name" => once.note(0).and_then(|()| self.text(walk, ChunkText::ToolCall)),
-            b"arguments" => once.note(1).and_then(|()| self.text(walk, ChunkText::ToolCall)),
+        walk.object(|walk, name, seen| match name {
+            b"name" => seen.once(0, walk, |walk| self.text(walk, ChunkText::ToolCall)),
+            b"arguments" => seen.once(1, walk, |walk| self.text(walk, ChunkText::ToolCall)),
             _ => walk.any(),
         })
     }
 
     fn text(&mut self, walk: &mut JsonCursor<'a>, kind: ChunkText) -> Option<()> {
-        if walk.null() {
-            return Some(());
-        }
         let text = walk.string()?;
         if !text.is_empty() {
             let end = self.length - walk.left() - 1;
@@ -167,51 +131,80 @@ impl<'a> Reader<'a> {
     }
 
     fn usage(&mut self, walk: &mut JsonCursor<'a>) -> Option<()> {
-        if walk.null() {
-            return Some(());
-        }
         let mut usage = Usage::default();
-        let (mut prompt, mut completion) = (None, None);
-        let mut once = SeenFields::default();
-        walk.object(|walk, name| match name {
-            b"prompt_tokens" => once.note(0).and_then(|()| count(walk, &mut prompt)),
-            b"completion_tokens" => once.note(1).and_then(|()| count(walk, &mut completion)),
+        walk.object(|walk, name, seen| match name {
+            b"prompt_tokens" => seen.once(0, walk, |walk| count(walk, &mut usage.prompt_tokens)),
+            b"completion_tokens" => seen.once(1, walk, |walk| count(walk, &mut usage.completion_tokens)),
             b"prompt_tokens_details" => {
-                once.note(2)?;
-                detail(walk, b"cached_tokens", &mut usage.cached_tokens)
+                seen.once(2, walk, |walk| detail(walk, b"cached_tokens", &mut usage.cached_tokens))
             }
             b"completion_tokens_details" => {
-                once.note(3)?;
-                detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens)
+                seen.once(3, walk, |walk| detail(walk, b"reasoning_tokens", &mut usage.reasoning_tokens))
             }
             _ => walk.any(),
         })?;
-        usage.prompt_tokens = prompt.unwrap_or(0);
-        usage.completion_tokens = completion.unwrap_or(0);
         self.chunk.said.usage = counted(usage);
         Some(())
     }
 }
 
-/// A count that may be `null`.
-fn count(walk: &mut JsonCursor<'_>, found: &mut Option<u64>) -> Option<()> {
-    if !walk.null() {
-        *found = Some(walk.count()?);
-    }
+fn count(walk: &mut JsonCursor<'_>, found: &mut impl From<u64>) -> Option<()> {
+    *found = walk.count()?.into();
     Some(())
 }
 
-/// The count called `wanted` in an object that may be `null`.
+/// The count called `wanted` in an object.
 fn detail(walk: &mut JsonCursor<'_>, wanted: &[u8], found: &mut Option<u64>) -> Option<()> {
-    if walk.null() {
-        return Some(());
+    walk.object(|walk, name, seen| match name {
+        name if name == wanted => seen.once(0, walk, |walk| count(walk, found)),
+        _ => walk.any(),
+    })
+}
+
+/// Longest remembered text around: one template per stream.
+const LENGTH_LIMIT: usize = 2 << 10;
+
+/// The last chunk with text, without its text.
+///
+/// A chunk with the same bytes around another string means the same: its meaning depends on the text only
+/// through whether it is empty, and neither text is. So only the new string is read, and it must be valid
+/// JSON.
+#[derive(Debug, Default)]
+pub(crate) struct TemplateMatch {
+    /// All before the text with its opening quote, and all after from its closing quote on.
+    around: Vec<u8>,
+    /// Index of the text.
+    text_at: usize,
+    index: u32,
+    /// The contents of every chunk with this template; without text before the first one that has some.
+    said: ChunkContents,
+}
+
+impl TemplateMatch {
+    /// The choice and contents of the chunk `json`, if it matches the template.
+    #[inline]
+    pub(crate) fn matches(&self, json: &[u8]) -> Option<(u32, ChunkContents)> {
+        self.said.text?;
+        let (before, after) = self.around.split_at(self.text_at);
+        let text = json.strip_prefix(before)?;
+        let length = string_length(text)?;
+        (length > 0 && text[length..] == *after).then_some((self.index, self.said))
     }
-    let mut once = SeenFields::default();
-    walk.object(
-        |walk, name| {
-            if name == wanted { once.note(0).and_then(|()| count(walk, found)) } else { walk.any() }
-        },
-    )
+
+    /// Remembers the template of the chunk read from `json`, if only its text may change.
+    pub(crate) fn learn(&mut self, json: &[u8], chunk: &FastChunk<'_>) {
+        let FastChunk { index, said, finish, text_at } = chunk;
+        let Some(index) = *index else { return };
+        if said.text.is_none() || finish.is_some() || json.len() - text_at.len() > LENGTH_LIMIT {
+            return;
+        }
+        self.around.clear();
+        self.around.extend_from_slice(&json[..text_at.start]);
+        self.around.extend_from_slice(&json[text_at.end..]);
+        self.text_at = text_at.start;
+        self.index = index;
+        self.said = *said;
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::engine::secrets::Secrets;
+use crate::units::cut;
 
 /// Longest excerpt of a body that is not JSON, in characters.
 const EXCERPT: usize = 160;
@@ -58,15 +59,6 @@ pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     }
     let plain = if text.trim_start().starts_with('<') { without_tags(&text) } else { text };
     cut(plain.split_whitespace().collect::<Vec<_>>().join(" "), EXCERPT)
-}
-
-/// `text`, or its first `limit` characters and an ellipsis.
-pub(crate) fn cut(mut text: String, limit: usize) -> String {
-    if let Some((end, _)) = text.char_indices().nth(limit) {
-        text.truncate(end);
-        text.push('…');
-    }
-    text
 }
 
 fn without_tags(html: &str) -> String {

@@ -1,14 +1,13 @@
 //! The grammar of a stream of events: what each one carries, and whether the whole is complete.
 
-use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::chunk::ChunkText;
 use crate::record::{Failure, FailureKind, FinishReason, Usage};
 
 use super::chunk::{Choice, ChunkJson, finish_reason};
-use super::fast_chunk::{ChunkContents, FastChunk};
+use super::fast_chunk::{ChunkContents, FastChunk, TemplateMatch};
 use super::fault::excerpt;
 use super::sse::SseEvent;
-use super::template_match::TemplateMatch;
 
 /// The meaning of one event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,12 +17,22 @@ pub(crate) struct JsonCursor<'a> {
 pub(crate) struct SeenFields(u8);
 
 impl SeenFields {
-    /// Notes that the member with this number came; `None` if it had come before.
-    pub(crate) fn note(&mut self, member: u8) -> Option<()> {
+    /// Reads the value of the member with this number unless it is `null`; `None` if the member had come before.
+    #[inline]
+    pub(crate) fn once<'a>(
+        &mut self,
+        member: u8,
+        walk: &mut JsonCursor<'a>,
+        read: impl FnOnce(&mut JsonCursor<'a>) -> Option<()>,
+    ) -> Option<()> {
         let bit = 1 << member;
         let first = self.0 & bit == 0;
         self.0 |= bit;
-        first.then_some(())
+        match (first, walk.null()) {
+            (false, _) => None,
+            (true, true) => Some(()),
+            (true, false) => read(walk),
+        }
     }
 }
 
@@ -44,7 +54,11 @@ impl<'a> JsonCursor<'a> {
 
     /// An object; `member` reads the value of each name.
     #[inline]
-    pub(crate) fn object(&mut self, mut member: impl FnMut(&mut Self, &[u8]) -> Option<()>) -> Option<()> {
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &[u8], &mut SeenFields) -> Option<()>,
+    ) -> Option<()> {
+        let mut seen = SeenFields::default();
         self.expect(b'{')?;
         if self.skip(b'}') {
             return Some(());
@@ -52,7 +66,7 @@ impl<'a> JsonCursor<'a> {
         loop {
             let name = self.name()?;
             self.expect(b':')?;
-            member(self, name)?;
+            member(self, name, &mut seen)?;
             if !self.skip(b',') {
                 return self.expect(b'}');
             }
@@ -128,7 +142,7 @@ impl<'a> JsonCursor<'a> {
         self.white_space();
         match self.rest.first()? {
             b'"' => self.string().map(drop),
-            b'{' => self.object(|walk, _| walk.any_within(deeper)),
+            b'{' => self.object(|walk, _, _| walk.any_within(deeper)),
             b'[' => self.array(|walk| walk.any_within(deeper)).map(drop),
             b'n' => self.word(b"null"),
             b't' => self.word(b"true"),

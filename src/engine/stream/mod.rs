@@ -7,10 +7,10 @@ pub(crate) mod grammar;
 mod json;
 pub(crate) mod reader;
 pub(crate) mod sse;
-mod template_match;
 
+pub use chunk::ChunkText;
 pub use grammar::BodyEnd;
-pub use reader::{ArrivalStamp, ReadProgress, ResponseReader};
+pub use reader::{ArrivalStamp, ResponseReader};
 
 #[cfg(test)]
 pub(crate) mod transcripts;

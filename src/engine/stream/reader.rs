@@ -5,11 +5,11 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
+use crate::engine::answer::Cause;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::{CaptureText, CapturedText};
-use crate::engine::cause::Cause;
-use crate::engine::chunk_text::ChunkText;
 use crate::engine::secrets::Secrets;
+use crate::engine::stream::chunk::ChunkText;
 use crate::engine::target::AnswerForm;
 use crate::record::{Failure, FailureKind, FinishReason};
 
@@ -32,15 +32,6 @@ pub struct ArrivalStamp {
     pub at: Timestamp,
     /// Number of the read on this connection.
     pub read: u64,
-}
-
-/// Whether an answer is over.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ReadProgress {
-    /// More bytes are needed.
-    Reading,
-    /// It is over.
-    Over(AnswerEnd),
 }
 
 /// The reader of one response.
@@ -140,25 +131,26 @@ impl ResponseReader {
         }
     }
 
-    /// Takes a piece of the body; chunks with text go to `events`.
-    pub fn bytes(&mut self, piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
+    /// Takes a piece of the body; chunks with text go to `events`. Returns the end of the answer where it is over.
+    pub fn bytes(
+        &mut self,
+        piece: &[u8],
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+    ) -> Option<AnswerEnd> {
         match &mut self.body {
             Body::Stream(stream) => stream.piece(piece, arrival, events),
-            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => ReadProgress::Over(failed(
-                arrival.at,
-                FailureKind::Malformed,
-                "an answer of more than 256 MiB",
-            )),
+            Body::Whole(bytes) if bytes.len() + piece.len() > WHOLE_LIMIT => {
+                Some(failed(arrival.at, FailureKind::Malformed, "an answer of more than 256 MiB"))
+            }
             Body::Whole(bytes) => {
                 bytes.extend_from_slice(piece);
-                ReadProgress::Reading
+                None
             }
             Body::Explained { failure, bytes } => {
                 bytes.extend_from_slice(piece);
-                if bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_)) {
-                    return ReadProgress::Over(explain(failure, bytes, arrival.at, &self.secrets));
-                }
-                ReadProgress::Reading
+                let enough = bytes.len() >= EXPLANATION_LIMIT || matches!(failure, Explained::Compressed(_));
+                enough.then(|| explain(failure, bytes, arrival.at, &self.secrets))
             }
         }
     }
@@ -169,7 +161,7 @@ impl ResponseReader {
         if let (Body::Stream(stream), BodyEnd::Clean) = (&mut self.body, close)
             && let Some(last) = stream.framer.unterminated()
             && (&*last.data == b"[DONE]" || ChunkJson::parse(&last.data).is_ok())
-            && let ReadProgress::Over(end) = stream.event(&last, arrival, events)
+            && let Some(end) = stream.event(&last, arrival, events)
         {
             return end;
         }
@@ -191,17 +183,20 @@ impl ResponseReader {
 
 impl Stream {
     /// Reads all events that end in `piece`.
-    fn piece(&mut self, mut piece: &[u8], arrival: ArrivalStamp, events: &mut AnswerEvents) -> ReadProgress {
+    fn piece(
+        &mut self,
+        mut piece: &[u8],
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+    ) -> Option<AnswerEnd> {
         while let Some(event) = self.framer.next_event(&mut piece) {
-            if let over @ ReadProgress::Over(_) = self.event(&event, arrival, events) {
+            let over = self.event(&event, arrival, events);
+            if over.is_some() {
                 return over;
             }
         }
-        if self.framer.held() > EVENT_LIMIT {
-            let failure = Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
-            return ReadProgress::Over(self.over(arrival.at, Err(failure)));
-        }
-        ReadProgress::Reading
+        let too_long = || Failure::new(FailureKind::Malformed, "an event of more than 16 MiB");
+        (self.framer.held() > EVENT_LIMIT).then(|| self.over(arrival.at, Err(too_long())))
     }
 
     fn event(
@@ -209,25 +204,23 @@ impl Stream {
         event: &SseEvent<'_>,
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> ReadProgress {
+    ) -> Option<AnswerEnd> {
         if let Some(captured) = &mut self.captured
             && *event.data != *b"[DONE]"
         {
             captured.push(&event.data);
         }
-        match self.grammar.event(event) {
-            Ok(Step::Quiet) => ReadProgress::Reading,
+        let result = match self.grammar.event(event) {
+            Ok(Step::Quiet) => return None,
             Ok(Step::Text { tokens, kind }) => {
                 let merged = self.last_text_read.replace(arrival.read) == Some(arrival.read);
                 events.push_back(AnswerEvent::Chunk { at: arrival.at, tokens, text: kind, merged });
-                ReadProgress::Reading
+                return None;
             }
-            Ok(Step::Complete) => {
-                let result = self.grammar.close(BodyEnd::Clean);
-                ReadProgress::Over(self.over(arrival.at, result))
-            }
-            Err(failure) => ReadProgress::Over(self.over(arrival.at, Err(failure))),
-        }
+            Ok(Step::Complete) => self.grammar.close(BodyEnd::Clean),
+            Err(failure) => Err(failure),
+        };
+        Some(self.over(arrival.at, result))
     }
 
     fn over(&mut self, at: Timestamp, result: Result<(), Failure>) -> AnswerEnd {
@@ -259,11 +252,8 @@ fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets
         return failed(at, FailureKind::StreamError, words);
     }
     if document.choices().is_empty() {
-        return failed(
-            at,
-            FailureKind::Malformed,
-            format!("the answer has no choices: {}", excerpt(body, secrets)),
-        );
+        let message = format!("the answer has no choices: {}", excerpt(body, secrets));
+        return failed(at, FailureKind::Malformed, message);
     }
     let choices = document.choices();
     let usage = document.usage();
@@ -290,48 +280,42 @@ fn whole_end(body: &[u8], at: Timestamp, capture: CaptureText, secrets: &Secrets
 }
 
 fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -> AnswerEnd {
-    match failure {
+    let (kind, message) = match failure {
         Explained::Status(status) => {
             let said = words_of(body, secrets);
-            let said = if said.is_empty() {
-                status.canonical_reason().unwrap_or("no explanation").to_owned()
-            } else {
-                said
-            };
-            failed(at, FailureKind::HttpStatus(status.as_u16()), said)
+            let reason = status.canonical_reason().unwrap_or("no explanation");
+            let message = if said.is_empty() { reason.to_owned() } else { said };
+            (FailureKind::HttpStatus(status.as_u16()), message)
         }
         Explained::NotStreamed => {
-            match ChunkJson::parse(body).ok().and_then(|document| document.error(secrets)) {
-                Some(words) => failed(at, FailureKind::StreamError, words),
-                None => failed(
-                    at,
-                    FailureKind::Malformed,
-                    format!(
-                        "not streaming: a whole JSON body came where a stream was asked for: {}",
-                        excerpt(body, secrets)
-                    ),
-                ),
-            }
+            let error = ChunkJson::parse(body).ok().and_then(|document| document.error(secrets));
+            let message = || {
+                let said = excerpt(body, secrets);
+                format!("not streaming: a whole JSON body came where a stream was asked for: {said}")
+            };
+            error.map_or_else(
+                || (FailureKind::Malformed, message()),
+                |words| (FailureKind::StreamError, words),
+            )
         }
         Explained::ContentType(media) => {
-            let media = if media.is_empty() {
-                "no content type".to_owned()
-            } else {
-                format!("`{}`", excerpt(media.as_bytes(), secrets))
+            let media = match media.as_str() {
+                "" => "no content type".to_owned(),
+                media => format!("`{}`", excerpt(media.as_bytes(), secrets)),
             };
             let message = format!("wrong content type: {media}, with the body: {}", excerpt(body, secrets));
-            failed(at, FailureKind::Malformed, message)
+            (FailureKind::Malformed, message)
         }
-        Explained::Compressed(encoding) => failed(
-            at,
-            FailureKind::Malformed,
-            format!(
+        Explained::Compressed(encoding) => {
+            let message = format!(
                 "the body is compressed ({}) although `identity` was asked for; moments seen through a \
                  compressor would be wrong",
                 excerpt(encoding.as_bytes(), secrets)
-            ),
-        ),
-    }
+            );
+            (FailureKind::Malformed, message)
+        }
+    };
+    failed(at, kind, message)
 }
 
 /// An end that is only a failure.

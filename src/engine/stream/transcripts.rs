@@ -13,7 +13,7 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 
 use super::chunk::{Choice, ChunkJson};
 use super::grammar::BodyEnd;
-use super::reader::{ArrivalStamp, ReadProgress, ResponseReader};
+use super::reader::{ArrivalStamp, ResponseReader};
 use super::sse::SseFramer;
 use crate::clock::Timestamp;
 use crate::engine::answer::{AnswerEnd, AnswerEvent};
@@ -111,8 +111,7 @@ fn read(capture: &Capture, size: usize) -> Reading {
     let mut reads = 0;
     for piece in pieces {
         reads += 1;
-        if let ReadProgress::Over(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events)
-        {
+        if let Some(over) = reader.as_mut().unwrap().bytes(&piece, arrival(reads), &mut events) {
             end = Some(over);
             break;
         }

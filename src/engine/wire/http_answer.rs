@@ -1,21 +1,22 @@
 //! One request from its connection to the end of its answer, in the task that waits for it.
 
 use std::future::{Future, poll_fn};
+use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use tokio::task::coop;
 
-use super::http::RequestHead;
-use super::http_exchange::HttpExchange;
-use super::pool::Pool;
-use super::pooled_connection::PooledConnection;
-use super::reply::{Afterwards, Origin, Outcome};
+use super::http::{Outgoing, RequestHead};
+use super::pool::{Pool, PooledConnection};
+use super::reply::{Afterwards, IncomingResponse, Origin, ResponseOutcome};
 use super::socket::ReadDelays;
 use crate::clock::RunClock;
-use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, PreparedRequest};
-use crate::engine::cause::{Cause, DiagnosedFailure};
+use crate::engine::answer::{
+    Answer, AnswerEnd, AnswerEvent, AnswerEvents, Cause, DiagnosedFailure, PreparedRequest,
+};
+use crate::engine::stream::reader::ArrivalStamp;
 use crate::record::{Failure, FinishReason};
 
 /// Steps per poll; a read that filled the buffer ends the poll. Otherwise a server that never pauses would
@@ -31,7 +32,8 @@ pub struct HttpAnswer {
     state: State,
     /// Events not returned yet.
     events: AnswerEvents,
-    cause: Cause,
+    /// The cause of the failure that ended it.
+    pub(crate) cause: Cause,
 }
 
 type Opening = Pin<Box<dyn Future<Output = Result<Box<PooledConnection>, DiagnosedFailure>> + Send>>;
@@ -57,11 +59,6 @@ impl HttpAnswer {
         Self { pool, head, delays, clock, state, events: AnswerEvents::new(), cause: Cause::Unknown }
     }
 
-    /// The cause of the failure that ended it.
-    pub(crate) fn cause(&self) -> Cause {
-        self.cause
-    }
-
     /// Moves on until there is an event, but not for ever: after some steps, or when the task has used its
     /// share of tokio's budget, other tasks get their turn.
     fn poll_event(&mut self, cx: &mut Context<'_>) -> Poll<AnswerEvent> {
@@ -81,7 +78,7 @@ impl HttpAnswer {
     fn poll_step(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match &mut self.state {
             State::Exchanging(exchange) => {
-                if let Some(outcome) = ready!(exchange.poll(cx, &mut self.events)) {
+                if let Some(outcome) = ready!(exchange.poll(cx, self.clock, &self.delays, &mut self.events)) {
                     self.end(outcome);
                 }
             }
@@ -120,17 +117,19 @@ impl HttpAnswer {
 
     fn start_exchange(
         &mut self,
-        connection: Box<PooledConnection>,
+        mut connection: Box<PooledConnection>,
         origin: Origin,
         request: PreparedRequest,
     ) {
-        let (head, delays) = (Arc::clone(&self.head), Arc::clone(&self.delays));
-        let exchange = HttpExchange::new(connection, origin, self.clock, head, request, delays);
+        connection.socket.stamped().begin(self.clock);
+        let reply = IncomingResponse::new(Arc::clone(&self.head), origin, request.capture);
+        let request = Request::Outgoing(Box::new(Outgoing::new(&self.head, request)));
+        let exchange = HttpExchange { connection, request, turn_over: false, reply };
         self.state = State::Exchanging(Box::new(exchange));
     }
 
-    fn end(&mut self, outcome: Outcome) {
-        let Outcome { end, cause, afterwards } = outcome;
+    fn end(&mut self, outcome: ResponseOutcome) {
+        let ResponseOutcome { end, cause, afterwards } = outcome;
         self.cause = cause;
         self.events.push_back(AnswerEvent::Ended(Box::new(end)));
         let State::Exchanging(exchange) = std::mem::replace(&mut self.state, State::Over) else { return };
@@ -139,7 +138,9 @@ impl HttpAnswer {
             Afterwards::Request => None,
             Afterwards::RequestAfter(tail) => Some(tail),
         };
-        if let Some(mut connection) = exchange.into_connection() {
+        let HttpExchange { mut connection, request, .. } = *exchange;
+        // A connection to which only a part of the request was written cannot take another.
+        if matches!(request, Request::Sent) {
             connection.tail = tail;
             self.pool.give_back(connection);
         }
@@ -157,8 +158,86 @@ impl Answer for HttpAnswer {
 
     fn finish_reason(&self) -> Option<FinishReason> {
         match &self.state {
-            State::Exchanging(exchange) => exchange.finish_reason(),
+            State::Exchanging(exchange) => exchange.reply.finish_reason(),
             State::Unsent(_) | State::Opening(..) | State::Over => None,
+        }
+    }
+}
+
+/// A request with its connection, and what has come of it.
+struct HttpExchange {
+    connection: Box<PooledConnection>,
+    request: Request,
+    /// The last read filled the buffer: there is more, but other tasks come first.
+    turn_over: bool,
+    reply: IncomingResponse,
+}
+
+/// How much of the request is written.
+enum Request {
+    Outgoing(Box<Outgoing>),
+    Sent,
+    /// The connection takes no more of it. What the server sent may still be read.
+    Unwritten(io::Error),
+}
+
+impl HttpExchange {
+    /// Writes what can be written, else reads once; new events go to `events`.
+    fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        clock: RunClock,
+        delays: &ReadDelays,
+        events: &mut AnswerEvents,
+    ) -> Poll<Option<ResponseOutcome>> {
+        if self.poll_write(cx, events).is_ready() {
+            return Poll::Ready(None);
+        }
+        if std::mem::take(&mut self.turn_over) {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let Self { connection, turn_over, reply, .. } = self;
+        let outcome = connection.socket.poll_read(cx, |socket, read| {
+            let stamped = socket.stamped();
+            let arrival = stamped.arrival();
+            if let Some(delay) = stamped.read_delay.take() {
+                delays.add(delay);
+            }
+            match read {
+                Ok(read) => {
+                    *turn_over = read.filled;
+                    reply.take(read.bytes, arrival, events)
+                }
+                Err(error) => reply.fail(&error, ArrivalStamp { at: clock.now(), ..arrival }, events),
+            }
+        });
+        match (outcome, &self.request) {
+            // Nothing more will come.
+            (Poll::Pending, Request::Unwritten(error)) => {
+                let arrival = self.connection.socket.stamped().arrival();
+                let now = ArrivalStamp { at: clock.now(), ..arrival };
+                Poll::Ready(self.reply.fail(error, now, events))
+            }
+            (outcome, _) => outcome,
+        }
+    }
+
+    /// Ready once, when the whole request was written.
+    fn poll_write(&mut self, cx: &mut Context<'_>, events: &mut AnswerEvents) -> Poll<()> {
+        let Request::Outgoing(outgoing) = &mut self.request else { return Poll::Pending };
+        match ready!(outgoing.poll_write(cx, &mut self.connection.socket)) {
+            Ok(()) => {
+                self.request = Request::Sent;
+                if let Some(at) = self.connection.socket.stamped().sent {
+                    self.reply.request_sent(at, events);
+                }
+                Poll::Ready(())
+            }
+            Err(error) => {
+                self.request = Request::Unwritten(error);
+                Poll::Pending
+            }
         }
     }
 }

@@ -10,9 +10,7 @@
 
 mod http;
 mod http_answer;
-mod http_exchange;
 mod pool;
-mod pooled_connection;
 mod reply;
 mod socket;
 

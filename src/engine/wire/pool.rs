@@ -2,15 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::task::noop_waker_ref;
 use tokio::task::coop::has_budget_remaining;
 use tokio::time::Instant;
 
-use super::pooled_connection::{PooledConnection, Readiness};
-use super::socket::Dialer;
-use crate::engine::cause::DiagnosedFailure;
+use super::http::{Body, Rest};
+use super::socket::{Dialer, Socket};
+use crate::engine::answer::DiagnosedFailure;
 use crate::engine::dialect::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
@@ -75,7 +77,8 @@ impl Pool {
 
     /// Opens a connection for one request.
     pub(super) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
-        self.dialer.open().await
+        let socket = self.dialer.open().await?;
+        Ok(Box::new(PooledConnection { socket, answers: 0, tail: None }))
     }
 
     /// A ready connection, if there is one; keeps a few in reserve.
@@ -201,4 +204,50 @@ fn newest(
         }
     }
     None
+}
+
+/// Reads tried before the rest of an answer is left for later.
+const LOOKS: u32 = 4;
+
+/// An open connection. No task belongs to it: whoever uses it polls it, so that an answer is read in one
+/// task.
+#[derive(Debug)]
+pub(crate) struct PooledConnection {
+    pub(super) socket: Socket,
+    /// Number of answers that came over it.
+    pub(super) answers: u64,
+    /// The rest of the last answer after its end: closing bytes, read when the connection is needed again.
+    pub(super) tail: Option<Body>,
+}
+
+/// Whether a connection can take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Readiness {
+    Ready,
+    /// The last answer is not over.
+    Closing,
+    Dead,
+}
+
+impl PooledConnection {
+    /// Checks without waiting whether the connection can take a request.
+    fn readiness(&mut self) -> Readiness {
+        let cx = &mut Context::from_waker(noop_waker_ref());
+        for _ in 0..LOOKS {
+            let tail = &mut self.tail;
+            let rest = self.socket.poll_read(cx, |_, read| match (read, tail) {
+                // A connection on which the server sends something unasked, or which it closes, is dead.
+                (Ok(read), Some(tail)) if !read.bytes.is_empty() => tail.skip(read.bytes),
+                _ => Rest::Unusable,
+            });
+            match rest {
+                Poll::Pending if self.tail.is_some() => return Readiness::Closing,
+                Poll::Pending => return Readiness::Ready,
+                Poll::Ready(Rest::Awaited) => {}
+                Poll::Ready(Rest::None) => self.tail = None,
+                Poll::Ready(Rest::Unusable) => return Readiness::Dead,
+            }
+        }
+        Readiness::Closing
+    }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
+use crate::engine::answer::Cause;
 use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
 use crate::engine::captured_text::CaptureText;
-use crate::engine::cause::Cause;
 use crate::engine::stream::grammar::BodyEnd;
-use crate::engine::stream::reader::{ArrivalStamp, ReadProgress, ResponseReader};
+use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};
 use crate::record::{Failure, FailureKind, FinishReason};
 
 /// How the connection of a request was obtained.
@@ -24,7 +24,7 @@ pub(super) enum Origin {
 }
 
 /// The response to one request.
-pub(super) struct Reply {
+pub(super) struct IncomingResponse {
     head: Arc<RequestHead>,
     origin: Origin,
     capture: CaptureText,
@@ -48,7 +48,7 @@ struct Open {
 
 /// How a response ended.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct ResponseOutcome {
     pub end: AnswerEnd,
     /// The cause of its failure.
     pub cause: Cause,
@@ -65,7 +65,7 @@ pub(super) enum Afterwards {
     Nothing,
 }
 
-impl Reply {
+impl IncomingResponse {
     /// The response to a request with this head and capture.
     pub(super) fn new(head: Arc<RequestHead>, origin: Origin, capture: CaptureText) -> Self {
         Self { head, origin, capture, sent_noted: false, stage: Stage::Head(Vec::new()) }
@@ -91,7 +91,7 @@ impl Reply {
         bytes: &[u8],
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         match &mut self.stage {
             Stage::Head(_) if bytes.is_empty() => {
                 let failure = self.before_response("the server closed");
@@ -120,7 +120,7 @@ impl Reply {
         error: &io::Error,
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         let kind = error.kind();
         if let Stage::Body(_) = self.stage {
             let how = match kind {
@@ -144,7 +144,7 @@ impl Reply {
         bytes: &[u8],
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         let ResponseHead { status, headers, body, persistence, length } = match ResponseHead::parse(bytes) {
             Ok(Some(head)) => head,
             Ok(None) => {
@@ -171,12 +171,12 @@ impl Reply {
         mut bytes: &[u8],
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         loop {
             let Stage::Body(open) = &mut self.stage else { return None };
             match open.body.next(&mut bytes) {
                 Ok(Piece::Data(piece)) => {
-                    if let ReadProgress::Over(end) = open.reader.bytes(piece, arrival, events) {
+                    if let Some(end) = open.reader.bytes(piece, arrival, events) {
                         return self.finish(bytes, |reader| (reader.cause(), end));
                     }
                 }
@@ -198,7 +198,7 @@ impl Reply {
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
         why: impl FnOnce(&str) -> Failure,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         let mut outcome = self.close(BodyEnd::Broken, &[], arrival, events)?;
         if let Err(failure) = &mut outcome.end.result
             && failure.reason == FailureKind::Reset
@@ -215,7 +215,7 @@ impl Reply {
         rest: &[u8],
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         self.finish(rest, |reader| (reader.cause(), reader.end(close, arrival, events)))
     }
 
@@ -225,7 +225,7 @@ impl Reply {
         &mut self,
         rest: &[u8],
         judge: impl FnOnce(ResponseReader) -> (Cause, AnswerEnd),
-    ) -> Option<Outcome> {
+    ) -> Option<ResponseOutcome> {
         let Stage::Body(open) = std::mem::replace(&mut self.stage, Stage::Over) else { return None };
         let Open { reader, mut body, persistence } = *open;
         let (cause, end) = judge(reader);
@@ -234,14 +234,14 @@ impl Reply {
             (Persistence::KeepAlive, Rest::Awaited) if end.result.is_ok() => Afterwards::RequestAfter(body),
             _ => Afterwards::Nothing,
         };
-        Some(Outcome { end: end.without(&self.head.secrets), cause, afterwards })
+        Some(ResponseOutcome { end: end.without(&self.head.secrets), cause, afterwards })
     }
 
     /// Ends a request without a response.
-    fn lost(&mut self, at: Timestamp, failure: Failure) -> Outcome {
+    fn lost(&mut self, at: Timestamp, failure: Failure) -> ResponseOutcome {
         self.stage = Stage::Over;
         let end = AnswerEnd::failed(at, self.head.secrets.failure(failure.reason, failure.message));
-        Outcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
+        ResponseOutcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
     }
 
     /// The failure of a request without a response because of what `happened` to its connection.

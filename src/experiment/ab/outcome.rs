@@ -70,7 +70,7 @@ pub struct AbClass {
 
 impl AbTest {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Judges `rounds`, in order, by `design`.
     ///

@@ -38,20 +38,20 @@ pub struct Queueing {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "instance", rename_all = "snake_case")]
 pub enum ModelledInstance {
-    /// So many places that serve at the pace that was measured: the first token after the median TTFT of the lowest
-    /// load, then one each median TPOT of the load nearest to the answer. There are as many places as just let one
+    /// So many slots that serve at the pace that was measured: the first token after the median TTFT of the lowest
+    /// load, then one each median TPOT of the load nearest to the answer. There are as many slots as just let one
     /// instance meet the objectives at its highest rate, so that one modelled instance does what the measured one did.
-    /// Several then share what no division shows: a burst at one finds a place at another.
-    Places {
+    /// Several then share what no division shows: a burst at one finds a slot at another.
+    Slots {
         /// How many.
-        places: u64,
+        slots: u64,
         /// The time to first token without a queue, milliseconds.
         ttft_ms: f64,
         /// The time per token, milliseconds.
         tpot_ms: f64,
     },
     /// An engine fitted to runs of the sweep, where an objective on the pace of tokens decides: that pace is what more
-    /// requests at a time change, and places do not have it.
+    /// requests at a time change, and slots do not have it.
     Engine {
         /// The engine, and how well it reproduces the runs.
         engine_fit: Box<EngineFit>,
@@ -97,7 +97,7 @@ impl Queueing {
             })?),
         };
         let instance = match &fitted {
-            None => InstanceModel::Places(model.places_for(highest)?),
+            None => InstanceModel::Slots(model.slots_for(highest)?),
             Some(fit) => InstanceModel::Fitted(fit),
         };
         let (rate, by_division) = (contract.with_headroom() / turns, contract.instances(basis.per_s()));
@@ -109,8 +109,8 @@ impl Queueing {
         let met = asked == Replicas::Fewest || meets(instances)?;
         let sentence = sentence(contract, by_division, instances, asked, met, instance.why_fewer());
         let modelled = match instance {
-            InstanceModel::Places(places) => ModelledInstance::Places {
-                places: places as u64,
+            InstanceModel::Slots(slots) => ModelledInstance::Slots {
+                slots: slots as u64,
                 ttft_ms: model.pace.ttft_s * 1e3,
                 tpot_ms: model.pace.tpot_s * 1e3,
             },

@@ -73,7 +73,7 @@ impl ComparedBy {
 
 impl CapacityPlan {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Of these offers.
     pub fn of(contract: CapacityTarget, offers: Vec<Offer>) -> Self {

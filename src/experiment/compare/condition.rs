@@ -64,7 +64,6 @@ pub enum Role {
     /// The runs cannot be compared.
     Forbids,
     /// It is reported: often the very thing that is compared.
-    #[serde(rename = "told")]
     Reported,
     /// It varies on purpose.
     Varied,

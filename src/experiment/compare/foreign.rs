@@ -86,7 +86,7 @@ pub enum NotComparableForeign {
 
 impl ComparedForeign {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///

@@ -21,7 +21,6 @@ pub struct Unchecked {
     /// The fact by its name.
     pub fact: String,
     /// The sides that do not report it.
-    #[serde(rename = "untold_by")]
     pub missing_in: Vec<String>,
 }
 
@@ -81,7 +80,7 @@ impl AnySide {
             Self::Ours(side) => {
                 let each = |of: fn(&crate::analysis::TokenAccount) -> crate::analysis::Balance| {
                     let balance = side.runs.first().map(|run| of(&run.tokens))?;
-                    (balance.requests > 0).then(|| balance.got_tokens as f64 / balance.requests as f64)
+                    (balance.requests > 0).then(|| balance.received_tokens as f64 / balance.requests as f64)
                 };
                 (each(|tokens| tokens.input), each(|tokens| tokens.output))
             }

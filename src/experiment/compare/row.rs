@@ -102,7 +102,7 @@ pub enum ChangeStanding {
     /// Worse, by more than chance.
     Worse,
     /// No significant change, which does not prove equality.
-    NotShown,
+    NoSignificantChange,
     /// One run a side, whose own intervals overlap.
     Overlap,
     /// One run a side, whose own intervals lie apart: another run may undo it.
@@ -161,7 +161,7 @@ impl ComparedRow {
     fn judged(&self) -> ChangeStanding {
         let moved = self.difference.map_or(0.0, |difference| difference.value);
         if self.p_holm.is_none_or(|p| p > SIGNIFICANT) || moved == 0.0 {
-            ChangeStanding::NotShown
+            ChangeStanding::NoSignificantChange
         } else if (moved < 0.0) == self.figure.less_is_better() {
             ChangeStanding::Better
         } else {

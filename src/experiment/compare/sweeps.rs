@@ -88,7 +88,7 @@ pub struct AtLoad {
 
 impl ComparedSweeps {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Compares `sides` with the first of them; `varied` names the conditions that vary on purpose.
     ///

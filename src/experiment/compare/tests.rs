@@ -145,7 +145,7 @@ fn no_spread_is_no_proof() {
     let compared = Compared::of(&sides, &[], &[]).unwrap();
     let p50 = row(&compared, "p50 ttft");
     // Of six ways to deal four values out to two and two, two are as far apart.
-    assert!(close(p50.p, 2.0 / 6.0) && p50.standing == ChangeStanding::NotShown, "{p50:?}");
+    assert!(close(p50.p, 2.0 / 6.0) && p50.standing == ChangeStanding::NoSignificantChange, "{p50:?}");
     assert_eq!(p50.detectable, None);
 }
 

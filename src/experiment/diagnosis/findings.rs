@@ -25,7 +25,7 @@ pub struct Diagnosis {
     /// The symptoms, the gravest first.
     pub symptoms: Vec<Symptom>,
     /// Rules without enough data, and what they lack.
-    pub could_not_tell: Vec<MissingEvidence>,
+    pub not_enough_data: Vec<MissingEvidence>,
 }
 
 /// A rule that lacked evidence.
@@ -95,7 +95,7 @@ impl Diagnosis {
         match opinion {
             Opinion::Seen(symptom) => self.symptoms.push(*symptom),
             Opinion::Nothing => {}
-            Opinion::Lacking(lacked) => self.could_not_tell.push(MissingEvidence { about, lacked }),
+            Opinion::Lacking(lacked) => self.not_enough_data.push(MissingEvidence { about, lacked }),
         }
     }
 }

@@ -20,7 +20,7 @@ pub struct RepeatsDiagnosis {
     /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
     pub symptoms: Vec<RepeatsSymptom>,
     /// Rules without enough data in some run that found nothing in the others, with what they first lacked.
-    pub could_not_tell: Vec<MissingEvidence>,
+    pub not_enough_data: Vec<MissingEvidence>,
 }
 
 /// A symptom, and the runs that have it.
@@ -38,7 +38,7 @@ impl RepeatsDiagnosis {
     /// Of runs by their ascending numbers.
     pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
         let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
-        let mut could_not_tell: Vec<MissingEvidence> = Vec::new();
+        let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
         for (number, diagnosis) in runs {
             for symptom in &diagnosis.symptoms {
                 match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
@@ -49,9 +49,9 @@ impl RepeatsDiagnosis {
                     }
                 }
             }
-            for rule in &diagnosis.could_not_tell {
-                if could_not_tell.iter().all(|known| known.about != rule.about) {
-                    could_not_tell.push(rule.clone());
+            for rule in &diagnosis.not_enough_data {
+                if not_enough_data.iter().all(|known| known.about != rule.about) {
+                    not_enough_data.push(rule.clone());
                 }
             }
         }
@@ -66,7 +66,7 @@ impl RepeatsDiagnosis {
             reservation,
             slo_attainment: shares.min_by(f64::total_cmp),
             symptoms,
-            could_not_tell,
+            not_enough_data,
         }
     }
 

@@ -16,7 +16,7 @@ const CAPPED: f64 = 0.25;
 /// The client itself was late, busy or stopped.
 pub(super) fn client(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
-    let starved = |rule: Rule| matches!(rule, Rule::ScheduleLag | Rule::ClientStarved | Rule::Pauses);
+    let starved = |rule: Rule| matches!(rule, Rule::ScheduleLag | Rule::ClientStarved | Rule::HostStalls);
     let reason = summary.verdict.reasons.iter().find(|reason| starved(reason.rule));
     let busy = summary.client.map(|client| client.loop_busy);
     let symptom = match (reason, busy.filter(|&busy| busy >= BUSY)) {

@@ -47,7 +47,7 @@ pub enum VariantStanding {
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum MatrixStopped {
     /// All of them ran.
-    #[serde(rename = "all_flown")]
+    #[serde(alias = "all_flown")]
     AllRun,
     /// A variant had been accepted, and one was enough.
     FirstAccepted {

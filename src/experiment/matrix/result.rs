@@ -44,7 +44,7 @@ pub struct Unstopped {
 
 impl Matrix {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Compares what ran of `experiments` with what was expected. What did not run is not in it.
     pub fn of(

@@ -22,7 +22,7 @@ pub enum ClaimStanding {
     /// The whole interval agrees with the claim.
     Confirmed,
     /// Part of the interval agrees, or there is no interval.
-    CannotTell,
+    Inconclusive,
     /// No part of the interval agrees.
     Refuted,
 }
@@ -32,7 +32,7 @@ impl ClaimStanding {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Confirmed => "confirmed",
-            Self::CannotTell => "cannot tell",
+            Self::Inconclusive => "inconclusive",
             Self::Refuted => "refuted",
         }
     }
@@ -47,7 +47,7 @@ impl ClaimStanding {
         match (low, high) {
             (true, true) => Self::Confirmed,
             (false, false) => Self::Refuted,
-            _ => Self::CannotTell,
+            _ => Self::Inconclusive,
         }
     }
 }
@@ -113,7 +113,7 @@ impl Claim {
                     } else if high < least || low > most {
                         ClaimStanding::Refuted
                     } else {
-                        ClaimStanding::CannotTell
+                        ClaimStanding::Inconclusive
                     }
                 })
             }
@@ -125,7 +125,7 @@ impl Claim {
 
     /// There is no result.
     fn open(&self, reason: &str) -> Tested {
-        self.tested(ClaimStanding::CannotTell, None, reason)
+        self.tested(ClaimStanding::Inconclusive, None, reason)
     }
 
     fn tested(&self, standing: ClaimStanding, ratio: Option<Ratio>, reason: &str) -> Tested {
@@ -159,10 +159,10 @@ impl Claim {
             .iter()
             .any(|run| matches!(objective.key.warning(run), Some((SampleWarning::TooFewSamples, _))));
         let standing = match status {
-            _ if few || inside => ClaimStanding::CannotTell,
+            _ if few || inside => ClaimStanding::Inconclusive,
             Status::Met => ClaimStanding::Confirmed,
             Status::Missed => ClaimStanding::Refuted,
-            Status::Unresolvable => ClaimStanding::CannotTell,
+            Status::Unresolvable => ClaimStanding::Inconclusive,
         };
         // What was found stands in parentheses behind the objective, before what it means for an objective.
         let found = line.split_once(&objective.text).map_or(line.as_str(), |(_, found)| found);
@@ -199,10 +199,10 @@ impl Claim {
         match ratio.interval {
             None => {
                 let reason = format!("{found}, by runs without an interval; run as many repeats of both");
-                self.tested(ClaimStanding::CannotTell, Some(ratio), &reason)
+                self.tested(ClaimStanding::Inconclusive, Some(ratio), &reason)
             }
             Some((low, high)) => {
-                let standing = if few { ClaimStanding::CannotTell } else { judge(low, high) };
+                let standing = if few { ClaimStanding::Inconclusive } else { judge(low, high) };
                 let doubt = if few { FEW } else { "" };
                 let over = match (one.values.len(), two.values.len()) {
                     (1, 1) => String::new(),

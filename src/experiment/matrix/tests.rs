@@ -175,16 +175,16 @@ fn a_ratio_has_the_interval_of_its_logarithms() {
     for (claim, standing) in [
         ("p50 ttft > 1.5 x B", ClaimStanding::Confirmed),
         ("p50 ttft > 150% of B", ClaimStanding::Confirmed),
-        ("p50 ttft > 2 x B", ClaimStanding::CannotTell),
+        ("p50 ttft > 2 x B", ClaimStanding::Inconclusive),
         ("p50 ttft < B", ClaimStanding::Refuted),
         ("p50 ttft > 3 × B", ClaimStanding::Refuted),
         ("p50 tpot within 1% of B", ClaimStanding::Confirmed),
         ("p50 ttft within 10% of B", ClaimStanding::Refuted),
         ("p50 ttft < 200ms", ClaimStanding::Confirmed),
-        ("p50 ttft < 100ms", ClaimStanding::CannotTell),
+        ("p50 ttft < 100ms", ClaimStanding::Inconclusive),
         ("p50 ttft < 50ms", ClaimStanding::Refuted),
-        ("p99 ttft < 200ms", ClaimStanding::CannotTell),
-        ("error_rate < 2 x B", ClaimStanding::CannotTell),
+        ("p99 ttft < 200ms", ClaimStanding::Inconclusive),
+        ("error_rate < 2 x B", ClaimStanding::Inconclusive),
     ] {
         let tested = test(claim);
         assert_eq!(tested.standing, standing, "{}", tested.line);
@@ -207,7 +207,7 @@ fn single_runs_without_an_interval_do_not_tell() {
     let claim: Claim = "mean ttft > B".parse().unwrap();
     let tested =
         claim.test(&Believed::Runs(one.iter().collect()), Some(&Believed::Runs(two.iter().collect())));
-    assert_eq!((tested.standing, tested.ratio), (ClaimStanding::CannotTell, Some(2.0)), "{}", tested.line);
+    assert_eq!((tested.standing, tested.ratio), (ClaimStanding::Inconclusive, Some(2.0)), "{}", tested.line);
     assert!(tested.line.contains("run as many repeats of both"), "{}", tested.line);
 }
 
@@ -261,10 +261,10 @@ fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     assert_eq!(row.tests[0].standing, ClaimStanding::Confirmed);
     assert_eq!(row.tests[0].differing, [MatrixVariable::InputTokens, MatrixVariable::OutputTokens]);
     // The row was not run under `base`.
-    assert_eq!(row.tests[1].standing, ClaimStanding::CannotTell);
-    assert_eq!(row.standing, Some(ClaimStanding::CannotTell));
+    assert_eq!(row.tests[1].standing, ClaimStanding::Inconclusive);
+    assert_eq!(row.standing, Some(ClaimStanding::Inconclusive));
     assert!(!matrix.is_as_hoped());
-    assert_eq!(serde_json::to_value(&matrix).unwrap()["schema"], 1);
+    assert_eq!(serde_json::to_value(&matrix).unwrap()["schema"], 2);
 }
 
 #[test]

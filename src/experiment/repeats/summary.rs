@@ -151,7 +151,7 @@ pub enum NotRepeats {
 
 impl Repeats {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 
     /// Joins `runs`, in any order, and judges them by `objectives`.
     ///

@@ -177,7 +177,7 @@ fn runs_are_joined_in_their_order() {
 #[test]
 fn json_has_the_keys_of_one_runs_summary() {
     let json = serde_json::to_value(Repeats::of(&summaries(&[100, 120, 110, 90, 80]), &[]).unwrap()).unwrap();
-    assert_eq!(json["schema"], 1);
+    assert_eq!(json["schema"], 2);
     assert_eq!(json["figures"]["latency"]["ttft"]["p50_ms"]["mean"], 100.0);
     assert_eq!(json["figures"]["latency"]["queue_wait"], serde_json::Value::Null);
     assert_eq!(json["figures"]["rates"]["goodput_per_s"]["max"], 4.0);

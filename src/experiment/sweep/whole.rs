@@ -65,7 +65,7 @@ pub struct Sweep {
 
 impl Sweep {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
     /// The file in a sweep's folder.
     pub const FILE_NAME: &str = "sweep.json";
 }
@@ -183,7 +183,9 @@ impl Sweep {
         };
         match serde_json::from_str::<Versioned>(&text) {
             Ok(Versioned { schema }) if schema > Self::SCHEMA => Err(UnreadableSweep::Newer { path, schema }),
-            Ok(_) => serde_json::from_str(&text).map_err(|error| UnreadableSweep::NoSweep { path, error }),
+            Ok(_) => serde_json::from_str(&text)
+                .map(|sweep| Self { schema: Self::SCHEMA, ..sweep })
+                .map_err(|error| UnreadableSweep::NoSweep { path, error }),
             Err(error) => Err(UnreadableSweep::NoSweep { path, error }),
         }
     }
@@ -211,7 +213,7 @@ mod tests {
         let (kept, nothing) = refusal(None);
         assert!(!kept && nothing.contains("hint: name the folder of a sweep"), "{nothing}");
         let (kept, newer) = refusal(Some("{\"schema\": 9, \"what\": 1}"));
-        assert!(kept && newer.contains("has schema 9, and this Skyline reads up to 1"), "{newer}");
+        assert!(kept && newer.contains("has schema 9, and this Skyline reads up to 2"), "{newer}");
         let (_, other) = refusal(Some("{\"schema\": 1}"));
         assert!(other.contains("holds no sweep: missing field"), "{other}");
     }

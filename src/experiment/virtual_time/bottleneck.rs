@@ -26,8 +26,8 @@ pub struct Bottleneck {
 pub enum Limit {
     /// KV cache: requests wait, or lose their place, for want of blocks.
     KvCache,
-    /// Seats in the batch (`max_num_seqs`).
-    Seats,
+    /// Slots in the batch (`max_num_seqs`).
+    BatchSlots,
     /// Tokens in a step (`max_num_batched_tokens`): prompts come faster than they are computed.
     Prefill,
     /// Room in the decode pool: answers that have begun wait there to go on.
@@ -40,8 +40,8 @@ pub enum Limit {
     Communication,
     /// The steps rather than the queue. Fixed costs take the largest part of them.
     Overhead,
-    /// Places of a plain server.
-    Places,
+    /// Slots of a plain server.
+    Slots,
     /// Nothing that is known: a server of given delays or step times where queueing is the lesser part.
     Nothing,
     /// No request could be served at all: each was refused.
@@ -66,7 +66,7 @@ impl Bottleneck {
             _ if executed.records.iter().all(|record| matches!(record.outcome, Outcome::Failed(_))) => {
                 Limit::Refused
             }
-            (true, 0) => Limit::Places,
+            (true, 0) => Limit::Slots,
             (true, _) => evidence.shortage().unwrap_or_else(steps),
             (false, 0) => Limit::Nothing,
             (false, _) => steps(),
@@ -87,10 +87,10 @@ impl Limit {
             Self::KvCache => (
                 "the KV cache",
                 "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer \
-                 seats (--max-num-seqs) so that nobody is preempted",
+                 slots (--max-num-seqs) so that nobody is preempted",
             ),
-            Self::Seats => (
-                "seats in the batch (max_num_seqs)",
+            Self::BatchSlots => (
+                "slots in the batch (max_num_seqs)",
                 "raise --max-num-seqs for as long as the KV cache holds the sequences, or add replicas",
             ),
             Self::Prefill => (
@@ -119,7 +119,7 @@ impl Limit {
                 "the steps rather than the queue; what every step costs besides takes the largest part of them",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
-            Self::Places => ("places of the plain server", "give it more places or replicas"),
+            Self::Slots => ("slots of the plain server", "give it more slots or replicas"),
             Self::Nothing => (
                 "not the queue; delays and step times are those that were given",
                 "only faster servers would do better at this rate",
@@ -158,7 +158,7 @@ pub struct EngineEvidence {
     /// Share of the passes' time in which a request waited for KV blocks.
     pub short_of_blocks_share: Option<f64>,
     /// The same for a slot in the batch.
-    pub short_of_seats_share: Option<f64>,
+    pub short_of_slots_share: Option<f64>,
     /// The same for room in the step.
     pub short_of_tokens_share: Option<f64>,
     /// Share of the decode pool's passes' time in which a request waited there; absent without pools.
@@ -200,7 +200,7 @@ impl EngineEvidence {
             overhead_share: of_parts(overhead.max(0.0)),
             kv_usage: of_busy(effort.kv_held_s),
             short_of_blocks_share: of_busy(effort.short_of_blocks_s),
-            short_of_seats_share: of_busy(effort.short_of_slots_s),
+            short_of_slots_share: of_busy(effort.short_of_slots_s),
             short_of_tokens_share: of_busy(effort.short_of_tokens_s),
             decode_waiting_share: ratio(waiting, executed.decode_effort.busy_s),
             queue_share_of_ttft: ratio(executed.queued_s, executed.to_first_token_s),
@@ -213,7 +213,7 @@ impl EngineEvidence {
     fn shortage(&self) -> Option<Limit> {
         let shares = [
             (self.short_of_blocks_share, Limit::KvCache),
-            (self.short_of_seats_share, Limit::Seats),
+            (self.short_of_slots_share, Limit::BatchSlots),
             (self.short_of_tokens_share, Limit::Prefill),
         ];
         let felt = shares.into_iter().filter_map(|(share, limit)| Some((share.filter(|&s| s > 0.0)?, limit)));
@@ -242,7 +242,7 @@ impl EngineEvidence {
         };
         match limit {
             Limit::KvCache => say(self.short_of_blocks_share, "of the time a request waits for KV blocks"),
-            Limit::Seats => say(self.short_of_seats_share, "of the time a request waits for a slot"),
+            Limit::BatchSlots => say(self.short_of_slots_share, "of the time a request waits for a slot"),
             Limit::Prefill => {
                 say(self.short_of_tokens_share, "of the time a request waits for room in a step");
             }

@@ -8,7 +8,7 @@ use crate::analysis::{Attainment, Figure, LatencyTable, Metric, Quantile, Summar
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct LayoutComparison {
     /// The requested layout.
-    pub asked: String,
+    pub requested: String,
     /// The layout to compare with.
     pub baseline: String,
     /// All requests, then each class where there are several, then each priority.
@@ -21,7 +21,7 @@ pub struct LayoutRow {
     /// `all`, or the name of a class or priority.
     pub group: String,
     /// Figures under the requested layout.
-    pub asked: LayoutFigures,
+    pub requested: LayoutFigures,
     /// Figures under the baseline.
     pub baseline: LayoutFigures,
 }
@@ -68,10 +68,10 @@ impl From<Figure> for Latency {
 
 impl LayoutComparison {
     /// Compares two summaries of the same plan.
-    pub(super) fn new(asked: String, one: &Summary, baseline: String, other: &Summary) -> Self {
+    pub(super) fn new(requested: String, one: &Summary, baseline: String, other: &Summary) -> Self {
         let mut rows = vec![LayoutRow {
             group: "all".to_owned(),
-            asked: LayoutFigures::of(&one.latency, &one.slo),
+            requested: LayoutFigures::of(&one.latency, &one.slo),
             baseline: LayoutFigures::of(&other.latency, &other.slo),
         }];
         for (ours, theirs) in [(&one.by_class, &other.by_class), (&one.by_priority, &other.by_priority)] {
@@ -82,11 +82,11 @@ impl LayoutComparison {
             // The same plan has the same groups, in the same order.
             rows.extend(ours.iter().zip(theirs).map(|(ours, theirs)| LayoutRow {
                 group: ours.name.clone(),
-                asked: LayoutFigures::of(&ours.latency, &ours.slo),
+                requested: LayoutFigures::of(&ours.latency, &ours.slo),
                 baseline: LayoutFigures::of(&theirs.latency, &theirs.slo),
             }));
         }
-        Self { asked, baseline, rows }
+        Self { requested, baseline, rows }
     }
 }
 

@@ -39,7 +39,7 @@ pub struct Prediction {
 
 impl Prediction {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 1;
+    pub const SCHEMA: u32 = 2;
 }
 
 /// Runs `schedule`, which is that of the workload of `header`, against `fleet`, and against its baseline where it has

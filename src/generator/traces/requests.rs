@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::cut;
 use crate::workload::{Priority, TOKEN_LIMIT};
 
 /// One request of a trace.
@@ -57,11 +58,7 @@ pub(super) struct BadLine {
 pub(super) fn excerpt(text: &str) -> String {
     /// Longest excerpt, characters.
     const ENOUGH: usize = 80;
-    let mut begins: String = text.chars().take(ENOUGH).collect();
-    if begins.len() < text.len() {
-        begins.push('…');
-    }
-    begins
+    cut(text.to_owned(), ENOUGH)
 }
 
 /// Nanoseconds of a moment in this unit; `None` for NaN or beyond 145 years.

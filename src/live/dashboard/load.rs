@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, is_roomy};
 use crate::live::watched::Paced;
-use crate::runner::{RECENT_S, Rates};
+use crate::runner::{LiveRates, RECENT_S};
 use crate::units::{count, three_digits};
 
 /// From this many columns on, details fit beside a figure.
@@ -40,7 +40,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
 
 fn figures(state: &ViewState<'_>) -> Vec<Figure> {
     let snapshot = &state.snapshot;
-    let rate = |of: fn(&Rates) -> f64| {
+    let rate = |of: fn(&LiveRates) -> f64| {
         snapshot.rates.as_ref().map_or("–".to_owned(), |rates| format!("{}/s", three_digits(of(rates))))
     };
     let plan = &state.watched.plan;

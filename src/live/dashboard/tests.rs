@@ -12,7 +12,7 @@ use super::view_state::ViewState;
 use crate::clock::{RunClock, Timestamp};
 use crate::live::watched::{Paced, WatchedRun};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
-use crate::runner::{LiveLatency, LiveSpread, Progress, Rates, SecondCounts, Snapshot, WindowCounts};
+use crate::runner::{LiveLatency, LiveRates, LiveSpread, Progress, SecondCounts, Snapshot, WindowCounts};
 use crate::units::steers;
 
 fn at(seconds: f64) -> Timestamp {
@@ -68,7 +68,7 @@ fn in_the_window() -> Snapshot {
         completed: 797,
         tokens: 95_412,
         measured: WindowCounts { released: 631, completed: 601, ..WindowCounts::default() },
-        rates: Some(Rates { released: 20.3, completed: 19.6, failed: 0.0, tokens: 2_391.0 }),
+        rates: Some(LiveRates { released: 20.3, completed: 19.6, failed: 0.0, tokens: 2_391.0 }),
         ttft: latency(80_400, 190_000),
         itl: latency(7_310, 21_900),
         tpot: latency(8_020, 9_940),

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::command::JobRequest;
-use super::handle::{EngineThread, SubmitError};
+use super::{EngineThread, JobRequest, SubmitError};
 use crate::clock::{RunClock, Timestamp};
 use crate::mock::metrics::Finish;
 use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
@@ -44,7 +43,7 @@ async fn dropped_work_leaves_the_server() {
     drop(work);
     let readings = engine.look().await.unwrap();
     assert_eq!(readings.gauges.num_requests_running, 0);
-    assert_eq!(readings.meters.ended_by(Finish::Abort), 2);
+    assert_eq!(readings.meters.ended[Finish::Abort as usize], 2);
 }
 
 #[tokio::test]

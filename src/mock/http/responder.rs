@@ -109,29 +109,25 @@ pub(crate) async fn whole(
         }
     }
     let body = Bytes::from(reply.whole());
-    let half = body.slice(..body.len() / 2);
-    let mut acts = VecDeque::new();
-    let striking = faults.iter().find(|fault| fault.strikes_mid_stream());
-    match striking {
+    let half = WriteStep::Write(body.slice(..body.len() / 2), Vec::new());
+    let acts = match faults.iter().find(|fault| fault.strikes_mid_stream()) {
         Some(Fault::ErrorMidStream) => {
             log.finish(End::BrokenOff);
             return Refusal::injected(StatusCode::INTERNAL_SERVER_ERROR).into_response();
         }
-        Some(Fault::Truncated | Fault::MalformedJson) => {
-            acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::BreakOff]);
-        }
-        Some(Fault::ResetMidStream) => acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::Reset]),
-        Some(Fault::Hang) => acts.extend([WriteStep::Write(half, Vec::new()), WriteStep::Hang]),
+        Some(Fault::Truncated | Fault::MalformedJson) => vec![half, WriteStep::BreakOff],
+        Some(Fault::ResetMidStream) => vec![half, WriteStep::Reset],
+        Some(Fault::Hang) => vec![half, WriteStep::Hang],
         Some(Fault::Stall(time)) => {
-            acts.extend([WriteStep::Wait(*time), WriteStep::Write(body, writes), WriteStep::End]);
+            vec![WriteStep::Wait(*time), WriteStep::Write(body, writes), WriteStep::End]
         }
         _ => {
             log.expect(&writes);
             log.finish(End::Finished);
             return ([(header::CONTENT_TYPE, "application/json")], body).into_response();
         }
-    }
+    };
     let script = Script::new(reply, Vec::new());
-    let responder = Responder { log, work, script, acts };
+    let responder = Responder { log, work, script, acts: acts.into() };
     ([(header::CONTENT_TYPE, "application/json")], responder.into_body()).into_response()
 }

@@ -1,4 +1,4 @@
-//! The mock's routes.
+//! The mock's routes, and its answers to requests for text.
 
 use std::sync::Arc;
 
@@ -11,24 +11,26 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::connection_log::ConnectionLog;
-use super::generate::generate;
+use super::responder::{streamed, whole};
+use crate::engine::{AnswerForm, Endpoint};
+use crate::mock::faults::{self, Fault};
 use crate::mock::metrics::exposition;
-use crate::mock::refusal::Refusal;
-use crate::mock::request::{self, Endpoint, Fields, Prompt};
+use crate::mock::refusal::{Mistake, Refusal};
+use crate::mock::reply::{Reply, Script, plan};
+use crate::mock::request::{self, BodyFields, PromptTokens, Request};
 use crate::mock::state::Mock;
+use crate::mock::truth::{End, Record};
 
 /// All routes.
 pub(crate) fn router(mock: Arc<Mock>) -> Router {
-    let chat = |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
-        generate(mock, log, Endpoint::Chat, headers, body)
+    let text = |endpoint: Endpoint| {
+        post(move |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
+            generate(mock, log, endpoint, headers, body)
+        })
     };
-    let completions =
-        |State(mock), Extension(log): Extension<ConnectionLog>, headers: HeaderMap, body: Bytes| {
-            generate(mock, log, Endpoint::Completions, headers, body)
-        };
     Router::new()
-        .route("/v1/chat/completions", post(chat))
-        .route("/v1/completions", post(completions))
+        .route(Endpoint::Chat.path(), text(Endpoint::Chat))
+        .route(Endpoint::Completions.path(), text(Endpoint::Completions))
         .route("/v1/models", get(models))
         .route("/health", get(health))
         .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
@@ -60,13 +62,13 @@ async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
     };
     // As vLLM, which lists the context length of the base model alone.
     let mut models = vec![listed(&mock.model, None, Some(mock.max_model_len))];
-    models.extend(mock.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
+    models.extend(mock.options.adapters.iter().map(|name| listed(name, Some(&mock.model), None)));
     Json(json!({ "object": "list", "data": models }))
 }
 
 async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Value>, Refusal> {
     let object = request::object(&body)?;
-    let mut fields = Fields::of(&object);
+    let mut fields = BodyFields::of(&object);
     let model = fields.text("model");
     let text = fields.value("prompt").or_else(|| fields.value("messages"));
     if text.is_none() {
@@ -74,7 +76,7 @@ async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Val
     }
     fields.check()?;
     mock.served().adapter(model)?;
-    let prompt = text.map(Prompt::of_texts).unwrap_or_default();
+    let prompt = text.map(PromptTokens::of_texts).unwrap_or_default();
     Ok(Json(json!({
         "count": prompt.tokens(), "max_model_len": mock.max_model_len,
         "tokens": prompt.ids().collect::<Vec<_>>(), "token_strs": null,
@@ -107,4 +109,100 @@ async fn clear_truth(State(mock): State<Arc<Mock>>) -> StatusCode {
 
 async fn stats(State(mock): State<Arc<Mock>>) -> Response {
     Json(mock.truth.statistics()).into_response()
+}
+
+/// Answers one request.
+async fn generate(
+    mock: Arc<Mock>,
+    log: ConnectionLog,
+    endpoint: Endpoint,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let read = mock.clock.now();
+    let number = mock.number();
+    let faults = faults_of(&mock, number, &headers);
+    let prefix = match endpoint {
+        Endpoint::Chat => "chatcmpl",
+        Endpoint::Completions => "cmpl",
+    };
+    // As vLLM, which uses the client's request id if there is one.
+    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let id = given.map_or_else(|| format!("{prefix}-mock-{number:08}"), |given| format!("{prefix}-{given}"));
+    let named = faults.iter().flatten().map(Fault::to_string).collect();
+    log.begin(Record::new(number, id.clone(), endpoint.path(), read, named));
+
+    let answered = match faults {
+        Ok(faults) => {
+            if faults.contains(&Fault::ResetBeforeHeaders) {
+                log.reset();
+                return std::future::pending().await;
+            }
+            let asked = IncomingRequest { number, id, endpoint, faults };
+            answer(&mock, &log, asked, &headers, &body).await
+        }
+        Err(words) => Err(Refusal::bad_request(&format!("{}: {words}", faults::HEADER))),
+    };
+    let response = answered.unwrap_or_else(|refusal| {
+        log.finish(End::Refused);
+        refusal.into_response()
+    });
+    log.note(|record| record.status = Some(response.status().as_u16()));
+    response
+}
+
+/// A request for text with its id and faults.
+struct IncomingRequest {
+    number: u64,
+    id: String,
+    endpoint: Endpoint,
+    faults: Vec<Fault>,
+}
+
+fn faults_of(mock: &Mock, number: u64, headers: &HeaderMap) -> Result<Vec<Fault>, String> {
+    let mut faults = mock.chances.of_request(number);
+    for value in headers.get_all(faults::HEADER) {
+        faults.extend(faults::asked(value.to_str().map_err(|error| error.to_string())?)?);
+    }
+    Ok(faults)
+}
+
+async fn answer(
+    mock: &Mock,
+    log: &ConnectionLog,
+    asked: IncomingRequest,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> Result<Response, Refusal> {
+    let IncomingRequest { number, id, endpoint, faults } = asked;
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    if kind.is_some_and(|kind| !kind.trim_start().to_ascii_lowercase().starts_with("application/json")) {
+        return Err(Refusal::validation(&[Mistake::media_type()]));
+    }
+    if let Some(status) = faults.iter().find_map(|fault| fault.status()) {
+        return Err(Refusal::injected(
+            StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+        ));
+    }
+    let request = Request::read(endpoint, body, mock.served())?;
+    let (wanted, choices) = plan(mock, number, &request, &faults);
+    let prompt_tokens: u64 = request.prompts.iter().map(|prompt| u64::from(prompt.tokens())).sum();
+    log.note(|record| record.prompt_tokens = prompt_tokens);
+    let (work, queued) = mock.engine.take(wanted, request.n).await.map_err(Refusal::from)?;
+    log.note(|record| record.queued_ns = Some(queued));
+
+    let slow = faults.iter().find_map(|fault| match fault {
+        Fault::SlowStart(time) => Some(*time),
+        _ => None,
+    });
+    if let Some(time) = slow {
+        tokio::time::sleep(time).await;
+    }
+    let model = request.adapter.and_then(|place| mock.options.adapters.get(place)).unwrap_or(&mock.model);
+    let names = (id.as_str(), model.as_str());
+    let reply = Reply::new(endpoint, names, &request, choices, mock.options.prompt_details, faults.clone());
+    Ok(match request.form {
+        AnswerForm::Streamed => streamed(log.clone(), work, Script::new(reply, faults)),
+        AnswerForm::Whole => whole(log.clone(), work, reply, &faults).await,
+    })
 }

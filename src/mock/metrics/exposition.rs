@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use strum::VariantArray as _;
 
-use super::histogram::Histogram;
-use super::meters::{Finish, HISTOGRAMS};
+use super::meters::{Finish, HISTOGRAMS, Histogram};
 use crate::mock::engine_thread::Readings;
 use crate::simulator::BLOCK_SIZE;
 
@@ -13,28 +12,26 @@ use crate::simulator::BLOCK_SIZE;
 pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
     let mut page = Page { model: label(model), text: String::with_capacity(24 * 1024) };
     let (gauges, meters) = (&readings.gauges, &readings.meters);
-    let running = gauges.num_requests_running;
-    page.one(
-        "gauge",
+    let waiting = gauges.num_requests_waiting as f64;
+    let computed = gauges.prompt_tokens.saturating_sub(meters.cached_tokens);
+    let block_size = BLOCK_SIZE.to_string();
+    let ended: Vec<_> = Finish::VARIANTS
+        .iter()
+        .map(|&reason| (reason.into(), meters.ended[reason as usize] as f64))
+        .collect();
+    page.gauge(
         "num_requests_running",
         "Number of requests in model execution batches.",
-        running as f64,
+        gauges.num_requests_running as f64,
     );
-    let waiting = gauges.num_requests_waiting as f64;
-    page.one("gauge", "num_requests_waiting", "Number of requests waiting to be processed.", waiting);
+    page.gauge("num_requests_waiting", "Number of requests waiting to be processed.", waiting);
     page.each(
-        "gauge",
-        "num_requests_waiting_by_reason",
-        "Number of waiting requests by reason.",
+        ("gauge", "num_requests_waiting_by_reason", "Number of waiting requests by reason."),
         "reason",
         &[("capacity", waiting), ("deferred", 0.0)],
     );
-    page.one(
-        "gauge",
-        "kv_cache_usage_perc",
-        "KV-cache usage. 1 means 100 percent usage.",
-        gauges.kv_cache_usage_perc,
-    );
+    let usage = gauges.kv_cache_usage_perc;
+    page.gauge("kv_cache_usage_perc", "KV-cache usage. 1 means 100 percent usage.", usage);
     for (name, help, value) in [
         (
             "prefix_cache_queries_total",
@@ -55,38 +52,31 @@ pub(crate) fn exposition(model: &str, readings: &Readings) -> String {
         ),
         ("generation_tokens_total", "Number of generation tokens processed.", gauges.generation_tokens),
     ] {
-        page.one("counter", name, help, value as f64);
+        page.one(("counter", name, help), value as f64);
     }
-    let computed = gauges.prompt_tokens.saturating_sub(meters.cached_tokens);
     page.each(
-        "counter",
-        "prompt_tokens_by_source_total",
-        "Number of prompt tokens by source.",
+        ("counter", "prompt_tokens_by_source_total", "Number of prompt tokens by source."),
         "source",
         &[("local_compute", computed as f64), ("local_cache_hit", meters.cached_tokens as f64)],
     );
     page.each(
-        "counter",
-        "request_success_total",
-        "Count of successfully processed requests.",
+        ("counter", "request_success_total", "Count of successfully processed requests."),
         "finished_reason",
-        &Finish::VARIANTS
-            .iter()
-            .map(|&reason| (reason.into(), meters.ended_by(reason) as f64))
-            .collect::<Vec<_>>(),
+        &ended,
     );
     for ((name, help, _), histogram) in HISTOGRAMS.iter().zip(&meters.histograms) {
-        page.histogram(name, help, histogram);
+        page.histogram(("histogram", name, help), histogram);
     }
     page.each(
-        "gauge",
-        "cache_config_info",
-        "Information of the LLMEngine CacheConfig",
+        ("gauge", "cache_config_info", "Information of the LLMEngine CacheConfig"),
         "block_size",
-        &[(&BLOCK_SIZE.to_string(), 1.0)],
+        &[(&block_size, 1.0)],
     );
     page.text
 }
+
+/// Type, name and help of a series.
+type Series<'a> = (&'a str, &'a str, &'a str);
 
 struct Page {
     model: String,
@@ -94,27 +84,32 @@ struct Page {
 }
 
 impl Page {
-    fn head(&mut self, kind: &str, name: &str, help: &str) {
+    fn head(&mut self, (kind, name, help): Series<'_>) {
         let _ = write!(self.text, "# HELP vllm:{name} {help}\n# TYPE vllm:{name} {kind}\n");
     }
 
-    fn one(&mut self, kind: &str, name: &str, help: &str, value: f64) {
-        self.head(kind, name, help);
-        let _ = writeln!(self.text, "vllm:{name}{{engine=\"0\",model_name={}}} {value:?}", self.model);
+    fn gauge(&mut self, name: &str, help: &str, value: f64) {
+        self.one(("gauge", name, help), value);
     }
 
-    fn each(&mut self, kind: &str, name: &str, help: &str, label: &str, values: &[(&str, f64)]) {
-        self.head(kind, name, help);
+    fn one(&mut self, series: Series<'_>, value: f64) {
+        self.head(series);
+        let _ = writeln!(self.text, "vllm:{}{{engine=\"0\",model_name={}}} {value:?}", series.1, self.model);
+    }
+
+    fn each(&mut self, series: Series<'_>, label: &str, values: &[(&str, f64)]) {
+        self.head(series);
         for (key, value) in values {
             // Labels are sorted by name.
             let mut labels = [format!("{label}=\"{key}\""), format!("model_name={}", self.model)];
             labels.sort_unstable();
-            let _ = writeln!(self.text, "vllm:{name}{{engine=\"0\",{}}} {value:?}", labels.join(","));
+            let _ = writeln!(self.text, "vllm:{}{{engine=\"0\",{}}} {value:?}", series.1, labels.join(","));
         }
     }
 
-    fn histogram(&mut self, name: &str, help: &str, histogram: &Histogram) {
-        self.head("histogram", name, help);
+    fn histogram(&mut self, series: Series<'_>, histogram: &Histogram) {
+        self.head(series);
+        let name = series.1;
         for (bound, count) in histogram.cumulative() {
             let bound = if bound.is_finite() { format!("{bound:?}") } else { "+Inf".to_owned() };
             let _ = writeln!(
@@ -125,7 +120,7 @@ impl Page {
         }
         let labels = format!("{{engine=\"0\",model_name={}}}", self.model);
         let _ = writeln!(self.text, "vllm:{name}_count{labels} {:?}", histogram.count() as f64);
-        let _ = writeln!(self.text, "vllm:{name}_sum{labels} {:?}", histogram.sum());
+        let _ = writeln!(self.text, "vllm:{name}_sum{labels} {:?}", histogram.sum);
     }
 }
 

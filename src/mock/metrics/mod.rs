@@ -1,7 +1,6 @@
 //! vLLM's `/metrics`: counters, histograms and their text.
 
 mod exposition;
-mod histogram;
 mod meters;
 
 pub(super) use exposition::exposition;

@@ -1,26 +1,20 @@
 //! One answer in the OpenAI API as vLLM writes it.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
 use serde_json::{Value, json};
 
 use super::text::Text;
+use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::PromptDetails;
-use crate::mock::request::{Endpoint, Form, Request, TokenIds, UsageIn};
-
-/// The kind of text in a chat's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Content,
-    Reasoning,
-    ToolCall,
-}
+use crate::mock::request::{Request, UsageIn};
 
 /// One choice of an answer.
 #[derive(Clone, Debug)]
-pub(crate) struct Choice {
+pub(crate) struct ReplyChoice {
     /// Its text.
     pub(crate) text: Text,
     /// Its tokens when it is complete.
@@ -42,13 +36,13 @@ pub(crate) struct Choice {
 pub(crate) struct Reply {
     endpoint: Endpoint,
     usage_in: UsageIn,
-    token_ids: TokenIds,
+    return_token_ids: bool,
     prompt_details: PromptDetails,
     faults: Vec<Fault>,
     /// The tool that is called, if any.
     tool: Option<String>,
     head: String,
-    choices: Vec<Choice>,
+    choices: Vec<ReplyChoice>,
     /// Choices per prompt; those of the first prompt come first.
     n: u32,
 }
@@ -59,23 +53,20 @@ impl Reply {
         endpoint: Endpoint,
         (id, model): (&str, &str),
         request: &Request,
-        choices: Vec<Choice>,
+        choices: Vec<ReplyChoice>,
         prompt_details: PromptDetails,
         faults: Vec<Fault>,
     ) -> Self {
         let object = match (endpoint, request.form) {
-            (Endpoint::Chat, Form::Streamed(_)) => "chat.completion.chunk",
-            (Endpoint::Chat, Form::Whole) => "chat.completion",
+            (Endpoint::Chat, AnswerForm::Streamed) => "chat.completion.chunk",
+            (Endpoint::Chat, AnswerForm::Whole) => "chat.completion",
             (Endpoint::Completions, _) => "text_completion",
         };
         let created = jiff::Timestamp::now().as_second();
         Self {
             endpoint,
-            usage_in: match request.form {
-                Form::Streamed(usage) => usage,
-                Form::Whole => UsageIn::Last,
-            },
-            token_ids: request.token_ids,
+            usage_in: request.usage_in,
+            return_token_ids: request.return_token_ids,
             prompt_details,
             tool: match request.shape.tool() {
                 None if faults.contains(&Fault::ToolCalls) => Some("look_up".to_owned()),
@@ -117,18 +108,7 @@ impl Reply {
         self.faults.contains(&fault)
     }
 
-    /// The kind of text of a choice's next token.
-    fn kind(&self, choice: &Choice) -> Kind {
-        if self.tool.is_some() {
-            Kind::ToolCall
-        } else if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 {
-            Kind::Reasoning
-        } else {
-            Kind::Content
-        }
-    }
-
-    fn finish_of(&self, choice: &Choice) -> &'static str {
+    fn finish_of(&self, choice: &ReplyChoice) -> &'static str {
         let by_tool = self.endpoint == Endpoint::Chat && self.tool.is_some() && choice.finish == Finish::Stop;
         if by_tool { "tool_calls" } else { choice.finish.into() }
     }
@@ -151,41 +131,42 @@ impl Reply {
 
     /// The event with the next `tokens` tokens of a choice.
     pub(crate) fn chunk(&mut self, index: usize, tokens: u32) -> String {
-        let mut event = String::with_capacity(self.head.len() + 192);
-        event.push_str(&self.head);
-        let Some(choice) = self.choices.get(index) else { return event };
-        let kind = self.kind(choice);
+        let Some(choice) = self.choices.get(index) else { return self.head.clone() };
         let range = choice.sent..choice.sent.saturating_add(tokens);
         let text = Value::from(choice.text.tokens(range.clone()));
-        let whole = range.end >= choice.planned;
-        let finish = if whole { format!("\"{}\"", self.finish_of(choice)) } else { "null".to_owned() };
-        let _ = match (self.endpoint, kind) {
-            (Endpoint::Completions, _) => write!(event, r#"{{"index":{index},"text":{text}"#),
-            (_, Kind::Content) => write!(event, r#"{{"index":{index},"delta":{{"content":{text}}}"#),
-            (_, Kind::Reasoning) => write!(event, r#"{{"index":{index},"delta":{{"reasoning":{text}}}"#),
-            (_, Kind::ToolCall) => {
-                let call = tool_call(self.tool.as_deref(), index, choice.sent, &text);
-                write!(event, r#"{{"index":{index},"delta":{{"tool_calls":[{call}]}}"#)
+        let content = match (self.endpoint, &self.tool) {
+            (Endpoint::Completions, _) => format!(r#""text":{text}"#),
+            (Endpoint::Chat, Some(tool)) => {
+                let call = tool_call(tool, index, choice.sent, &text);
+                format!(r#""delta":{{"tool_calls":[{call}]}}"#)
             }
-        };
-        let ids = match self.token_ids {
-            TokenIds::Hidden => "null".to_owned(),
-            TokenIds::Shown => {
-                Value::from(range.map(|token| choice.text.id(token)).collect::<Vec<_>>()).to_string()
+            (Endpoint::Chat, None) if self.has(Fault::Reasoning) && choice.sent < choice.planned / 2 => {
+                format!(r#""delta":{{"reasoning":{text}}}"#)
             }
+            (Endpoint::Chat, None) => format!(r#""delta":{{"content":{text}}}"#),
         };
-        let _ = write!(event, r#","logprobs":null,"finish_reason":{finish}"#);
-        if whole || self.endpoint == Endpoint::Completions {
-            let reason = choice.stop_reason.as_deref().filter(|_| whole);
-            let _ = write!(event, r#","stop_reason":{}"#, Value::from(reason));
-        }
-        let _ = write!(event, r#","token_ids":{ids}}}]"#);
+        let mut event = format!("{}{}]", self.head, self.choice(index, choice, &content, range));
         if let Some(choice) = self.choices.get_mut(index) {
             choice.sent = choice.sent.saturating_add(tokens);
         }
         self.add_usage(&mut event, index);
         event.push('}');
         event
+    }
+
+    /// The object of a choice with this content, which has these of its tokens.
+    fn choice(&self, index: usize, choice: &ReplyChoice, content: &str, tokens: Range<u32>) -> String {
+        let whole = tokens.end >= choice.planned;
+        let finish = Value::from(whole.then(|| self.finish_of(choice)));
+        let mut object = format!(r#"{{"index":{index},{content},"logprobs":null,"finish_reason":{finish}"#);
+        if whole || self.endpoint == Endpoint::Completions {
+            let reason = choice.stop_reason.as_deref().filter(|_| whole);
+            let _ = write!(object, r#","stop_reason":{}"#, Value::from(reason));
+        }
+        let shown = self.return_token_ids;
+        let ids = if shown { tokens.map(|token| choice.text.id(token)).collect() } else { Value::Null };
+        let _ = write!(object, r#","token_ids":{ids}}}"#);
+        object
     }
 
     /// Adds one choice's usage to an event where every event has it.
@@ -208,12 +189,9 @@ impl Reply {
     pub(crate) fn whole(&mut self) -> String {
         let mut body = self.head.clone();
         for (index, choice) in self.choices.iter().enumerate() {
-            let ids = match self.token_ids {
-                TokenIds::Hidden => Value::Null,
-                TokenIds::Shown => (0..choice.planned).map(|token| choice.text.id(token)).collect(),
-            };
+            let text = Value::from(choice.text.tokens(0..choice.planned));
             let content = match self.endpoint {
-                Endpoint::Completions => json!({ "text": choice.text.tokens(0..choice.planned) }),
+                Endpoint::Completions => format!(r#""text":{text}"#),
                 Endpoint::Chat => {
                     let turn = if self.has(Fault::Reasoning) { choice.planned / 2 } else { 0 };
                     let mut message =
@@ -222,23 +200,15 @@ impl Reply {
                         message["reasoning"] = choice.text.tokens(0..turn).into();
                     }
                     if let Some(tool) = &self.tool {
-                        let arguments = Value::from(choice.text.tokens(0..choice.planned));
                         message["content"] = Value::Null;
-                        message["tool_calls"] = json!([tool_call(Some(tool), index, 0, &arguments)]);
+                        message["tool_calls"] = json!([tool_call(tool, index, 0, &text)]);
                     }
-                    json!({ "message": message })
+                    format!(r#""message":{message}"#)
                 }
             };
-            let mut object = json!({ "index": index });
-            if let (Some(object), Value::Object(content)) = (object.as_object_mut(), content) {
-                object.extend(content);
-            }
-            object["logprobs"] = Value::Null;
-            object["finish_reason"] = self.finish_of(choice).into();
-            object["stop_reason"] = choice.stop_reason.as_deref().into();
-            object["token_ids"] = ids;
             let comma = if index > 0 { "," } else { "" };
-            let _ = write!(body, "{comma}{object}");
+            body.push_str(comma);
+            body.push_str(&self.choice(index, choice, &content, 0..choice.planned));
         }
         for choice in &mut self.choices {
             choice.sent = choice.planned;
@@ -274,7 +244,7 @@ fn usage(prompt: u32, completion: u32, cached: Option<u32>) -> String {
 }
 
 /// A piece of a tool call; the first one has the name.
-fn tool_call(tool: Option<&str>, choice: usize, sent: u32, arguments: &Value) -> Value {
+fn tool_call(tool: &str, choice: usize, sent: u32, arguments: &Value) -> Value {
     if sent == 0 {
         json!({ "index": 0, "id": format!("call_mock_{choice}"), "type": "function",
                 "function": { "name": tool, "arguments": arguments } })

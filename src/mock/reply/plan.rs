@@ -1,12 +1,12 @@
 //! Decides the length and text of each answer before it is generated.
 
-use super::answer::Choice;
+use super::answer::ReplyChoice;
 use super::text::Text;
 use crate::mock::engine_thread::JobRequest;
 use crate::mock::faults::Fault;
 use crate::mock::metrics::Finish;
 use crate::mock::options::AnswerWords;
-use crate::mock::request::{Ending, Prompt, Request};
+use crate::mock::request::{PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::random::RandomStream;
 use crate::simulator::{Job, JobId};
@@ -17,7 +17,7 @@ pub(crate) fn plan(
     number: u64,
     request: &Request,
     faults: &[Fault],
-) -> (Vec<JobRequest>, Vec<Choice>) {
+) -> (Vec<JobRequest>, Vec<ReplyChoice>) {
     let mut lengths = match request.seed {
         Some(seed) => RandomStream::named(seed, "mock stop length"),
         None => mock.stop_lengths.branch(number),
@@ -25,7 +25,7 @@ pub(crate) fn plan(
     let mut planned = Vec::new();
     for prompt in &request.prompts {
         let said = said(mock, request, prompt, faults);
-        let text = match (&said, mock.words) {
+        let text = match (&said, mock.options.words) {
             (Some(said), _) => said.clone(),
             (None, AnswerWords::Stock) if faults.contains(&Fault::SplitUtf8) => Text::accented(),
             (None, words) => Text::of(words, prompt),
@@ -35,15 +35,13 @@ pub(crate) fn plan(
             None => text.stop_before(&request.stop, request.min_tokens, request.max_tokens),
         };
         for _ in 0..request.n {
-            let drawn = mock.stop_length.draw(&mut lengths).max(request.min_tokens);
-            let (length, finish) = match request.ending {
-                _ if said.is_some() => match text.round() {
-                    whole if whole <= request.max_tokens => (whole, Finish::Stop),
-                    _ => (request.max_tokens, Finish::Length),
-                },
-                Ending::Free if drawn < request.max_tokens => (drawn, Finish::Stop),
-                _ => (request.max_tokens, Finish::Length),
+            let drawn = mock.options.stop_length.draw(&mut lengths).max(request.min_tokens);
+            let (own_length, ends) = match &said {
+                Some(_) => (text.round(), text.round() <= request.max_tokens),
+                None => (drawn, !request.ignore_eos && drawn < request.max_tokens),
             };
+            let (length, finish) =
+                if ends { (own_length, Finish::Stop) } else { (request.max_tokens, Finish::Length) };
             let stopped = stopped.as_ref().filter(|stopped| stopped.tokens <= length);
             let (output_tokens, finish) = stopped.map_or((length, finish), |by| (by.tokens, Finish::Stop));
             let prefix = prompt.prefix(request.adapter, text.first(output_tokens));
@@ -54,7 +52,7 @@ pub(crate) fn plan(
                 priority: request.priority,
                 prefix,
             };
-            let choice = Choice {
+            let choice = ReplyChoice {
                 text: stopped.map_or(&text, |stopped| &stopped.text).clone(),
                 planned: output_tokens,
                 finish,
@@ -70,8 +68,9 @@ pub(crate) fn plan(
 }
 
 /// The text of a canned answer or of an answer with a format: it ends by itself, whatever the request asks.
-fn said(mock: &Mock, request: &Request, prompt: &Prompt, faults: &[Fault]) -> Option<Text> {
-    let given = mock.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
+fn said(mock: &Mock, request: &Request, prompt: &PromptTokens, faults: &[Fault]) -> Option<Text> {
+    let given =
+        mock.options.answers.iter().find(|answer| answer.is_to(prompt)).map(|answer| answer.say.clone());
     let said = request.shape.text(faults).or(given)?;
     let kept = if faults.contains(&Fault::BrokenAnswer) { said.chars().count() / 2 } else { usize::MAX };
     Some(Text::said(&said.chars().take(kept).collect::<String>()))

@@ -120,11 +120,15 @@ impl Script {
         self.struck = true;
         for fault in self.faults.clone().into_iter().filter(|fault| fault.strikes_mid_stream()) {
             self.flush(acts);
-            match fault {
-                Fault::Stall(time) => acts.push_back(WriteStep::Wait(time)),
+            let end = match fault {
+                Fault::Stall(time) => {
+                    acts.push_back(WriteStep::Wait(time));
+                    continue;
+                }
                 Fault::MalformedJson => {
                     self.event(r#"{"id":"chatcmpl-broken","object":"chat.compl"#);
                     self.flush(acts);
+                    continue;
                 }
                 Fault::ErrorMidStream => {
                     let error = refusal::error(
@@ -136,23 +140,15 @@ impl Script {
                     self.event(&error.to_string());
                     self.event("[DONE]");
                     self.flush(acts);
-                    acts.push_back(WriteStep::BreakOff);
-                    return true;
+                    WriteStep::BreakOff
                 }
-                Fault::ResetMidStream => {
-                    acts.push_back(WriteStep::Reset);
-                    return true;
-                }
-                Fault::Truncated => {
-                    acts.push_back(WriteStep::BreakOff);
-                    return true;
-                }
-                Fault::Hang => {
-                    acts.push_back(WriteStep::Hang);
-                    return true;
-                }
-                _ => {}
-            }
+                Fault::ResetMidStream => WriteStep::Reset,
+                Fault::Truncated => WriteStep::BreakOff,
+                Fault::Hang => WriteStep::Hang,
+                _ => continue,
+            };
+            acts.push_back(end);
+            return true;
         }
         false
     }

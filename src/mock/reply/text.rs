@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::mock::options::AnswerWords;
-use crate::mock::request::{self, Prompt};
+use crate::mock::request::{self, PromptTokens};
 
 /// Words of an answer, one a token.
 const STOCK: [&str; 16] = [
@@ -49,7 +49,7 @@ pub(crate) struct Stopped {
 
 impl Text {
     /// The answer to `prompt`.
-    pub(crate) fn of(words: AnswerWords, prompt: &Prompt) -> Self {
+    pub(crate) fn of(words: AnswerWords, prompt: &PromptTokens) -> Self {
         let words = match words {
             AnswerWords::Stock => STOCK.map(str::to_owned).into(),
             AnswerWords::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     fn stopped(stops: &[&str], min: u32, max: u32) -> (Option<(u32, String)>, String) {
-        let text = Text::of(AnswerWords::Stock, &Prompt::default());
+        let text = Text::of(AnswerWords::Stock, &PromptTokens::default());
         let stops: Vec<_> = stops.iter().map(|stop| (*stop).to_owned()).collect();
         let stopped = text.stop_before(&stops, min, max);
         let visible = stopped.as_ref().map_or(&text, |stopped| &stopped.text).tokens(0..20);
@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn one_that_does_not_come_changes_nothing() {
-        let all = Text::of(AnswerWords::Stock, &Prompt::default()).tokens(0..20);
+        let all = Text::of(AnswerWords::Stock, &PromptTokens::default()).tokens(0..20);
         for (stops, max) in [(&["zebra"][..], 200), (&[" to"][..], 3), (&[][..], 20)] {
             assert_eq!(stopped(stops, 0, max), (None, all.clone()));
         }

@@ -24,12 +24,12 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
 
 /// The fields of an object, and what was wrong with those taken so far. `null` is the same as absent.
 #[derive(Debug)]
-pub(crate) struct Fields<'a> {
+pub(crate) struct BodyFields<'a> {
     object: &'a Map<String, Value>,
     mistakes: Vec<Mistake>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> BodyFields<'a> {
     pub(crate) const fn of(object: &'a Map<String, Value>) -> Self {
         Self { object, mistakes: Vec::new() }
     }
@@ -104,7 +104,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Takes the mistakes of nested fields.
-    pub(super) fn adopt(&mut self, inner: Fields<'_>) {
+    pub(super) fn adopt(&mut self, inner: BodyFields<'_>) {
         self.mistakes.extend(inner.mistakes);
     }
 }

@@ -9,12 +9,12 @@ const VOCABULARY: u64 = 128_000;
 
 /// The tokens of one prompt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Prompt {
+pub(crate) struct PromptTokens {
     tokens: Vec<u64>,
     words: Vec<String>,
 }
 
-impl Prompt {
+impl PromptTokens {
     /// All texts in a JSON value: a string, a list of content parts, or messages.
     pub(crate) fn of_texts(value: &Value) -> Self {
         let mut prompt = Self::default();
@@ -102,7 +102,7 @@ mod tests {
             (json!([{ "role": "user", "content": [{ "type": "text", "text": "a b c" }] }]), 3),
             (json!(""), 0),
         ] {
-            assert_eq!(Prompt::of_texts(&value).tokens(), tokens, "{value}");
+            assert_eq!(PromptTokens::of_texts(&value).tokens(), tokens, "{value}");
         }
     }
 
@@ -111,7 +111,7 @@ mod tests {
         let words = |count: u32, last: &str| {
             let mut text: Vec<String> = (0..count).map(|word| format!("w{word}")).collect();
             text.push(last.to_owned());
-            Prompt::of_texts(&json!(text.join(" "))).prefix(None, std::iter::empty())
+            PromptTokens::of_texts(&json!(text.join(" "))).prefix(None, std::iter::empty())
         };
         let (a, b) = (words(40, "x"), words(40, "y"));
         assert_eq!(a.hashes().len(), 2);
@@ -125,10 +125,10 @@ mod tests {
     fn a_later_turn_begins_with_the_answer_before_it() {
         let question: Vec<String> = (0..20).map(|word| format!("w{word}")).collect();
         let question = question.join(" ");
-        let asked = Prompt::of_texts(&json!([{ "role": "user", "content": question }]));
+        let asked = PromptTokens::of_texts(&json!([{ "role": "user", "content": question }]));
         let answer: Vec<String> = (0..14).map(|word| format!(" a{word}")).collect();
         let whole = asked.prefix(None, answer.iter().map(|word| token(word)));
-        let next = Prompt::of_texts(&json!([
+        let next = PromptTokens::of_texts(&json!([
             { "role": "user", "content": question },
             { "role": "assistant", "content": answer.concat() },
             { "role": "user", "content": "and then?" },
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn adapters_share_no_blocks() {
-        let prompt = Prompt::of_texts(&json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
+        let prompt = PromptTokens::of_texts(&json!([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]));
         let first = |adapter| prompt.prefix(adapter, std::iter::empty()).hashes()[0];
         assert_ne!(first(None), first(Some(0)));
         assert_ne!(first(Some(0)), first(Some(1)));

@@ -2,36 +2,13 @@
 
 use serde_json::Value;
 
-use super::fields::{Fields, object};
-use super::limits::{ServedModels, choices, min_tokens, priority};
-use super::prompt::Prompt;
+use super::fields::{BodyFields, object};
+use super::prompt::PromptTokens;
 use super::shape::AnswerFormat;
+use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::refusal::Refusal;
 
-/// The endpoint of a request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Endpoint {
-    Chat,
-    Completions,
-}
-
-/// When an answer ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// By itself, or at the limit.
-    Free,
-    /// At the limit only (`ignore_eos`).
-    AtLimit,
-}
-
-/// How an answer is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Whole,
-    Streamed(UsageIn),
-}
-
-/// Which events of a stream carry token counts.
+/// Which events of an answer carry token counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsageIn {
     None,
@@ -39,28 +16,24 @@ pub(crate) enum UsageIn {
     Every,
 }
 
-/// Whether token ids come with the text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TokenIds {
-    Hidden,
-    Shown,
-}
-
 /// A request that can be served, as far as its own fields say.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Request {
-    pub(crate) prompts: Vec<Prompt>,
+    pub(crate) prompts: Vec<PromptTokens>,
     /// Index of the adapter that answers; `None` for the model itself.
     pub(crate) adapter: Option<usize>,
     pub(crate) max_tokens: u32,
     pub(crate) min_tokens: u32,
-    pub(crate) ending: Ending,
+    /// Whether the answer ends at the limit only.
+    pub(crate) ignore_eos: bool,
     /// Texts before which an answer ends.
     pub(crate) stop: Vec<String>,
     /// Choices per prompt.
     pub(crate) n: u32,
-    pub(crate) form: Form,
-    pub(crate) token_ids: TokenIds,
+    pub(crate) form: AnswerForm,
+    pub(crate) usage_in: UsageIn,
+    /// Whether token ids come with the text.
+    pub(crate) return_token_ids: bool,
     pub(crate) priority: i32,
     pub(crate) seed: Option<u64>,
     /// The format of the answer.
@@ -74,7 +47,7 @@ impl Request {
     /// Reads a body.
     pub(crate) fn read(endpoint: Endpoint, body: &[u8], served: ServedModels<'_>) -> Result<Self, Refusal> {
         let object = object(body)?;
-        let mut fields = Fields::of(&object);
+        let mut fields = BodyFields::of(&object);
         let prompts = prompts(&mut fields, endpoint);
         let model = fields.text("model");
         let limit = fields.whole("max_tokens");
@@ -83,11 +56,11 @@ impl Request {
             Endpoint::Completions => (limit, Some(COMPLETION_DEFAULT)),
         };
         let least = fields.whole("min_tokens");
-        let ending = if fields.flag("ignore_eos") { Ending::AtLimit } else { Ending::Free };
+        let ignore_eos = fields.flag("ignore_eos");
         let stop = fields.texts("stop");
         let n = fields.whole("n");
-        let form = form(&mut fields);
-        let token_ids = if fields.flag("return_token_ids") { TokenIds::Shown } else { TokenIds::Hidden };
+        let (form, usage_in) = form(&mut fields);
+        let return_token_ids = fields.flag("return_token_ids");
         let urgency = fields.whole("priority");
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
@@ -97,11 +70,11 @@ impl Request {
         fields.check()?;
 
         let adapter = served.adapter(model)?;
-        if form == Form::Whole && has_stream_options(&fields) {
+        if form == AnswerForm::Whole && has_stream_options(&fields) {
             let words = "Stream options can only be defined when `stream=True`.";
             return Err(Refusal::named("stream_options", words));
         }
-        let longest = prompts.iter().map(Prompt::tokens).max().unwrap_or(0);
+        let longest = prompts.iter().map(PromptTokens::tokens).max().unwrap_or(0);
         let max_tokens = served.max_tokens(limit, usual, longest)?;
         if prompts.iter().any(|prompt| prompt.tokens() == 0) || prompts.is_empty() {
             return Err(Refusal::bad_request("The prompt must contain at least one token."));
@@ -116,17 +89,18 @@ impl Request {
             prompts,
             adapter,
             max_tokens,
-            ending,
+            ignore_eos,
             stop,
             form,
-            token_ids,
+            usage_in,
+            return_token_ids,
             seed,
             shape,
         })
     }
 }
 
-fn prompts(fields: &mut Fields<'_>, endpoint: Endpoint) -> Vec<Prompt> {
+fn prompts(fields: &mut BodyFields<'_>, endpoint: Endpoint) -> Vec<PromptTokens> {
     let name = match endpoint {
         Endpoint::Chat => "messages",
         Endpoint::Completions => "prompt",
@@ -136,47 +110,143 @@ fn prompts(fields: &mut Fields<'_>, endpoint: Endpoint) -> Vec<Prompt> {
         return Vec::new();
     };
     match (endpoint, value) {
-        (Endpoint::Chat, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
-            vec![Prompt::of_texts(value)]
-        }
-        (Endpoint::Chat, _) => {
-            fields.mistake("list_type", name, "Input should be a valid list", value);
-            Vec::new()
-        }
         // A list of numbers is one prompt; a list of texts or of lists is several.
         (Endpoint::Completions, Value::Array(items))
             if items.first().is_some_and(|item| !item.is_number()) =>
         {
-            items.iter().map(Prompt::of_texts).collect()
+            items.iter().map(PromptTokens::of_texts).collect()
         }
-        (Endpoint::Completions, Value::Array(_)) => vec![Prompt::of_texts(value)],
-        (Endpoint::Completions, _) => {
-            fields.mistake("string_type", name, "Input should be a valid string", value);
+        (_, Value::Array(_)) | (Endpoint::Completions, Value::String(_)) => {
+            vec![PromptTokens::of_texts(value)]
+        }
+        _ => {
+            let (kind, wanted) = match endpoint {
+                Endpoint::Chat => ("list_type", "Input should be a valid list"),
+                Endpoint::Completions => ("string_type", "Input should be a valid string"),
+            };
+            fields.mistake(kind, name, wanted, value);
             Vec::new()
         }
     }
 }
 
-fn form(fields: &mut Fields<'_>) -> Form {
+/// How the answer is sent, and its usage.
+fn form(fields: &mut BodyFields<'_>) -> (AnswerForm, UsageIn) {
     if !fields.flag("stream") {
-        return Form::Whole;
+        return (AnswerForm::Whole, UsageIn::Last);
     }
     let Some(options) = fields.value("stream_options").and_then(Value::as_object) else {
-        return Form::Streamed(UsageIn::None);
+        return (AnswerForm::Streamed, UsageIn::None);
     };
-    let mut options = Fields::of(options);
+    let mut options = BodyFields::of(options);
     let usage = match (options.flag("include_usage"), options.flag("continuous_usage_stats")) {
         (false, _) => UsageIn::None,
         (true, false) => UsageIn::Last,
         (true, true) => UsageIn::Every,
     };
     fields.adopt(options);
-    Form::Streamed(usage)
+    (AnswerForm::Streamed, usage)
 }
 
 /// As Python sees it: an empty object is false.
-fn has_stream_options(fields: &Fields<'_>) -> bool {
+fn has_stream_options(fields: &BodyFields<'_>) -> bool {
     fields
         .value("stream_options")
         .is_some_and(|options| options.as_object().is_none_or(|options| !options.is_empty()))
+}
+
+/// The models and limits that a request is checked against.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ServedModels<'a> {
+    pub(crate) model: &'a str,
+    pub(crate) adapters: &'a [String],
+    pub(crate) max_model_len: u32,
+}
+
+/// Most choices per prompt, so that no request can take all memory.
+const MOST_CHOICES: u32 = 128;
+
+impl ServedModels<'_> {
+    /// Index of the adapter that is asked for; `None` for the model itself or without a name.
+    pub(crate) fn adapter(&self, asked: Option<&str>) -> Result<Option<usize>, Refusal> {
+        match asked {
+            Some(asked) if asked != self.model => match self.adapters.iter().position(|name| name == asked) {
+                Some(place) => Ok(Some(place)),
+                None => Err(Refusal::unknown_model(asked, self.model)),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Most answer tokens: `max_tokens` of the request, else `usual`, else what the context leaves after the
+    /// longest prompt.
+    fn max_tokens(&self, asked: Option<i64>, usual: Option<u32>, longest: u32) -> Result<u32, Refusal> {
+        let context = i64::from(self.max_model_len);
+        let input = i64::from(longest);
+        if let Some(limit) = asked {
+            if limit < 1 {
+                let words = format!("max_tokens must be at least 1, got {limit}.");
+                return Err(Refusal::parameter("max_tokens", limit, &words));
+            }
+            if limit > context {
+                let words = format!(
+                    "max_tokens={limit} cannot be greater than max_model_len={context}. Please request fewer output \
+                     tokens."
+                );
+                return Err(Refusal::parameter("max_tokens", limit, &words));
+            }
+        }
+        if input >= context {
+            let words = format!(
+                "This model's maximum context length is {context} tokens. However, your prompt contains at least {} \
+                 input tokens, which exceeds this limit even without any output tokens. Please reduce the length of \
+                 the input prompt.",
+                context + 1
+            );
+            return Err(Refusal::parameter("input_tokens", context + 1, &words));
+        }
+        let left = self.max_model_len - longest;
+        let Some(limit) = asked else { return Ok(usual.map_or(left, |usual| usual.min(left))) };
+        if limit > i64::from(left) {
+            let words = format!(
+                "This model's maximum context length is {context} tokens. However, you requested {limit} output tokens \
+                 and your prompt contains {input} input tokens, for a total of {} tokens. Please reduce the length of \
+                 the input prompt or the number of requested output tokens.",
+                input + limit
+            );
+            return Err(Refusal::parameter("input_tokens", input, &words));
+        }
+        // It is at most the context, which is a `u32`.
+        Ok(limit as u32)
+    }
+}
+
+/// The request's priority. vLLM accepts the field under any scheduling policy and uses it only under
+/// `priority`; so does this engine. (Its protocol mentions an error, which was that of its first engine: 0.32
+/// has none.)
+fn priority(asked: Option<i64>) -> i32 {
+    asked.unwrap_or(0).clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32
+}
+
+/// The least answer tokens.
+fn min_tokens(asked: Option<i64>, max_tokens: u32) -> Result<u32, Refusal> {
+    let least = asked.unwrap_or(0);
+    if least < 0 {
+        let words = format!("min_tokens must be greater than or equal to 0, got {least}.");
+        return Err(Refusal::bad_request(&words));
+    }
+    if least > i64::from(max_tokens) {
+        let words = format!("min_tokens must be less than or equal to max_tokens={max_tokens}, got {least}.");
+        return Err(Refusal::bad_request(&words));
+    }
+    Ok(least as u32)
+}
+
+/// Answers to each prompt.
+fn choices(asked: Option<i64>) -> Result<u32, Refusal> {
+    let n = asked.unwrap_or(1);
+    u32::try_from(n).ok().filter(|n| (1..=MOST_CHOICES).contains(n)).ok_or_else(|| {
+        let words = format!("n must be between 1 and {MOST_CHOICES}, got {n}.");
+        Refusal::parameter("n", n, &words)
+    })
 }

@@ -1,10 +1,9 @@
 //! The answer format that a request asks for, and the mock's answer in it.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::fields::Fields;
+use super::fields::BodyFields;
 use crate::mock::faults::Fault;
-use crate::mock::reply::instance;
 use crate::workload::JsonSchema;
 
 /// The format that a request asks for.
@@ -22,7 +21,7 @@ pub(crate) enum AnswerFormat {
 impl AnswerFormat {
     /// Reads `response_format`, `tools` and `tool_choice`. Where a tool may be called, the mock calls the
     /// first.
-    pub(super) fn read(fields: &mut Fields<'_>) -> Self {
+    pub(super) fn read(fields: &mut BodyFields<'_>) -> Self {
         let named = fields.value("tool_choice").and_then(|choice| choice.pointer("/function/name"));
         let called = fields.value("tool_choice").and_then(Value::as_str) != Some("none");
         let tools = fields.value("tools").and_then(Value::as_array).filter(|_| called).into_iter().flatten();
@@ -90,4 +89,111 @@ fn off_schema_value(schema: &Value) -> Value {
     let judge = JsonSchema::new(schema.clone());
     let strange = |value: &&Value| judge.as_ref().is_ok_and(|schema| schema.check(value).is_err());
     few.iter().find(strange).cloned().unwrap_or_default()
+}
+
+/// How deep references are followed: a schema may refer to itself.
+const DEEPEST: u32 = 16;
+
+/// A value of `schema`. Supported keywords: `const`, `enum`, `default`, `$ref` within it, `allOf` and the
+/// first of `anyOf` and `oneOf`, types, `properties` with `required`, `items` and `minItems`, `minLength`,
+/// and the bounds of numbers. Optional properties are left out.
+fn instance(schema: &Value) -> Value {
+    of(schema, schema, 0)
+}
+
+fn of(schema: &Value, root: &Value, depth: u32) -> Value {
+    let Some(fields) = schema.as_object().filter(|_| depth < DEEPEST) else { return Value::Null };
+    if let Some(value) =
+        fields.get("const").or_else(|| fields.get("enum")?.get(0)).or_else(|| fields.get("default"))
+    {
+        return value.clone();
+    }
+    if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
+        let found = target.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        return found.map_or(Value::Null, |schema| of(schema, root, depth + 1));
+    }
+    if let Some(parts) = fields.get("allOf").and_then(Value::as_array) {
+        return of(&joined(fields, parts), root, depth + 1);
+    }
+    if let Some(first) = ["anyOf", "oneOf"].iter().find_map(|name| fields.get(*name)?.get(0)) {
+        return of(first, root, depth + 1);
+    }
+    let number = |name: &str| fields.get(name).and_then(Value::as_f64);
+    let length = |name: &str| fields.get(name).and_then(Value::as_u64).unwrap_or(0).min(10_000) as usize;
+    match kind(fields) {
+        "object" => {
+            let properties = fields.get("properties").and_then(Value::as_object);
+            let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
+            let value = |name: &str| {
+                let schema = properties.and_then(|properties| properties.get(name));
+                schema.map_or(Value::Null, |schema| of(schema, root, depth + 1))
+            };
+            let names = required.filter_map(Value::as_str);
+            Value::Object(names.map(|name| (name.to_owned(), value(name))).collect())
+        }
+        "array" => {
+            let item = fields.get("items").map_or(Value::Null, |items| of(items, root, depth + 1));
+            Value::Array(vec![item; length("minItems")])
+        }
+        "string" => Value::String("word ".chars().cycle().take(length("minLength").max(4)).collect()),
+        "integer" => Value::from(least(&number).ceil() as i64),
+        "number" => Value::from(least(&number)),
+        "boolean" => Value::Bool(true),
+        _ => Value::Null,
+    }
+}
+
+/// The least number within the bounds, from 0 on where there is no lower bound.
+fn least(number: &impl Fn(&str) -> Option<f64>) -> f64 {
+    let above = number("exclusiveMinimum").map(|bound| bound + 1.0);
+    let low = number("minimum").or(above).unwrap_or(0.0);
+    number("maximum").map_or(low, |high| low.min(high))
+}
+
+/// The type: the first of several; inferred from the keywords where it is not given.
+fn kind(fields: &Map<String, Value>) -> &str {
+    let named = fields.get("type").and_then(|kind| kind.as_str().or_else(|| kind.get(0)?.as_str()));
+    named.unwrap_or(if fields.contains_key("items") { "array" } else { "object" })
+}
+
+/// The keywords of all parts in one schema; properties and required names are joined.
+fn joined(fields: &Map<String, Value>, parts: &[Value]) -> Value {
+    let mut all = fields.clone();
+    all.remove("allOf");
+    for (name, value) in parts.iter().filter_map(Value::as_object).flatten() {
+        match (all.get_mut(name), value) {
+            (Some(Value::Object(into)), Value::Object(more)) => into.extend(more.clone()),
+            (Some(Value::Array(into)), Value::Array(more)) => into.extend(more.clone()),
+            _ => _ = all.insert(name.clone(), value.clone()),
+        }
+    }
+    Value::Object(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instances_are_of_their_schemas() {
+        for schema in [
+            json!({ "type": "object" }),
+            json!({ "type": "object", "required": ["a", "b", "c"], "additionalProperties": false,
+                    "properties": { "a": { "type": "string", "minLength": 9 }, "b": { "enum": ["x", "y"] },
+                                    "c": { "type": "array", "items": { "type": "integer", "minimum": 3 }, "minItems": 2 } } }),
+            json!({ "$ref": "#/$defs/n", "$defs": { "n": { "type": "number", "exclusiveMinimum": 1.5 } } }),
+            json!({ "allOf": [{ "required": ["a"] }, { "properties": { "a": { "const": 7 } }, "required": ["b"] }],
+                    "type": "object", "properties": { "b": { "type": ["boolean", "null"] } } }),
+            json!({ "anyOf": [{ "type": "null" }, { "type": "string" }] }),
+            json!({ "type": "integer", "maximum": -4 }),
+            json!({ "items": { "type": "string" }, "minItems": 1, "type": "array" }),
+        ] {
+            let value = instance(&schema);
+            assert_eq!(JsonSchema::new(schema.clone()).unwrap().check(&value), Ok(()), "{schema} {value}");
+        }
+        // A schema without end still gives a value.
+        let endless =
+            json!({ "type": "object", "required": ["next"], "properties": { "next": { "$ref": "#" } } });
+        assert!(instance(&endless).to_string().len() < 1_000);
+    }
 }

@@ -4,9 +4,9 @@ use axum::response::IntoResponse as _;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 
-use super::limits::ServedModels;
-use super::prompt::Prompt;
-use super::read::{Endpoint, Form, Request, UsageIn};
+use super::prompt::PromptTokens;
+use super::read::{Request, ServedModels, UsageIn};
+use crate::engine::{AnswerForm, Endpoint};
 use crate::mock::refusal::Refusal;
 
 const SERVED: ServedModels<'static> =
@@ -51,7 +51,7 @@ async fn refusals_are_vllms_word_for_word() {
 fn prompts_come_in_every_shape() {
     let prompts = |prompt: Value| {
         let request = read(Endpoint::Completions, &json!({ "prompt": prompt }).to_string()).unwrap();
-        request.prompts.iter().map(Prompt::tokens).collect::<Vec<_>>()
+        request.prompts.iter().map(PromptTokens::tokens).collect::<Vec<_>>()
     };
     assert_eq!(prompts(json!("a b c")), [3]);
     assert_eq!(prompts(json!(["a", "b c"])), [1, 2]);
@@ -68,7 +68,8 @@ fn the_newer_limit_wins_and_defaults_are_vllms() {
     };
     assert_eq!(chat(json!({ "max_tokens": 5, "max_completion_tokens": 9 })).max_tokens, 9);
     assert_eq!(chat(json!({})).max_tokens, 4092);
-    assert_eq!(chat(json!({ "stream": true, "stream_options": null })).form, Form::Streamed(UsageIn::None));
+    let plain = chat(json!({ "stream": true, "stream_options": null }));
+    assert_eq!((plain.form, plain.usage_in), (AnswerForm::Streamed, UsageIn::None));
     assert_eq!(read(Endpoint::Completions, r#"{"prompt":"a"}"#).unwrap().max_tokens, 16);
 }
 

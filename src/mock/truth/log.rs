@@ -7,10 +7,9 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::thread::JoinHandle;
 
-use serde::Serialize;
+use serde_json::json;
 
-use super::record::Record;
-use super::statistics::{MockStatistics, MockTally};
+use super::record::{MockStatistics, MockTally, Record};
 use crate::clock::RunClock;
 
 /// Bytes of records kept in memory, about 10,000 answers of 64 tokens. Older ones are dropped, and the header
@@ -41,23 +40,6 @@ struct FileLog {
     thread: JoinHandle<()>,
 }
 
-/// The first line.
-#[derive(Serialize)]
-struct Header<'a> {
-    schema: u32,
-    skyline_version: &'a str,
-    model: &'a str,
-    /// Wall-clock time of the clock's zero.
-    clock_zero: jiff::Timestamp,
-    /// Records missing because memory keeps only so many.
-    dropped: u64,
-}
-
-#[derive(Serialize)]
-struct HeaderLine<'a> {
-    header: Header<'a>,
-}
-
 impl TruthLog {
     pub(crate) fn new(clock: RunClock, model: String) -> Self {
         Self { clock, model, kept: Mutex::default(), file: Mutex::default() }
@@ -72,16 +54,18 @@ impl TruthLog {
         Ok(())
     }
 
+    /// The first line.
     fn header(&self, dropped: u64) -> String {
-        let header = Header {
-            schema: 1,
-            skyline_version: env!("CARGO_PKG_VERSION"),
-            model: &self.model,
-            clock_zero: self.clock.started_at(),
-            dropped,
-        };
-        // A struct of plain fields always serialises.
-        serde_json::to_string(&HeaderLine { header }).unwrap_or_default()
+        let header = json!({
+            "schema": 1,
+            "skyline_version": env!("CARGO_PKG_VERSION"),
+            "model": self.model,
+            // Wall-clock time of the clock's zero.
+            "clock_zero": self.clock.started_at(),
+            // Records missing because memory keeps only so many.
+            "dropped": dropped,
+        });
+        json!({ "header": header }).to_string()
     }
 
     /// Adds a request that has ended.

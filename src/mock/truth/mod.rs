@@ -2,8 +2,7 @@
 
 mod log;
 mod record;
-mod statistics;
 
 pub(super) use log::TruthLog;
+pub use record::MockStatistics;
 pub(super) use record::{End, Record, Write};
-pub use statistics::MockStatistics;

@@ -204,8 +204,8 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
     }
     if let Some(footer) = &mut log.footer {
         footer.ended = footer.ended.after(by);
-        for pause in footer.client.iter_mut().flat_map(|client| &mut client.pauses) {
-            pause.from = pause.from.after(by);
+        for stall in footer.client.iter_mut().flat_map(|client| &mut client.host_stalls) {
+            stall.from = stall.from.after(by);
         }
     }
     log
@@ -304,8 +304,8 @@ fn sessions<'a>(footers: impl Iterator<Item = &'a RunFooter>) -> Option<SessionC
 
 /// The client facts of one shard, its host stalls marked as its own.
 fn of_shard(log: &RunLog, mut client: ClientFacts) -> ClientFacts {
-    for pause in &mut client.pauses {
-        pause.shard = log.header.shard;
+    for stall in &mut client.host_stalls {
+        stall.shard = log.header.shard;
     }
     client
 }
@@ -320,14 +320,14 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
             max_ns: a.max_ns.max(b.max_ns),
         })
     };
-    let mut pauses: Vec<HostStall> = all.iter().flat_map(|client| client.pauses.clone()).collect();
-    pauses.sort_by_key(|pause| (pause.from, pause.shard));
+    let mut host_stalls: Vec<HostStall> = all.iter().flat_map(|client| client.host_stalls.clone()).collect();
+    host_stalls.sort_by_key(|stall| (stall.from, stall.shard));
     ClientFacts {
         cpu_ns: all.iter().map(|client| client.cpu_ns).sum(),
         loop_cpu_ns: all.iter().map(|client| client.loop_cpu_ns).max().unwrap_or_default(),
         loop_delay: worst(|client| client.loop_delay),
         read_delay: worst(|client| client.read_delay),
-        pauses,
+        host_stalls,
         peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
     }
 }

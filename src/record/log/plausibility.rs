@@ -88,10 +88,10 @@ pub(crate) fn check_reading(header: &RunHeader, reading: &Reading) -> Result<(),
 /// Checks a footer.
 pub(crate) fn check_footer(footer: &RunFooter) -> Result<(), String> {
     in_time("the run's end", footer.ended)?;
-    let mut pauses = footer.client.iter().flat_map(|client| &client.pauses);
-    pauses.try_for_each(|pause| {
-        pause.shard.map_or(Ok(()), |shard| one_of("the shard of a stall,", shard.number, shard.of))?;
-        in_time("the end of a stall", pause.until())
+    let mut stalls = footer.client.iter().flat_map(|client| &client.host_stalls);
+    stalls.try_for_each(|stall| {
+        stall.shard.map_or(Ok(()), |shard| one_of("the shard of a stall,", shard.number, shard.of))?;
+        in_time("the end of a stall", stall.until())
     })
 }
 

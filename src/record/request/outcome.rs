@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::units::cut;
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
@@ -46,12 +47,7 @@ impl Failure {
 
     /// A failure with its message cut to [`Self::MESSAGE_LIMIT`] characters.
     pub fn new(reason: FailureKind, message: impl Into<String>) -> Self {
-        let mut message: String = message.into();
-        if let Some((cut, _)) = message.char_indices().nth(Self::MESSAGE_LIMIT) {
-            message.truncate(cut);
-            message.push('…');
-        }
-        Self { reason, message }
+        Self { reason, message: cut(message.into(), Self::MESSAGE_LIMIT) }
     }
 }
 

@@ -35,8 +35,8 @@ pub struct ClientFacts {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_delay: Option<Delays>,
     /// Host stalls, in order.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pauses: Vec<HostStall>,
+    #[serde(default, alias = "pauses", skip_serializing_if = "Vec::is_empty")]
+    pub host_stalls: Vec<HostStall>,
     /// Peak memory of the process, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,

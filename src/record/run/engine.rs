@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 /// What the operator says about the measured server. Nothing here changes what is sent.
@@ -130,8 +130,14 @@ pub struct EngineFacts {
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub serving_flags: Map<String, Value>,
     /// The simulated server's settings, under vLLM's names; empty for a real server.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "Map::is_empty", deserialize_with = "modelled")]
     pub modelled: Map<String, Value>,
+}
+
+/// The settings of a simulated server: before schema 5 of the run log, its slots are called `places`.
+fn modelled<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Map<String, Value>, D::Error> {
+    let renamed = |(name, value)| (if name == "places" { "slots".to_owned() } else { name }, value);
+    Ok(Map::deserialize(deserializer)?.into_iter().map(renamed).collect())
 }
 
 #[cfg(test)]

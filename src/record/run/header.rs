@@ -63,7 +63,7 @@ pub struct RunHeader {
 
 impl RunHeader {
     /// The format that this program writes.
-    pub const SCHEMA: u32 = 4;
+    pub const SCHEMA: u32 = 5;
 }
 
 /// The place of a run among repeats, which differ only in their seeds.

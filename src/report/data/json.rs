@@ -156,7 +156,7 @@ mod tests {
             (0..4).map(|i| record(i).sent_at(i, i, i).paced(100 + i, 10, 11).build()).collect();
         records.push(record(4).sent_at(0, 0, 0).censored(5_000).build());
         let summary = printed(&run(1_000, records));
-        assert_eq!(summary["schema"], json!(1));
+        assert_eq!(summary["schema"], json!(2));
         assert_eq!(summary["verdict"]["valid"], json!(true));
         assert_eq!(
             summary["latency"]["ttft"]["p50"],
@@ -175,7 +175,7 @@ mod tests {
         let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 10, 11).build()]);
         log.header.workload.classes[0].priorities[0].slo.ttft_ms = Some(200.0);
         assert_eq!(
-            printed(&log)["by_class"][0]["promises"],
+            printed(&log)["by_class"][0]["slo_targets"],
             json!([{ "class": "chat", "priority": "high", "slo": { "ttft_ms": 200.0 } }])
         );
         assert_eq!(summary["requests"]["planned"], json!(5));

@@ -7,7 +7,7 @@ use crate::experiment::EngineFit;
 use crate::foreign::ForeignRun;
 
 /// Version of the format of [`foreign_json`].
-const FOREIGN_SCHEMA: u32 = 1;
+const FOREIGN_SCHEMA: u32 = 2;
 
 /// Runs of other tools as indented JSON with a line break at its end.
 pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::live_histogram::LiveHistogram;
-use super::snapshot::{RECENT_S, Rates, Snapshot, WindowCounts};
-use super::timeline::{SecondCounts, Timeline};
+use super::snapshot::{LiveRates, RECENT_S, RecentSeconds, SecondCounts, Snapshot, WindowCounts};
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
 
@@ -24,7 +23,7 @@ pub struct Progress {
     tokens: AtomicU64,
     /// The current second of the run.
     second: AtomicU64,
-    seconds: Mutex<Timeline>,
+    seconds: Mutex<RecentSeconds>,
     ttft: Mutex<LiveHistogram>,
     itl: Mutex<LiveHistogram>,
     tpot: Mutex<LiveHistogram>,
@@ -169,7 +168,7 @@ impl Progress {
             failed: totals.failed,
             tokens: totals.tokens,
             measured: *held(&self.measured),
-            rates: Rates::over(&seconds, RECENT_S as usize),
+            rates: LiveRates::over(&seconds, RECENT_S as usize),
             ttft: latency(&self.ttft),
             itl: latency(&self.itl),
             tpot: latency(&self.tpot),

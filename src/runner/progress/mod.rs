@@ -5,8 +5,6 @@ mod live_histogram;
 mod snapshot;
 #[cfg(test)]
 mod tests;
-mod timeline;
 
 pub use counters::Progress;
-pub use snapshot::{LiveLatency, LiveSpread, RECENT_S, Rates, Snapshot, WindowCounts};
-pub use timeline::SecondCounts;
+pub use snapshot::{LiveLatency, LiveRates, LiveSpread, RECENT_S, SecondCounts, Snapshot, WindowCounts};

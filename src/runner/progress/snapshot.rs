@@ -1,8 +1,8 @@
-//! The state of a run at one moment.
+//! The state of a run at one moment, and the counts of its last seconds.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::timeline::SecondCounts;
 use crate::clock::Timestamp;
 use crate::record::{FailureKind, ServerState};
 
@@ -26,8 +26,8 @@ pub struct Snapshot {
     pub tokens: u64,
     /// Requests of the window alone.
     pub measured: WindowCounts,
-    /// Rates over the last complete seconds; `None` in the run's first second.
-    pub rates: Option<Rates>,
+    /// LiveRates over the last complete seconds; `None` in the run's first second.
+    pub rates: Option<LiveRates>,
     /// Time to first token, from the scheduled time.
     pub ttft: LiveLatency,
     /// Inter-token latency, token-weighted.
@@ -71,9 +71,9 @@ impl WindowCounts {
     }
 }
 
-/// Rates per second.
+/// LiveRates per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Rates {
+pub struct LiveRates {
     /// Requests dispatched.
     pub released: f64,
     /// Requests completed.
@@ -84,7 +84,7 @@ pub struct Rates {
     pub tokens: f64,
 }
 
-impl Rates {
+impl LiveRates {
     /// The rates over the last `most` of these seconds; `None` where there are none.
     pub(super) fn over(seconds: &[SecondCounts], most: usize) -> Option<Self> {
         let last = &seconds[seconds.len().saturating_sub(most)..];
@@ -130,4 +130,66 @@ pub struct LiveSpread {
     pub p999: Duration,
     /// Largest.
     pub max: Duration,
+}
+
+/// Seconds kept: more than any terminal has columns.
+const KEPT: usize = 400;
+
+/// Counts of one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SecondCounts {
+    /// Requests dispatched.
+    pub released: u64,
+    /// Requests completed.
+    pub completed: u64,
+    /// Requests failed.
+    pub failed: u64,
+    /// Answer tokens that arrived.
+    pub tokens: u64,
+    /// Requests in flight at its end.
+    pub in_flight: u64,
+    /// Requests waiting under the concurrency cap at its end.
+    pub queued: u64,
+    /// 99th percentile of the times to first token seen in it; `None` without samples.
+    pub ttft_p99: Option<Duration>,
+}
+
+/// The last seconds, oldest first.
+#[derive(Debug, Default)]
+pub(super) struct RecentSeconds {
+    past: VecDeque<SecondCounts>,
+    /// Their totals so far.
+    counted: SecondCounts,
+}
+
+impl RecentSeconds {
+    /// Closes second `on` and the idle ones up to `next`. `totals` are those of the whole run.
+    pub(super) fn close(&mut self, on: u64, next: u64, totals: &SecondCounts, ttft_p99: Option<Duration>) {
+        let before = std::mem::replace(&mut self.counted, *totals);
+        self.push(SecondCounts {
+            released: totals.released - before.released,
+            completed: totals.completed - before.completed,
+            failed: totals.failed - before.failed,
+            tokens: totals.tokens - before.tokens,
+            ttft_p99,
+            ..*totals
+        });
+        let idle =
+            SecondCounts { in_flight: totals.in_flight, queued: totals.queued, ..SecondCounts::default() };
+        for _ in (on + 1..next).take(KEPT) {
+            self.push(idle);
+        }
+    }
+
+    fn push(&mut self, second: SecondCounts) {
+        if self.past.len() == KEPT {
+            self.past.pop_front();
+        }
+        self.past.push_back(second);
+    }
+
+    /// The complete seconds, oldest first; the last one is right before the current second.
+    pub(super) fn past(&self) -> Vec<SecondCounts> {
+        self.past.iter().copied().collect()
+    }
 }

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::counters::Progress;
-use super::snapshot::{Rates, WindowCounts};
-use super::timeline::SecondCounts;
+use super::snapshot::{LiveRates, SecondCounts, WindowCounts};
 use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
 
@@ -86,7 +85,7 @@ fn seconds_hold_what_happened_in_them() {
         still,
     ];
     assert_eq!(snapshot.seconds, expected);
-    assert_eq!(snapshot.rates, Some(Rates { released: 0.75, tokens: 2.0, ..Rates::default() }));
+    assert_eq!(snapshot.rates, Some(LiveRates { released: 0.75, tokens: 2.0, ..LiveRates::default() }));
     // A stamp of an earlier second that is seen later counts in the current second.
     progress.released(at(3_999), at(3_999), Phase::Cooldown);
     let snapshot = progress.snapshot(at(5_000));

@@ -58,37 +58,11 @@ impl UncountedAnswer {
     }
 }
 
-/// How many items of each kind were collected so far.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Lengths {
-    records: usize,
-    checks: usize,
-    readings: usize,
-    client: usize,
-}
-
 impl CollectedRun {
-    pub(super) fn lengths(&self) -> Lengths {
-        Lengths {
-            records: self.records.len(),
-            checks: self.checks.len(),
-            readings: self.telemetry.readings.len(),
-            client: self.telemetry.client.len(),
-        }
-    }
-
-    /// Appends to the log what was collected since `from`, and flushes it to the operating system.
-    pub(super) fn write_from(&mut self, from: Lengths) {
+    /// Writes to the log; after an error, records are kept in memory only.
+    pub(super) fn write(&mut self, lines: impl FnOnce(&mut RunLogWriter) -> Result<(), RunLogError>) {
         let Ok(log) = &mut self.log else { return };
-        let mut write = || {
-            self.checks[from.checks..].iter().try_for_each(|check| log.append_check(check))?;
-            self.records[from.records..].iter().try_for_each(|record| log.append(record))?;
-            let Telemetry { readings, client } = &self.telemetry;
-            readings[from.readings..].iter().try_for_each(|reading| log.append_reading(reading))?;
-            client[from.client..].iter().try_for_each(|sample| log.append_client(sample))?;
-            log.flush()
-        };
-        if let Err(error) = write() {
+        if let Err(error) = lines(log) {
             tracing::error!("{error}; from now on records are kept in memory only");
             self.log = Err(error);
         }
@@ -123,11 +97,7 @@ impl CollectedRun {
         let record = &mut self.records[index];
         record.count(tokens);
         let line = CountedAnswer { index: record.index, tokens };
-        if let Ok(log) = &mut self.log
-            && let Err(error) = log.append_counted(&line)
-        {
-            self.log = Err(error);
-        }
+        self.write(|log| log.append_counted(&line));
     }
 
     /// Writes the footer and returns all records.
@@ -145,8 +115,7 @@ mod tests {
     use crate::clock::Timestamp;
     use crate::engine::{CaptureText, Secrets, ToolCall};
     use crate::record::{ClientSample, Outcome, RunEnding, RunLog, TokenSource};
-    use crate::runner::records::judge::AnswerJudge;
-    use crate::runner::records::writer::RecordWriter;
+    use crate::runner::records::writer::{AnswerJudge, RecordWriter};
     use crate::runner::request_run::FinishedRequest;
 
     const FOOTER: RunFooter = RunFooter {

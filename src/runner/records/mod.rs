@@ -1,9 +1,7 @@
 //! The records of a run: checked, written to disk at once, kept in memory for the analysis.
 
 mod collected;
-mod judge;
 mod writer;
 
 pub use collected::{CollectedRun, FinishedRun};
-pub use judge::AnswerJudge;
-pub use writer::RecordWriter;
+pub use writer::{AnswerJudge, RecordWriter};

@@ -1,15 +1,19 @@
-//! Writes records while a run is on, off the measured thread.
+//! Checks answers and writes records while a run is on, off the measured thread.
 
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::collected::{CollectedRun, UncountedAnswer};
-use super::judge::AnswerJudge;
-use crate::engine::{CaptureText, CapturedText};
-use crate::record::{ClientSample, Reading, RunLogWriter, Telemetry};
+use crate::engine::{AnswerText, CaptureText, CapturedText, Secrets};
+use crate::record::{
+    CheckRecord, CheckResult, ClientSample, FinishReason, Outcome, Reading, RequestRecord, RunLogWriter,
+    Telemetry, Validity,
+};
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
+use crate::units::cut;
+use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 
 /// How long records gather before they are written together: waking a thread costs more than writing a
 /// record.
@@ -107,11 +111,10 @@ fn keep(
     };
     while let Ok(first) = incoming.recv() {
         std::thread::sleep(GATHERING);
-        let unwritten = collected.lengths();
         for ended in std::iter::once(first).chain(incoming.try_iter()) {
             take(ended, uncounted, judge, &mut collected);
         }
-        collected.write_from(unwritten);
+        collected.write(RunLogWriter::flush);
     }
     collected
 }
@@ -125,10 +128,77 @@ fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collecte
             if let (CaptureText::Yes, Some(said), true) = (uncounted, said, record.is_uncounted()) {
                 collected.answers.push(UncountedAnswer::new(collected.records.len(), said.into_values()));
             }
+            collected.write(|log| log.append(&record));
             collected.records.push(record);
         }
-        RecordItem::Check(asked) => collected.checks.push(judge.check(*asked)),
-        RecordItem::Reading(reading) => collected.telemetry.readings.push(*reading),
-        RecordItem::Client(sample) => collected.telemetry.client.push(sample),
+        RecordItem::Check(asked) => {
+            let check = judge.check(*asked);
+            collected.write(|log| log.append_check(&check));
+            collected.checks.push(check);
+        }
+        RecordItem::Reading(reading) => {
+            collected.write(|log| log.append_reading(&reading));
+            collected.telemetry.readings.push(*reading);
+        }
+        RecordItem::Client(sample) => {
+            collected.write(|log| log.append_client(&sample));
+            collected.telemetry.client.push(sample);
+        }
+    }
+}
+
+/// What the answers of a run must contain.
+#[derive(Clone, Debug)]
+pub struct AnswerJudge {
+    shapes: Vec<Option<AnswerShape>>,
+    checks: Vec<GoldenCheck>,
+    /// Secrets that no excerpt may repeat.
+    secrets: Secrets,
+}
+
+impl AnswerJudge {
+    /// The judge of a workload's answers.
+    pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
+        let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
+        Self { shapes, checks: workload.checks.clone(), secrets }
+    }
+
+    /// The record of a request, with the validity of its answer where its class has an answer format.
+    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
+        if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
+            record.validity = Some(validity(shape, &record, said));
+        }
+        record
+    }
+
+    /// The record of a golden prompt.
+    pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
+        let FinishedCheck { check, released, end } = asked;
+        let usage = end.as_ref().and_then(|end| end.usage);
+        let (result, excerpt) = match end.map(|end| (end.result, end.captured)) {
+            None => (CheckResult::CutOff, None),
+            Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
+            Some((Ok(()), captured)) => {
+                let excerpt = |text| cut(self.secrets.hide(text), CheckRecord::EXCERPT_LIMIT);
+                let said = captured.map(|captured| captured.read().content).unwrap_or_default();
+                let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
+                let result = match expect.and_then(|expect| expect.unmet(&said)) {
+                    None => CheckResult::Passed,
+                    Some(why) => CheckResult::Unmet { why: excerpt(why) },
+                };
+                (result, Some(excerpt(said)))
+            }
+        };
+        CheckRecord { check, released, result, excerpt, usage }
+    }
+}
+
+fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerText>) -> Validity {
+    let (Outcome::Completed, Some(said)) = (&record.outcome, said) else { return Validity::NotCompleted };
+    let calls = said.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+    match shape.judge(&said.content, calls) {
+        Ok(()) => Validity::Valid,
+        Err(_) if record.finish_reason == Some(FinishReason::Length) => Validity::CutAtLimit,
+        Err(fault) => Validity::Invalid { fault },
     }
 }

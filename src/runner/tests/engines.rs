@@ -178,22 +178,29 @@ impl ConversationEngine {
 }
 
 impl Engine for ConversationEngine {
-    type Answer = Told;
+    type Answer = ScriptedAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
         self.asked.lock().unwrap().push((request.planned.index, request.prompt.clone()));
         PreparedRequest::new(request.planned.index, Bytes::new())
     }
 
-    fn generate(&self, request: PreparedRequest, clock: RunClock) -> Told {
+    fn generate(&self, request: PreparedRequest, clock: RunClock) -> ScriptedAnswer {
         let number = (request.index >> 28) as u32;
-        Told { request, clock, stay: self.stay, fails: self.fails.contains(&number), sent: None, texts: 0 }
+        ScriptedAnswer {
+            request,
+            clock,
+            stay: self.stay,
+            fails: self.fails.contains(&number),
+            sent: None,
+            texts: 0,
+        }
     }
 
     async fn warm_up(&self, _count: usize) {}
 }
 
-pub(super) struct Told {
+pub(super) struct ScriptedAnswer {
     request: PreparedRequest,
     clock: RunClock,
     stay: Duration,
@@ -202,7 +209,7 @@ pub(super) struct Told {
     texts: u32,
 }
 
-impl Answer for Told {
+impl Answer for ScriptedAnswer {
     async fn next(&mut self) -> AnswerEvent {
         let Some(sent) = self.sent else {
             let now = self.clock.now();

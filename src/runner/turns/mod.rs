@@ -9,8 +9,6 @@
 
 mod next_turns;
 mod pacer;
-mod timer_queue;
 mod writer;
 
 pub(super) use next_turns::NextTurns;
-pub(super) use writer::first_request;

@@ -1,18 +1,18 @@
 //! Decides what follows a turn that has ended, and counts sessions.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use tokio::sync::mpsc;
 
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
+use crate::runner::feed::DispatchedRequest;
 use crate::runner::options::Pacing;
-use crate::runner::release::DispatchedRequest;
+use crate::runner::pacer::Outlet;
 use crate::runner::request_run::FinishedRequest;
 
 /// Schedules the next turns of sessions.
@@ -26,17 +26,16 @@ pub(crate) struct NextTurns {
 }
 
 impl NextTurns {
-    /// Starts to write turns and to dispatch them into `out`, until `until` or until `stop` is set.
+    /// Starts to write turns and to dispatch them, until `until` or until the outlet is stopped.
     pub(crate) fn start<E: Engine>(
         (sessions, prompts): (SessionPlanner, Arc<PromptBuilder>),
         engine: Arc<E>,
-        (pacing, clock): (Pacing, RunClock),
+        pacing: Pacing,
         until: Timestamp,
-        stop: Arc<AtomicBool>,
-        out: mpsc::UnboundedSender<DispatchedRequest>,
+        outlet: Outlet,
     ) -> Self {
         let (writer, events) = mpsc::unbounded_channel();
-        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, clock, stop, out);
+        pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, outlet);
         Self { sessions, writer, until, counts: SessionCounts::default() }
     }
 

@@ -1,32 +1,25 @@
 //! Dispatches later turns at times that are known only when the turns before them have ended.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
-use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::time::sleep_until;
 
-use super::timer_queue::TimerQueue;
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{RunClock, SharpWait, WaitStep};
+use crate::clock::{SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
+use crate::runner::feed::ReadyRequest;
 use crate::runner::options::Pacing;
-use crate::runner::release::{DispatchedRequest, ReadyRequest};
+use crate::runner::pacer::{NAP, Outlet, ring_at};
 
-/// Longest sleep of the precise pacer before it checks `stop`.
-const NAP: Duration = Duration::from_millis(50);
-
-/// Starts to write the turns that `events` announce and to dispatch them into `out`, until `events` end or soon
-/// after `stop` is set.
+/// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
+/// outlet is stopped.
 pub(super) fn start<E: Engine>(
     pacing: Pacing,
     mut writer: TurnWriter<E>,
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
+    outlet: Outlet,
 ) {
     match pacing {
         Pacing::Precise => {
@@ -39,11 +32,9 @@ pub(super) fn start<E: Engine>(
                     }
                 }
             });
-            std::thread::spawn(move || dispatch_precisely(&requests, clock, &stop, &out));
+            std::thread::spawn(move || dispatch_precisely(&requests, &outlet));
         }
-        Pacing::Timer => {
-            tokio::spawn(dispatch_by_timer(writer, events, clock, stop, out));
-        }
+        Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(writer, events, outlet)),
     }
 }
 
@@ -65,15 +56,10 @@ fn write_and_pass_on<E: Engine>(
     taken
 }
 
-fn dispatch_precisely(
-    requests: &Receiver<ReadyRequest>,
-    clock: RunClock,
-    stop: &AtomicBool,
-    out: &mpsc::UnboundedSender<DispatchedRequest>,
-) {
-    let mut wait = SharpWait::new(clock);
+fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
+    let mut wait = SharpWait::new(outlet.clock);
     let mut due = TimerQueue::default();
-    while !stop.load(Relaxed) {
+    while !outlet.is_stopped() {
         let action = due.moment().map_or(WaitStep::Sleep(NAP), |moment| wait.step_towards(moment));
         let came = match action {
             WaitStep::Sleep(left) => match requests.recv_timeout(left.min(NAP)) {
@@ -90,9 +76,7 @@ fn dispatch_precisely(
                 Err(TryRecvError::Disconnected) => return,
             },
             WaitStep::Over => {
-                if let Some(ready) = due.pop()
-                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
-                {
+                if due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
                     return;
                 }
                 None
@@ -107,19 +91,11 @@ fn dispatch_precisely(
 async fn dispatch_by_timer<E: Engine>(
     mut writer: TurnWriter<E>,
     mut events: mpsc::UnboundedReceiver<TurnEvent>,
-    clock: RunClock,
-    stop: Arc<AtomicBool>,
-    out: mpsc::UnboundedSender<DispatchedRequest>,
+    outlet: Outlet,
 ) {
     let mut due = TimerQueue::default();
     loop {
         let moment = due.moment();
-        let alarm = async {
-            match moment {
-                Some(moment) => sleep_until(clock.instant(moment)).await,
-                None => std::future::pending().await,
-            }
-        };
         tokio::select! {
             biased;
             event = events.recv() => {
@@ -129,16 +105,36 @@ async fn dispatch_by_timer<E: Engine>(
                     true
                 });
             }
-            () = alarm => {
-                if stop.load(Relaxed) {
-                    return;
-                }
-                if let Some(ready) = due.pop()
-                    && out.send(DispatchedRequest { ready, dispatched: clock.now() }).is_err()
-                {
+            () = ring_at(outlet.clock, moment) => {
+                if outlet.is_stopped() || due.pop().is_some_and(|ready| !outlet.dispatch(ready)) {
                     return;
                 }
             }
         }
+    }
+}
+
+/// Requests by their scheduled times; of equal times the lowest index comes first.
+#[derive(Debug, Default)]
+struct TimerQueue {
+    next: BinaryHeap<Reverse<(Timestamp, u64)>>,
+    requests: BTreeMap<u64, ReadyRequest>,
+}
+
+impl TimerQueue {
+    fn push(&mut self, ready: ReadyRequest) {
+        self.next.push(Reverse((ready.request.scheduled, ready.request.index)));
+        self.requests.insert(ready.request.index, ready);
+    }
+
+    /// The next scheduled time, if any.
+    fn moment(&self) -> Option<Timestamp> {
+        self.next.peek().map(|Reverse((moment, _))| *moment)
+    }
+
+    /// Takes the next request out.
+    fn pop(&mut self) -> Option<ReadyRequest> {
+        let Reverse((_, index)) = self.next.pop()?;
+        self.requests.remove(&index)
     }
 }

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::engine::{CaptureText, CapturedText, Engine, PreparedRequest};
-use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
-use crate::runner::release::ReadyRequest;
+use crate::engine::{CapturedText, Engine};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionPlanner};
+use crate::runner::feed::{ReadyRequest, carried};
 
 /// What happened to a turn.
 #[derive(Debug)]
@@ -18,8 +18,8 @@ pub(super) enum TurnEvent {
 
 /// Writes later turns.
 ///
-/// The user's next message does not depend on the answer, so it is written while the turn before is in
-/// flight. After that turn ends, the two are only joined.
+/// The user's next message does not depend on the answer, so it is written while the turn before is
+/// in flight. After that turn ends, the two are only joined.
 #[derive(Debug)]
 pub(super) struct TurnWriter<E> {
     engine: Arc<E>,
@@ -111,20 +111,4 @@ fn says(prompts: &PromptBuilder, request: &PlannedRequest) -> Prompt {
 /// Whether a turn continues a conversation.
 fn carries_on(request: &PlannedRequest) -> bool {
     request.turn.is_some_and(|turn| turn.place() > 0)
-}
-
-/// The request, with its answer's text captured where a later turn may repeat it.
-fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
-    if goes_on { request.capturing(CaptureText::Yes) } else { request }
-}
-
-/// A request of the plan, with its prompt where later turns repeat it.
-pub(crate) fn first_request<E: Engine>(
-    engine: &E,
-    sessions: Option<&SessionPlanner>,
-    spec: RequestSpec,
-) -> ReadyRequest {
-    let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
-    let prepared = carried(engine.prepare(&spec), goes_on);
-    ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
 }

@@ -1,11 +1,13 @@
-//! Collects what happened on this machine during a run.
+//! Collects what happened on this machine during a run, and samples once a second what this process uses.
 
-use super::loop_delay::LoopDelay;
-use super::meter::{Meter, SampleSink};
-use super::usage::{CpuTime, peak_memory_bytes};
+use std::fmt;
+use std::time::Duration;
+
+use super::loop_delay::{Longest, LoopDelay};
+use super::usage::{CpuTime, Thread, memory_bytes, peak_memory_bytes, retransmits};
 use super::watcher::Watcher;
-use crate::clock::RunClock;
-use crate::record::ClientFacts;
+use crate::clock::{RunClock, Timestamp};
+use crate::record::{ClientFacts, ClientSample};
 
 /// Monitors this process and its machine.
 #[derive(Debug)]
@@ -34,8 +36,94 @@ impl ClientWatch {
             loop_cpu_ns: after.thread_ns.saturating_sub(self.before.thread_ns),
             loop_delay: self.loop_delay.finish().await,
             read_delay: None,
-            pauses: self.watcher.finish(),
+            host_stalls: self.watcher.finish(),
             peak_memory_bytes: peak_memory_bytes(),
         })
+    }
+}
+
+/// Time between two samples. One takes about 0.1 ms of the monitoring thread.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Receives samples of what this process uses during a run.
+pub struct SampleSink(Box<dyn FnMut(ClientSample) + Send>);
+
+impl SampleSink {
+    /// Passes each sample to `take`, which must not block.
+    pub fn new(take: impl FnMut(ClientSample) + Send + 'static) -> Self {
+        Self(Box::new(take))
+    }
+}
+
+impl fmt::Debug for SampleSink {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SampleSink(…)")
+    }
+}
+
+/// What takes the samples.
+struct Meter {
+    loop_thread: Thread,
+    before: CpuTime,
+    loop_before: Option<u64>,
+    retransmits_before: Option<u64>,
+    longest: Longest,
+    next: Timestamp,
+    samples: SampleSink,
+}
+
+impl Meter {
+    /// A meter of the process and of the calling thread, which is that of the run loop.
+    fn new(before: CpuTime, longest: Longest, samples: SampleSink) -> Self {
+        let loop_thread = Thread::this();
+        Self {
+            loop_thread,
+            before,
+            loop_before: loop_thread.cpu_ns(),
+            retransmits_before: retransmits(),
+            longest,
+            next: Timestamp::ZERO.after(EVERY),
+            samples,
+        }
+    }
+
+    /// Takes a sample if a second has passed.
+    fn look(&mut self, now: Timestamp) {
+        if now < self.next {
+            return;
+        }
+        self.next = Timestamp::ZERO.after(EVERY * (now.as_secs_f64() as u32 + 1));
+        let Some(cpu) = CpuTime::now() else { return };
+        let since = |now: Option<u64>, before: Option<u64>| Some(now?.saturating_sub(before?));
+        (self.samples.0)(ClientSample {
+            at: now,
+            cpu_ns: cpu.process_ns.saturating_sub(self.before.process_ns),
+            loop_cpu_ns: since(self.loop_thread.cpu_ns(), self.loop_before),
+            memory_bytes: memory_bytes(),
+            loop_delay_max_ns: self.longest.take(),
+            retransmits: since(retransmits(), self.retransmits_before),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_is_taken_at_each_second_once() {
+        let (sender, taken) = mpsc::channel();
+        let sink = SampleSink::new(move |sample| sender.send(sample).unwrap());
+        let mut meter = Meter::new(CpuTime::now().unwrap(), Longest::default(), sink);
+        for millis in [0, 999, 1_000, 1_003, 1_999, 3_500, 3_503, 4_000] {
+            meter.look(Timestamp::from_nanos(millis * 1_000_000));
+        }
+        let samples: Vec<ClientSample> = taken.try_iter().collect();
+        let moments: Vec<_> = samples.iter().map(|sample| sample.at.as_nanos() / 1_000_000).collect();
+        assert_eq!(moments, [1_000, 3_500, 4_000], "seconds that were slept through are one sample");
+        assert!(samples.is_sorted_by_key(|sample| sample.cpu_ns));
+        assert!(samples.iter().all(|sample| sample.loop_delay_max_ns.is_none()), "no loop was watched");
     }
 }

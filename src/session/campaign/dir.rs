@@ -66,8 +66,15 @@ impl ExperimentDir {
                 path.display()
             ))
         })?;
-        serde_json::from_str(&text)
-            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))
+        let mut manifest: Value = serde_json::from_str(&text)
+            .map_err(|error| Stop::usage(format!("--resume: {} is no JSON: {error}", path.display())))?;
+        // The word of matrices before matrix.json had schema 2.
+        if let Some(stop_when) = manifest.pointer_mut("/experiments/accept/stop_when")
+            && stop_when == "all_flown"
+        {
+            *stop_when = "all_run".into();
+        }
+        Ok(manifest)
     }
 
     /// That of an experiment that was interrupted, if the same is asked of it now.

@@ -237,7 +237,7 @@ impl RunContext {
     fn header(&self, prepared: &PreparedRun<'_>, clock: RunClock) -> RunHeader {
         let Self { settings, conditions, .. } = self;
         let facts = prepared.engine.facts();
-        let reported = prepared.counted.as_ref().and_then(CounterReading::block_tokens);
+        let reported = prepared.counted.as_ref().and_then(|counted| counted.block_tokens);
         RunHeader {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),

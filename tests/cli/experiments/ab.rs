@@ -90,7 +90,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
         .code(1)
         .stderr(contains("with 7 rounds and 2 metrics, a difference is detected with 80 % power"));
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(1), &Value::from("worse")));
+    assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(2), &Value::from("worse")));
     let ttft = &test["metrics"][0];
     assert_eq!((&ttft["verdict"], &ttft["p"]), (&Value::from("worse"), &Value::from(0.015_625)));
     assert!((3.0..45.0).contains(&ttft["ratio"]["value"].as_f64().unwrap()), "{ttft}");

@@ -51,7 +51,7 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     desk.skyline(&needs).arg("--replicas").assert().code(0).stdout(contains("by queueing"));
     let out = desk.skyline(&needs).args(["--replicas", "--json"]).assert().code(0);
     let queued: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
-    assert_eq!(queued["offers"][0]["queueing"]["instance"], "places");
+    assert_eq!(queued["offers"][0]["queueing"]["instance"], "slots");
     desk.assert_schema("capacity", &queued);
     desk.skyline(&needs).arg("--replicas=1").assert().code(1).stdout(contains("1 instance does not meet"));
     desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));

@@ -172,7 +172,7 @@ fn a_report_says_what_serves_and_carries_its_diagnosis() {
         ["output_tokens_per_s", "output_tokens_per_s_per_gpu"].map(|rate| rates[rate].as_f64().unwrap());
     assert_eq!(each, all / 2.0);
     let diagnosis = &summary["diagnosis"];
-    assert!(diagnosis["symptoms"].is_array() && diagnosis["could_not_tell"].is_array(), "{diagnosis}");
+    assert!(diagnosis["symptoms"].is_array() && diagnosis["not_enough_data"].is_array(), "{diagnosis}");
     // The embedded mock is not what was said of it, so that no rule may find it as fast as its memory allows.
     assert!(!diagnosis["symptoms"].to_string().contains("memory_bound_decode"), "{diagnosis}");
 }

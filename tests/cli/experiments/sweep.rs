@@ -52,7 +52,7 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
 
     let folder = desk.run();
     let kept = read(&folder.join("sweep.json"));
-    assert_eq!(kept["schema"], 1);
+    assert_eq!(kept["schema"], 2);
     let loads: Vec<_> =
         kept["points"].as_array().unwrap().iter().map(|point| &point["load"]["value"]).collect();
     assert_eq!(loads, [&Value::from(10.0), &Value::from(20.0)]);

@@ -32,7 +32,7 @@ fn a_result_of_each_tool_is_shown_without_a_verdict() {
         desk.skyline(&["report", &sample(name)]).assert().code(0).stdout(shown).stderr("");
         let json = desk.skyline(&["report", &sample(name), "--format", "json"]).assert().code(0);
         let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
-        assert_eq!(json["schema"], 1);
+        assert_eq!(json["schema"], 2);
         assert_eq!(json["runs"].as_array().unwrap().len(), if name == "guidellm.json" { 2 } else { 1 });
     }
     desk.skyline(&["report", &format!("{}:2", sample("guidellm.json"))])
@@ -187,7 +187,7 @@ fn a_silent_side_hides_no_difference_of_the_others() {
     let json = desk.skyline(&[&all[..], &["--vary", "model", "--json"]].concat()).assert().code(0);
     let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
     assert_eq!(json["differences"][0]["values"], serde_json::json!(["plain", "fancy", null]));
-    assert_eq!(json["unchecked"][0]["untold_by"], serde_json::json!(["sglang.jsonl"]));
+    assert_eq!(json["unchecked"][0]["missing_in"], serde_json::json!(["sglang.jsonl"]));
     let text = desk.skyline(&[&all[..], &["--vary", "model"]].concat()).assert().code(0);
     let text = String::from_utf8(text.get_output().stdout.clone()).unwrap();
     assert_eq!(text.matches("rates are not compared").count(), 1, "{text}");

@@ -47,7 +47,7 @@ fn a_neighbour_without_a_promise_hides_no_victim() {
     let prediction: Value = serde_json::from_slice(&missed.get_output().stdout).unwrap();
     let slo = &prediction["summary"]["slo"];
     assert_eq!((&slo["slo_attainment"], &slo["goodput_per_s"]), (&0.0.into(), &0.0.into()));
-    let (scheduled, promised) = (slo["scheduled"].as_u64().unwrap(), slo["promised"].as_u64().unwrap());
+    let (scheduled, promised) = (slo["scheduled"].as_u64().unwrap(), slo["with_slo"].as_u64().unwrap());
     assert!(0 < promised && promised < scheduled, "{slo}");
     let report = desk().skyline(&["simulate", "shared.toml"]).assert().success();
     let words: Vec<_> =

@@ -111,10 +111,10 @@ fn golden_prompts_are_counted_before_and_under_load_and_decide_the_exit_code() {
     let broken = |records: &[Value]| records.iter().filter(|record| has(record, "broken_answer")).count();
     let quality = &desk.summary()["quality"];
     let [capital, year] = [0, 1].map(|place| quality["checks"][place].clone());
-    assert_eq!((asked.len(), &capital["before"]["asked"]), (6, &json!(1)), "{capital}");
+    assert_eq!((asked.len(), &capital["before"]["requested"]), (6, &json!(1)), "{capital}");
     assert_eq!(capital["before"]["unmet"], json!(broken(&asked[..1])));
     assert_eq!(
-        (&capital["under_load"]["asked"], &capital["under_load"]["unmet"]),
+        (&capital["under_load"]["requested"], &capital["under_load"]["unmet"]),
         (&json!(5), &json!(broken(&asked[1..])))
     );
     assert!(broken(&asked) > 0 && broken(&asked) < 6, "the seed lets some pass and some fail");

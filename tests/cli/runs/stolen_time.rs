@@ -54,21 +54,21 @@ fn a_stop_that_moves_percentiles_makes_the_run_invalid() {
     assert_eq!(bench.wait().unwrap().code(), Some(3));
 
     // 32 of 160 requests were due while it was stopped: p90 and p95 moved by some hundred milliseconds.
-    let check = check(&desk, "pauses", "standstills");
+    let check = check(&desk, "host_stalls", "standstills");
     assert_eq!(check["outcome"], "failed", "{check}");
     let sentence = check["sentence"].as_str().unwrap();
     assert!(sentence.contains("stood still") && sentence.contains("p95 ttft"), "{sentence}");
     let summary = desk.summary();
-    assert!(summary["pauses"]["requests_touched"].as_u64().unwrap() > 16, "{}", summary["pauses"]);
+    assert!(summary["host_stalls"]["requests_touched"].as_u64().unwrap() > 16, "{}", summary["host_stalls"]);
     let reasons = summary["verdict"]["reasons"].as_array().unwrap().clone();
-    assert!(reasons.iter().any(|reason| reason["rule"] == "pauses"), "{reasons:?}");
-    let p95 = summary["pauses"]["touched"]
+    assert!(reasons.iter().any(|reason| reason["rule"] == "host_stalls"), "{reasons:?}");
+    let p95 = summary["host_stalls"]["touched"]
         .as_array()
         .unwrap()
         .iter()
         .find(|figure| figure["metric"] == "ttft" && figure["quantile"] == "p95");
     let [reported, without] =
-        ["reported_ms", "without_pauses_ms"].map(|key| p95.unwrap()[key].as_f64().unwrap());
+        ["reported_ms", "without_stalls_ms"].map(|key| p95.unwrap()[key].as_f64().unwrap());
     assert!(reported > 100.0 && without < reported / 2.0, "{reported} ms, without the stop {without} ms");
 }
 
@@ -123,7 +123,7 @@ fn a_client_that_nobody_disturbs_is_neither_stopped_nor_starved() {
     let undisturbed = (0..5).any(|_| {
         let desk = Desk::new();
         on_one_core(&desk, 0);
-        let checks = ["pauses", "client_starved"].map(|rule| desk.checks(rule)).concat();
+        let checks = ["host_stalls", "client_starved"].map(|rule| desk.checks(rule)).concat();
         assert!(checks.len() >= 4, "{checks:?}");
         checks.iter().all(|check| check["outcome"] == "passed") && sent_late_ms(&desk) < 20.0
     });

@@ -149,7 +149,7 @@ fn an_exporter_beside_tells_devices_and_energy() {
     let header = &desk.lines("header")[0];
     assert_eq!(header["telemetry"][1]["hardware"], "2 × NVIDIA L4");
     assert_eq!(header["telemetry"][1]["driver"], "580.1");
-    let report = &summary["reproduction"]["told"][0];
+    let report = &summary["reproduction"]["reported"][0];
     assert_eq!((&report["name"], &report["source"]), (&Value::from("hardware"), &Value::from("exporter")));
     // The password is in no file and on no screen.
     let output = asserted.get_output();

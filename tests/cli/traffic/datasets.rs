@@ -125,7 +125,7 @@ fn token_ids_are_sent_as_ids() {
     let arguments = [&["bench", "ids.toml", "--endpoint", "completions"][..], &FLIGHT].concat();
     desk.skyline(&arguments).assert().code(0);
     let balance = &desk.summary()["tokens"]["input"];
-    assert_eq!(balance["asked_tokens"], balance["got_tokens"], "{balance}");
+    assert_eq!(balance["requested_tokens"], balance["received_tokens"], "{balance}");
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn a_prefix_cache_finds_what_the_trace_shares() {
     mock.wait().unwrap();
     let summary = desk.summary();
     let tokens = &summary["tokens"];
-    let measured =
-        tokens["cached_input_tokens"].as_f64().unwrap() / tokens["input"]["got_tokens"].as_f64().unwrap();
+    let measured = tokens["cached_input_tokens"].as_f64().unwrap()
+        / tokens["input"]["received_tokens"].as_f64().unwrap();
     // By hand: 6 talks of 6 turns, of which turn n has n + 2 blocks and all but its last were there; of each first turn
     // only the common block was, and not in the very first. So (36 − 1 + 6 (1 + 2 + 3 + 4 + 5)) of 6 (2 + … + 7) blocks.
     let planned = summary["run"]["arrival"]["found"]["reusable_share"].as_f64().unwrap();

@@ -111,9 +111,9 @@ fn a_fleet_that_cannot_serve_what_arrives_does_not_meet_the_objectives() {
         |target_per_s, count| queueing(&sweep, &contract(target_per_s), Replicas::Exactly(count)).unwrap();
     let model = of(100.0, 20);
     assert!(model.meets, "{model:?}");
-    let ModelledInstance::Places { places, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
+    let ModelledInstance::Slots { slots, ttft_ms, tpot_ms } = model.instance else { panic!("{model:?}") };
     let service_s = (ttft_ms + tpot_ms) / 1e3;
-    let most_per_s = 1_200.0 * places as f64 / service_s;
+    let most_per_s = 1_200.0 * slots as f64 / service_s;
     assert!(!of(1.2 * most_per_s, 1_200).meets, "{most_per_s}/s of {model:?}");
     let endless = queueing(&sweep, &contract(1e8), Replicas::Exactly(10_000_000)).unwrap_err();
     assert!(endless.to_string().contains("answer tokens\nhint: ask about a share"), "{endless}");

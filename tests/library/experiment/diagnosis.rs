@@ -98,14 +98,14 @@ fn long_prompts_at_a_low_rate_are_prefill() {
     let alike = poisson(1.0, 120.0, &[("doc", 1.0, r#"{ kind = "constant", value = 3000 }"#, REPLY)]);
     let run = flown(&alike, &llama_on("h100"));
     is_silent_on(&run, Regime::PrefillCost);
-    assert!(run.diagnosis.could_not_tell.iter().any(|rule| rule.lacked.contains("equally long")));
+    assert!(run.diagnosis.not_enough_data.iter().any(|rule| rule.lacked.contains("equally long")));
 }
 
 #[test]
 fn a_server_too_busy_to_see_a_lone_prompt_says_so() {
     let spec = poisson(3.0, 90.0, &[("chat", 1.0, ANY_PROMPT, ANSWER)]);
     let run = flown(&spec, &llama_on("h100"));
-    let prefill = run.diagnosis.could_not_tell.iter().find(|rule| rule.about.starts_with("TTFT by input"));
+    let prefill = run.diagnosis.not_enough_data.iter().find(|rule| rule.about.starts_with("TTFT by input"));
     assert!(prefill.is_none_or(|rule| rule.lacked.contains("low rate")), "{:#?}", run.diagnosis);
 }
 
@@ -129,9 +129,9 @@ fn decode_is_held_against_the_memory_that_was_named() {
     assert!(figures(&fast, Regime::DoubtfulFacts)("measured_ms") < 10.0);
 
     let (_, unnamed) = report(&spec, &llama_on("a10g"), None);
-    assert!(unnamed.diagnosis.could_not_tell.iter().any(|rule| rule.lacked.contains("--hardware")));
+    assert!(unnamed.diagnosis.not_enough_data.iter().any(|rule| rule.lacked.contains("--hardware")));
     let (_, unknown) = report(&spec, &llama_on("a10g"), Some("tpu-v5e"));
-    assert!(unknown.diagnosis.could_not_tell.iter().any(|rule| rule.lacked.contains("tpu-v5e")));
+    assert!(unknown.diagnosis.not_enough_data.iter().any(|rule| rule.lacked.contains("tpu-v5e")));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn untold(log: &RunLog) -> Diagnosis {
 fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
     let lacks = |diagnosis: &Diagnosis, what: &str| {
         assert!(!diagnosis.names(Regime::CacheMiss), "{diagnosis:#?}");
-        let rule = diagnosis.could_not_tell.iter().find(|rule| rule.about == "the prefix cache").unwrap();
+        let rule = diagnosis.not_enough_data.iter().find(|rule| rule.about == "the prefix cache").unwrap();
         assert!(rule.lacked.contains(what), "{rule:?}");
     };
     let mut spec = shared(7);
@@ -367,5 +367,5 @@ fn the_points_of_a_sweep_show_the_trade_and_the_queue() {
     assert!(diagnosis.names(Regime::Queueing), "{diagnosis:#?}");
     let low: Vec<_> = [0.5, 1.0].map(|rate| at(rate, "h200")).to_vec();
     assert!(Diagnosis::of_points(&low).is_silent(), "{:#?}", Diagnosis::of_points(&low));
-    assert_eq!(Diagnosis::of_points(&[]).could_not_tell.len(), 2);
+    assert_eq!(Diagnosis::of_points(&[]).not_enough_data.len(), 2);
 }

@@ -7,12 +7,12 @@ use crate::analysis::test_runs::{ms, record, run};
 use crate::analysis::verdict::check::{Check, CheckOutcome};
 use crate::record::{ClientFacts, RunLog};
 
-fn pause(from: u64, length: u64) -> HostStall {
+fn stall(from: u64, length: u64) -> HostStall {
     HostStall { from: ms(from), length_ns: length * 1_000_000, shard: None }
 }
 
-fn watched(mut log: RunLog, pauses: &[HostStall]) -> Summary {
-    let client = ClientFacts { pauses: pauses.to_vec(), ..ClientFacts::default() };
+fn watched(mut log: RunLog, stalls: &[HostStall]) -> Summary {
+    let client = ClientFacts { host_stalls: stalls.to_vec(), ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     summarise(&log, &[])
 }
@@ -36,21 +36,24 @@ fn check(summary: &Summary) -> Check {
 }
 
 fn touched(summary: &Summary) -> Vec<(Metric, Quantile)> {
-    let impact = summary.pauses.as_ref().unwrap();
+    let impact = summary.host_stalls.as_ref().unwrap();
     impact.touched.iter().map(|figure| (figure.metric, figure.quantile)).collect()
 }
 
 #[test]
 fn a_run_that_nobody_watched_is_not_tested() {
     let summary = summarise(&sample_run(200, None), &[]);
-    assert_eq!(summary.pauses, None);
+    assert_eq!(summary.host_stalls, None);
     assert_eq!(check(&summary).outcome, CheckOutcome::NotTested);
 }
 
 #[test]
 fn a_machine_that_never_stood_still_touches_nothing() {
     let summary = watched(sample_run(200, None), &[]);
-    assert_eq!(summary.pauses, Some(PauseImpact { share_touched: Some(0.0), ..PauseImpact::default() }));
+    assert_eq!(
+        summary.host_stalls,
+        Some(HostStallImpact { share_touched: Some(0.0), ..HostStallImpact::default() })
+    );
     let check = check(&summary);
     assert_eq!((check.outcome, check.value), (CheckOutcome::Passed, Some(0.0)));
     assert_eq!(check.sentence, "the measuring machine never stood still");
@@ -59,9 +62,9 @@ fn a_machine_that_never_stood_still_touches_nothing() {
 #[test]
 fn a_short_pause_moves_no_percentile() {
     // In flight at 10,050 ms: the requests of 9,900 ms (until 10,100) and of 10,000 ms.
-    let summary = watched(sample_run(200, None), &[pause(10_050, 5)]);
-    let impact = summary.pauses.as_ref().unwrap();
-    assert_eq!((impact.pauses, impact.longest_ms), (1, Some(5.0)));
+    let summary = watched(sample_run(200, None), &[stall(10_050, 5)]);
+    let impact = summary.host_stalls.as_ref().unwrap();
+    assert_eq!((impact.count, impact.longest_ms), (1, Some(5.0)));
     assert_eq!((impact.requests_touched, impact.share_touched), (2, Some(0.01)));
     assert_eq!(touched(&summary), []);
     let check = check(&summary);
@@ -73,32 +76,32 @@ fn a_short_pause_moves_no_percentile() {
 
 #[test]
 fn a_pause_after_the_last_token_touches_only_what_was_cut_off_later() {
-    let pauses = [pause(300, 50)];
+    let stalls = [stall(300, 50)];
     let answer = || record(0).sent_at(0, 0, 0).paced(100, 10, 11);
     for (record, touched) in
         [(answer().build(), 0), (answer().censored(290).build(), 0), (answer().censored(900).build(), 1)]
     {
-        let summary = watched(run(1_000, vec![record]), &pauses);
-        assert_eq!(summary.pauses.unwrap().requests_touched, touched);
+        let summary = watched(run(1_000, vec![record]), &stalls);
+        assert_eq!(summary.host_stalls.unwrap().requests_touched, touched);
     }
 }
 
 #[test]
 fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
-    let still = pause(5_000, 2_000);
+    let still = stall(5_000, 2_000);
     let summary = watched(sample_run(200, Some(still)), &[still]);
     // Those of 5,000 to 6,900 ms, and the last before, whose last tokens were due when the machine had stopped.
-    assert_eq!(summary.pauses.as_ref().unwrap().requests_touched, 21);
+    assert_eq!(summary.host_stalls.as_ref().unwrap().requests_touched, 21);
     let moved = touched(&summary);
     for metric in [Metric::Ttft, Metric::E2e] {
         assert!(moved.contains(&(metric, Quantile::P95)) && !moved.contains(&(metric, Quantile::P50)));
     }
     let p95 = |metric| {
-        let figures = &summary.pauses.as_ref().unwrap().touched;
+        let figures = &summary.host_stalls.as_ref().unwrap().touched;
         *figures.iter().find(|f| (f.metric, f.quantile) == (metric, Quantile::P95)).unwrap()
     };
-    // Without the pause every request had its first token after 100 ms; with it, 20 of 200 after 200 to 2,100 ms.
-    assert_eq!(p95(Metric::Ttft).without_pauses_ms, 100.0);
+    // Without the stall every request had its first token after 100 ms; with it, 20 of 200 after 200 to 2,100 ms.
+    assert_eq!(p95(Metric::Ttft).without_stalls_ms, 100.0);
     assert!((p95(Metric::Ttft).reported_ms - 1_105.0).abs() < 1.0, "{:?}", p95(Metric::Ttft));
     let check = check(&summary);
     assert_eq!(check.outcome, CheckOutcome::Failed);
@@ -108,7 +111,7 @@ fn a_pause_that_holds_up_one_request_in_ten_moves_p95() {
 
 #[test]
 fn p99_is_named_and_the_run_stays_valid() {
-    let still = pause(50_000, 1_500);
+    let still = stall(50_000, 1_500);
     let summary = watched(sample_run(1_000, Some(still)), &[still]);
     let moved = touched(&summary);
     assert!(
@@ -122,7 +125,7 @@ fn p99_is_named_and_the_run_stays_valid() {
 #[test]
 fn a_percentile_of_too_few_samples_is_named_only() {
     // 40 requests: p95 wants 130.
-    let still = pause(1_000, 400);
+    let still = stall(1_000, 400);
     let summary = watched(sample_run(40, Some(still)), &[still]);
     assert!(touched(&summary).contains(&(Metric::Ttft, Quantile::P95)));
     assert_eq!(check(&summary).outcome, CheckOutcome::Passed);
@@ -131,7 +134,7 @@ fn a_percentile_of_too_few_samples_is_named_only() {
 #[test]
 fn a_pause_in_the_middle_of_all_answers_moves_their_tpot() {
     // All in flight from 3 s on; eleven tokens 200 ms apart, but for one gap of 1,200 ms.
-    let still = pause(5_050, 1_000);
+    let still = stall(5_050, 1_000);
     let chunks = |i: u64| {
         let token = move |token: u64| {
             let at = 3_000 + i * 10 + token * 200;
@@ -141,9 +144,9 @@ fn a_pause_in_the_middle_of_all_answers_moves_their_tpot() {
     };
     let records = (0..200).map(|i| record(i).sent_at(i * 10, i * 10, i * 10).chunks(&chunks(i)).build());
     let summary = watched(run(2_000, records.collect()), &[still]);
-    let figures = &summary.pauses.as_ref().unwrap().touched;
+    let figures = &summary.host_stalls.as_ref().unwrap().touched;
     let tpot = figures.iter().find(|f| (f.metric, f.quantile) == (Metric::Tpot, Quantile::P50)).unwrap();
-    assert_eq!((tpot.reported_ms, tpot.without_pauses_ms), (300.0, 200.0));
+    assert_eq!((tpot.reported_ms, tpot.without_stalls_ms), (300.0, 200.0));
     assert!(!touched(&summary).iter().any(|(metric, _)| *metric == Metric::Ttft));
     assert_eq!(check(&summary).outcome, CheckOutcome::Failed);
 }
@@ -151,21 +154,21 @@ fn a_pause_in_the_middle_of_all_answers_moves_their_tpot() {
 #[test]
 fn a_pause_of_one_generator_touches_its_own_requests_alone() {
     // Three generators flew in turn, and the second stood still under requests 98 to 102: 100 alone is its own.
-    let mut still = pause(10_050, 200);
+    let mut still = stall(10_050, 200);
     let by = |shard| {
         still.shard = shard;
-        watched(sample_run(200, None), &[still]).pauses.unwrap().requests_touched
+        watched(sample_run(200, None), &[still]).host_stalls.unwrap().requests_touched
     };
     assert_eq!([None, Some(Shard { number: 2, of: 3 })].map(by), [4, 1]);
 }
 
 #[test]
 fn what_is_cut_out_between_two_moments_is_what_overlaps_them() {
-    let pauses = [pause(10, 5), pause(15, 1), pause(40, 20), pause(50, 15)];
+    let stalls = [stall(10, 5), stall(15, 1), stall(40, 20), stall(50, 15)];
     // As milliseconds that are lost: 10..16 and 40..65.
     let lost =
         |moment: u64| (0..moment).filter(|at| (10..16).contains(at) || (40..65).contains(at)).count() as u64;
-    let timeline = Timeline::without(&pauses);
+    let timeline = Timeline::without(&stalls);
     for moment in 0..100 {
         assert_eq!(timeline.lost_before(ms(moment)), lost(moment) * 1_000_000, "{moment} ms");
     }

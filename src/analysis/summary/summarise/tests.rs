@@ -55,11 +55,11 @@ fn every_planned_request_is_accounted_for() {
 #[test]
 fn attainment_counts_every_promised_request() {
     let summary = summarise(&mixed(), &[]);
-    assert_eq!((summary.slo.scheduled, summary.slo.promised, summary.slo.met), (6, 4, Some(2)));
+    assert_eq!((summary.slo.scheduled, summary.slo.with_slo, summary.slo.met), (6, 4, Some(2)));
     assert_eq!((summary.slo.over_ttft, summary.slo.not_completed), (Some(1), 1));
     assert_eq!((summary.slo.slo_attainment, summary.slo.goodput_per_s), (Some(0.5), Some(0.2)));
     let by = |groups: &[Group]| -> Vec<_> {
-        groups.iter().map(|g| (g.name.clone(), g.slo.met, g.slo.promised, g.slo.declared)).collect()
+        groups.iter().map(|g| (g.name.clone(), g.slo.met, g.slo.with_slo, g.slo.declared)).collect()
     };
     assert_eq!(
         by(&summary.by_class),
@@ -322,7 +322,7 @@ fn a_summary_tells_what_was_asked_and_promised() {
     assert_eq!(summary.run.arrival, mixed().header.workload.arrival);
     let promised = |group: &Group| -> Vec<_> {
         group
-            .promises
+            .slo_targets
             .iter()
             .map(|promise| (promise.class.clone(), promise.priority, promise.slo.ttft_ms))
             .collect()

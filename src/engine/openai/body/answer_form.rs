@@ -7,7 +7,7 @@ use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
 
 /// What a request asks of its answer beside the prompt.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Form<'a> {
+pub(crate) enum RequestedForm<'a> {
     /// Text of the requested length, where that can be forced.
     Words,
     /// This format; the answer ends by itself.
@@ -19,7 +19,7 @@ pub(crate) enum Form<'a> {
 /// The name that a schema must have.
 const SCHEMA_NAME: &str = "answer";
 
-impl Form<'_> {
+impl RequestedForm<'_> {
     /// Whether the length is forced.
     pub(crate) const fn is_forced(self) -> bool {
         matches!(self, Self::Words)
@@ -87,7 +87,7 @@ mod tests {
 
     fn asked(dialect: Dialect, shape: &AnswerShape) -> Value {
         let target = Target::new("http://x".parse().unwrap(), dialect);
-        let template = BodyTemplate::new(&target, "m", Form::Shaped(shape));
+        let template = BodyTemplate::new(&target, "m", RequestedForm::Shaped(shape));
         serde_json::from_slice(&template.render(&Prompt::Text("hi".to_owned()), 9)).unwrap()
     }
 

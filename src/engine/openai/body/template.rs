@@ -1,36 +1,21 @@
 //! Writes the JSON body of a request.
 
-use std::fmt;
-
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use super::answer_form::Form;
+use super::answer_form::RequestedForm;
 use crate::engine::dialect::LengthForcing;
 use crate::engine::target::{AnswerForm, Endpoint, Target};
 use crate::generator::Prompt;
 
 /// The body of every request of a run: constant fields are serialised once, the prompt and the length are
-/// spliced in.
-#[derive(Clone)]
+/// spliced in. It may hold credentials, so it has no `Debug`.
 pub(crate) struct BodyTemplate {
     /// The object without its closing brace.
     fixed: Vec<u8>,
     /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
     prompt: PromptField,
-}
-
-impl fmt::Debug for BodyTemplate {
-    /// Shows the length of the constant part, not its text: it may hold a credential.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { fixed, length_fields, prompt } = self;
-        f.debug_struct("BodyTemplate")
-            .field("fixed_length", &fixed.len())
-            .field("length_fields", length_fields)
-            .field("prompt", prompt)
-            .finish()
-    }
 }
 
 /// The field of the prompt.
@@ -46,7 +31,7 @@ enum PromptField {
 
 impl BodyTemplate {
     /// The template for requests to `target` and `model` with this answer format.
-    pub(crate) fn new(target: &Target, model: &str, form: Form<'_>) -> Self {
+    pub(crate) fn new(target: &Target, model: &str, form: RequestedForm<'_>) -> Self {
         let traits = target.dialect.traits();
         let streamed = target.form == AnswerForm::Streamed;
         let mut fields = Map::new();
@@ -78,14 +63,14 @@ impl BodyTemplate {
         if forcing == LengthForcing::IgnoreEosAndMinTokens {
             length_fields.push("min_tokens");
         }
-        length_fields.retain(|name| !target.extra_body.contains_key(*name));
+        length_fields.retain(|name| !target.extra_body.0.contains_key(*name));
         let (name, field) = match target.endpoint {
             Endpoint::Chat => ("messages", PromptField::Messages),
             Endpoint::Completions => ("prompt", PromptField::Prompt),
         };
-        let prompt = if target.extra_body.contains_key(name) { PromptField::Fixed } else { field };
+        let prompt = if target.extra_body.0.contains_key(name) { PromptField::Fixed } else { field };
         form.ask(&mut fields, traits.schema_field);
-        merge(&mut fields, &target.extra_body);
+        merge(&mut fields, &target.extra_body.0);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
         Self { fixed, length_fields, prompt }
@@ -203,7 +188,7 @@ mod tests {
 
     fn body(target: &Target, prompt: &str) -> Value {
         serde_json::from_slice(
-            &BodyTemplate::new(target, "m", Form::Words).render(&Prompt::Text(prompt.to_owned()), 7),
+            &BodyTemplate::new(target, "m", RequestedForm::Words).render(&Prompt::Text(prompt.to_owned()), 7),
         )
         .unwrap()
     }
@@ -223,7 +208,8 @@ mod tests {
     fn a_conversation_is_messages_in_a_chat_and_one_text_else() {
         let said = Prompt::Conversation(["a \"b\"", "c\n", " d"].map(str::to_owned).to_vec());
         let rendered = |target: &Target| -> Value {
-            serde_json::from_slice(&BodyTemplate::new(target, "m", Form::Words).render(&said, 7)).unwrap()
+            serde_json::from_slice(&BodyTemplate::new(target, "m", RequestedForm::Words).render(&said, 7))
+                .unwrap()
         };
         let mut target = target(Dialect::Openai);
         let messages = json!([
@@ -257,7 +243,7 @@ mod tests {
     fn messages_and_token_ids_are_sent_as_they_are() {
         let mut target = target(Dialect::Openai);
         let rendered = |target: &Target, prompt: Prompt| {
-            let body = BodyTemplate::new(target, "m", Form::Words).render(&prompt, 7);
+            let body = BodyTemplate::new(target, "m", RequestedForm::Words).render(&prompt, 7);
             String::from_utf8(body.to_vec()).unwrap()
         };
         let messages = r#"[ {"role":"system", "content":"a"},{"role":"user","content":null,"name":"x"} ]"#;
@@ -280,7 +266,7 @@ mod tests {
         let extra = json!({"stream_options": {"continuous_usage_stats": false}, "min_tokens": null,
                            "max_tokens": 3, "ignore_eos": null, "guided": {"a": {"b": 1, "c": null}},
                            "messages": [], "model": "other"});
-        target.extra_body = extra.as_object().unwrap().clone();
+        target.extra_body.0 = extra.as_object().unwrap().clone();
         assert_eq!(
             body(&target, "x"),
             json!({"model": "other", "stream": true, "temperature": 0.0, "max_tokens": 3,
@@ -290,13 +276,13 @@ mod tests {
     }
 
     #[test]
-    fn neither_template_nor_request_shows_what_may_be_secret() {
+    fn a_request_does_not_show_what_may_be_secret() {
         let mut target = target(Dialect::Vllm);
-        target.extra_body = json!({"api_key": "hunter2"}).as_object().unwrap().clone();
-        let template = BodyTemplate::new(&target, "m", Form::Words);
+        target.extra_body.0.insert("api_key".to_owned(), "hunter2".into());
+        let template = BodyTemplate::new(&target, "m", RequestedForm::Words);
         let request = PreparedRequest::new(7, template.render(&Prompt::default(), 1));
         assert!(String::from_utf8_lossy(&request.body).contains("hunter2"), "it is sent");
-        let shown = format!("{template:?} {request:?}");
+        let shown = format!("{request:?}");
         let bytes = format!("{:?}", b"hunter2").replace(['[', ']'], "");
         assert!(!shown.contains("hunter2") && !shown.contains(&bytes), "{shown}");
     }

@@ -1,14 +1,17 @@
-//! The bodies of requests that differ in model, priority or answer format.
+//! The bodies of requests that differ in model, priority or answer format, and of golden prompts.
 
 use bytes::Bytes;
 
-use super::answer_form::Form;
+use super::answer_form::RequestedForm;
 use super::template::BodyTemplate;
 use crate::engine::captured_text::CaptureText;
-use crate::engine::openai::preflight;
-use crate::engine::target::{PriorityField, Target};
+use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
-use crate::workload::{AnswerShape, Priority};
+use crate::workload::{AnswerShape, GoldenCheck, Priority};
+
+/// The prompt of the test request, and the tokens requested.
+const TEST_PROMPT: &str = "Count from one to ten.";
+const TEST_TOKENS: u32 = 4;
 
 /// The field of a request's priority.
 const PRIORITY: &str = "priority";
@@ -16,7 +19,6 @@ const PRIORITY: &str = "priority";
 const PRIORITIES: [Priority; 3] = [Priority::High, Priority::Medium, Priority::Low];
 
 /// A template for every model and priority of a run's requests.
-#[derive(Clone, Debug)]
 pub(crate) struct BodyTemplates {
     /// For each format, free text first, and each model: one, or one per priority where that is sent.
     templates: Vec<BodyTemplate>,
@@ -35,7 +37,7 @@ impl BodyTemplates {
                 .map(|&priority| {
                     let mut of_priority = target.clone();
                     let value = order.value(priority).into();
-                    of_priority.extra_body.entry(PRIORITY).or_insert(value);
+                    of_priority.extra_body.0.entry(PRIORITY).or_insert(value);
                     of_priority
                 })
                 .collect(),
@@ -46,7 +48,8 @@ impl BodyTemplates {
             models => models.iter().map(String::as_str).collect(),
         };
         let shapes: Vec<&AnswerShape> = target.answers.iter().flatten().collect();
-        let asked = std::iter::once(Form::Words).chain(shapes.iter().copied().map(Form::Shaped));
+        let asked =
+            std::iter::once(RequestedForm::Words).chain(shapes.iter().copied().map(RequestedForm::Shaped));
         let urgencies = &urgencies;
         let of_form = |form| {
             let of_model =
@@ -84,18 +87,66 @@ impl BodyTemplates {
     /// A request for one token in each format except free text, in order.
     pub(crate) fn probes(&self) -> impl Iterator<Item = Bytes> {
         let first = self.templates.iter().step_by(self.by_form).skip(1);
-        first.map(|template| template.render(&Prompt::Text(preflight::PROMPT.to_owned()), 1))
+        first.map(|template| template.render(&Prompt::Text(TEST_PROMPT.to_owned()), 1))
     }
 
     /// The test request: with high priority, so that a server without priorities refuses it before any load.
     pub(crate) fn test_request(&self) -> Bytes {
-        self.templates[0].render(&Prompt::Text(preflight::PROMPT.to_owned()), preflight::OUTPUT_TOKENS)
+        self.templates[0].render(&Prompt::Text(TEST_PROMPT.to_owned()), TEST_TOKENS)
     }
 
     /// The text of the test request, unless the extra body replaces the prompt.
     pub(crate) fn test_prompt(&self) -> Option<&'static str> {
-        self.templates[0].takes_prompts().then_some(preflight::PROMPT)
+        self.templates[0].takes_prompts().then_some(TEST_PROMPT)
     }
+}
+
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says.
+const OWN_FIELDS: [&str; 31] = [
+    "messages",
+    "prompt",
+    "max_tokens",
+    "max_completion_tokens",
+    "min_tokens",
+    "ignore_eos",
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "n",
+    "response_format",
+    "tools",
+    "tool_choice",
+    "max_new_tokens",
+    "n_predict",
+    "stop",
+    "stop_token_ids",
+    "min_p",
+    "logit_bias",
+    "presence_penalty",
+    "frequency_penalty",
+    "repetition_penalty",
+    "guided_json",
+    "guided_regex",
+    "guided_choice",
+    "guided_grammar",
+    "structured_outputs",
+    "json_schema",
+    "regex",
+    "grammar",
+];
+
+/// The body of this golden prompt for `model`: the likeliest tokens, the same each time, until the answer
+/// ends by itself.
+pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
+    let mut target = target.clone();
+    target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
+    target.extra_body.0.retain(|name, _| !OWN_FIELDS.contains(&name.as_str()));
+    let prompt = match (&check.prompt, &check.messages) {
+        (_, Some(messages)) => Prompt::Messages(messages.to_string()),
+        (prompt, None) => Prompt::Text(prompt.clone().unwrap_or_default()),
+    };
+    BodyTemplate::new(&target, model, RequestedForm::Free).render(&prompt, check.max_tokens)
 }
 
 #[cfg(test)]
@@ -104,6 +155,7 @@ mod tests {
 
     use super::*;
     use crate::engine::dialect::Dialect;
+    use crate::workload::Expectation;
 
     fn target(dialect: Dialect, priority: PriorityField) -> Target {
         Target { priority, ..Target::new("http://x".parse().unwrap(), dialect) }
@@ -126,7 +178,7 @@ mod tests {
         assert_eq!(values(Dialect::Vllm, PriorityField::Unsent), [Value::Null, Value::Null, Value::Null]);
         assert_eq!(values(Dialect::Openai, PriorityField::Sent), [Value::Null, Value::Null, Value::Null]);
         let mut fixed = target(Dialect::Vllm, PriorityField::Sent);
-        fixed.extra_body.insert(PRIORITY.into(), json!(7));
+        fixed.extra_body.0.insert(PRIORITY.into(), json!(7));
         assert_eq!(asked(&fixed, None, Priority::High).1, json!(7), "the extra body wins");
     }
 
@@ -164,6 +216,29 @@ mod tests {
         assert_eq!(
             asked(&target(Dialect::Vllm, PriorityField::Unsent), None, Priority::Low).0,
             json!("base")
+        );
+    }
+
+    #[test]
+    fn a_golden_prompt_is_asked_the_same_way_whatever_the_load_is_reported() {
+        let mut target = target(Dialect::Vllm, PriorityField::Unsent);
+        target.sampling.temperature = Some(0.7);
+        let extra =
+            json!({ "top_p": 0.5, "ignore_eos": true, "min_tokens": 9, "chat_template_kwargs": { "a": 1 } });
+        target.extra_body.0 = extra.as_object().unwrap().clone();
+        let check = GoldenCheck {
+            name: "sum".to_owned(),
+            prompt: Some("2 + 2?".to_owned()),
+            messages: None,
+            max_tokens: 5,
+            expect: Expectation::default(),
+        };
+        let body: Value = serde_json::from_slice(&golden_body(&target, "m", &check)).unwrap();
+        assert_eq!(
+            body,
+            json!({ "model": "m", "stream": true, "temperature": 0.0, "seed": 0, "max_tokens": 5,
+                    "stream_options": { "include_usage": true, "continuous_usage_stats": true },
+                    "chat_template_kwargs": { "a": 1 }, "messages": [{ "role": "user", "content": "2 + 2?" }] })
         );
     }
 }

@@ -1,8 +1,8 @@
 //! Common chunks against the full reader.
 
 use super::*;
-use crate::engine::chunk_text::ChunkText::{Content, Reasoning, ToolCall};
 use crate::engine::stream::chunk::ChunkJson;
+use crate::engine::stream::chunk::ChunkText::{Content, Reasoning, ToolCall};
 
 fn choice(delta: &str) -> String {
     format!(r#"{{"id":"x","choices":[{{"index":2,"delta":{delta},"finish_reason":null}}],"usage":null}}"#)
@@ -145,4 +145,46 @@ fn a_member_that_comes_twice_is_left_to_the_full_reader_which_refuses_it() {
             );
         }
     }
+}
+
+/// A chunk around `inside` the quotes of its text.
+fn chunk(inside: &str) -> Vec<u8> {
+    format!(r#"{{"choices":[{{"index":1,"delta":{{"content":"{inside}"}},"finish_reason":null}}]}}"#)
+        .into_bytes()
+}
+
+fn learned(json: &[u8]) -> TemplateMatch {
+    let mut shape = TemplateMatch::default();
+    shape.learn(json, &FastChunk::read(json).unwrap());
+    shape
+}
+
+#[test]
+fn another_text_has_the_same_shape_and_what_is_no_text_has_not() {
+    let shape = learned(&chunk("a"));
+    for (inside, same) in [
+        ("b", true),
+        (r#"\"\\ \u00e9 é漢"#, true),
+        ("", false),
+        (r#"b","role":"x"#, false),
+        (r"b\", false),
+        (r"\x", false),
+        ("\u{1}", false),
+    ] {
+        let found = shape.matches(&chunk(inside));
+        assert_eq!(found.is_some(), same, "{inside}");
+        assert!(found.is_none_or(|found| found == (shape.index, shape.said)));
+    }
+    assert_eq!(shape.matches(&chunk("b")[1..]), None);
+    assert_eq!(shape.matches(&[chunk("b"), b" ".to_vec()].concat()), None);
+}
+
+#[test]
+fn nothing_is_learned_from_a_chunk_without_text_or_with_an_end_or_too_long() {
+    let long = format!(r#"{{"id":"{}","choices":[{{"text":"a"}}]}}"#, "x".repeat(LENGTH_LIMIT));
+    for json in [&chunk("")[..], br#"{"choices":[{"text":"a","finish_reason":"stop"}]}"#, long.as_bytes()] {
+        assert_eq!(learned(json).matches(json), None);
+    }
+    let long_text = chunk(&"x".repeat(LENGTH_LIMIT));
+    assert!(learned(&long_text).matches(&chunk("a")).is_some());
 }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::*;
-use crate::engine::chunk_text::ChunkText::{Content, Reasoning, ToolCall};
+use crate::engine::stream::chunk::ChunkText::{Content, Reasoning, ToolCall};
 
 fn event(data: &str) -> SseEvent<'static> {
     SseEvent { name: None, data: Cow::Owned(data.as_bytes().to_vec()) }

@@ -23,7 +23,7 @@ fn read_in_pieces(stream: &[u8], mut cuts: Vec<usize>, close: BodyEnd) -> (Answe
         // Each piece in memory of its own, so that reads beyond it are found.
         let piece = stream[start..cut].to_vec();
         start = cut;
-        if let ReadProgress::Over(end) = reader.bytes(&piece, arrival, &mut events) {
+        if let Some(end) = reader.bytes(&piece, arrival, &mut events) {
             return (events, end);
         }
     }

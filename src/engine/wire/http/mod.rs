@@ -1,12 +1,10 @@
 //! HTTP/1.1: requests as bytes, and the heads and bodies of responses.
 
 mod body;
-mod chunked;
 mod request;
 mod response;
 
-pub(super) use body::{Body, Rest};
-pub(super) use chunked::Piece;
+pub(super) use body::{Body, Piece, Rest};
 pub(super) use request::Outgoing;
 pub(crate) use request::RequestHead;
 pub(super) use response::{Persistence, ResponseHead};

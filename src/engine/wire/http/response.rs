@@ -3,8 +3,7 @@
 use http::StatusCode;
 use http::header::{CONNECTION, CONTENT_LENGTH, HeaderMap, HeaderName, HeaderValue, TRANSFER_ENCODING};
 
-use super::body::Body;
-use super::chunked::Chunked;
+use super::body::{Body, Chunked};
 
 /// Longest head accepted.
 const HEAD_LIMIT: usize = 64 << 10;

@@ -17,11 +17,11 @@ const EVENTS: [&str; 4] = [
     "data: [DONE]\n\n",
 ];
 
-fn reply(origin: Origin) -> Reply {
+fn reply(origin: Origin) -> IncomingResponse {
     let path = PathAndQuery::from_static("/");
     let head =
         RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
-    Reply::new(Arc::new(head), origin, CaptureText::No)
+    IncomingResponse::new(Arc::new(head), origin, CaptureText::No)
 }
 
 fn chunked(events: &[&str]) -> String {
@@ -40,7 +40,7 @@ fn arrival(read: u64) -> ArrivalStamp {
 }
 
 /// The outcome of reads that bring these bytes, and the number of chunks with text.
-fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
+fn read(pieces: &[&[u8]]) -> (Option<ResponseOutcome>, usize) {
     let (mut reply, mut events) = (reply(Origin::Opened), AnswerEvents::new());
     let mut outcome = None;
     for (piece, number) in pieces.iter().zip(1..) {
@@ -53,7 +53,7 @@ fn read(pieces: &[&[u8]]) -> (Option<Outcome>, usize) {
     (outcome, chunks)
 }
 
-fn failure_of(reply: &mut Reply, error: io::ErrorKind) -> Failure {
+fn failure_of(reply: &mut IncomingResponse, error: io::ErrorKind) -> Failure {
     let outcome = reply.fail(&error.into(), arrival(9), &mut AnswerEvents::new()).unwrap();
     assert!(matches!(outcome.afterwards, Afterwards::Nothing));
     outcome.end.result.unwrap_err()

@@ -16,8 +16,7 @@ use tokio_rustls::TlsConnector;
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
 use crate::engine::address::{BaseUrl, Scheme};
-use crate::engine::cause::{Cause, DiagnosedFailure};
-use crate::engine::wire::pooled_connection::PooledConnection;
+use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::record::{Failure, FailureKind};
 
 /// Time limit for opening a connection.
@@ -37,11 +36,7 @@ impl Dialer {
     /// Resolves the server's name.
     pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, DiagnosedFailure> {
         let unknown = |why: String| {
-            let message = format!("the host `{}` cannot be found: {why}", url.host());
-            DiagnosedFailure {
-                failure: Failure::new(FailureKind::Connect, message),
-                cause: Cause::UnknownHost,
-            }
+            unconnected(format!("the host `{}` cannot be found: {why}", url.host()), Cause::UnknownHost)
         };
         let found =
             lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
@@ -60,23 +55,18 @@ impl Dialer {
     }
 
     /// Opens a connection.
-    pub(crate) async fn open(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
+    pub(crate) async fn open(&self) -> Result<Socket, DiagnosedFailure> {
         tokio::time::timeout(LIMIT, self.open_unlimited()).await.unwrap_or_else(|_| {
             let message = format!("no connection within {} s", LIMIT.as_secs());
             Err(unconnected(message, Cause::Unknown))
         })
     }
 
-    async fn open_unlimited(&self) -> Result<Box<PooledConnection>, DiagnosedFailure> {
+    async fn open_unlimited(&self) -> Result<Socket, DiagnosedFailure> {
         let socket = Stamped::new(self.tcp().await?);
-        let socket = match &self.tls {
-            None => Socket::Plain(socket),
-            Some((connector, name)) => {
-                let shaken = connector.connect(name.clone(), socket).await;
-                Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?))
-            }
-        };
-        Ok(Box::new(PooledConnection::new(socket)))
+        let Some((connector, name)) = &self.tls else { return Ok(Socket::Plain(socket)) };
+        let shaken = connector.connect(name.clone(), socket).await;
+        Ok(Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?)))
     }
 
     /// Connects to the first address that accepts. A silent one does not block the others: they are tried

@@ -18,7 +18,7 @@ pub(super) use unstamped::{ask_for_stamps, receive};
 
 /// The result of one read.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Received {
+pub(super) struct ReceivedBytes {
     /// Number of bytes; none at the end of the stream.
     pub bytes: usize,
     /// When the kernel received the last packet of them: time since 1970, where it reports that.
@@ -36,7 +36,7 @@ mod linux {
     use nix::sys::time::TimeSpec;
     use tokio::io::Interest;
 
-    use super::{Duration, Received, TcpStream, io};
+    use super::{Duration, ReceivedBytes, TcpStream, io};
 
     thread_local! {
         /// Buffer for the kernel's stamps.
@@ -54,7 +54,7 @@ mod linux {
     ///
     /// A read that leaves room in the buffer has emptied the socket. It is reported to the event loop as one
     /// that would block, which saves the read that would find that out.
-    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
+    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<ReceivedBytes> {
         let mut received = None;
         let room = buffer.len();
         let tried = socket.try_io(Interest::READABLE, || {
@@ -66,7 +66,7 @@ mod linux {
                     .cmsgs()
                     .ok()
                     .and_then(|mut messages| messages.find_map(|message| stamp(&message)));
-                received = Some(Received { bytes: message.bytes, stamp });
+                received = Some(ReceivedBytes { bytes: message.bytes, stamp });
                 if (1..room).contains(&message.bytes) {
                     Err(io::ErrorKind::WouldBlock.into())
                 } else {
@@ -85,13 +85,13 @@ mod linux {
 
 #[cfg(not(target_os = "linux"))]
 mod unstamped {
-    use super::{Received, TcpStream, io};
+    use super::{ReceivedBytes, TcpStream, io};
 
     /// No stamps here.
     pub(crate) fn ask_for_stamps(_socket: &TcpStream) {}
 
     /// Reads once, if there may be something to read.
-    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<Received> {
-        Ok(Received { bytes: socket.try_read(buffer)?, stamp: None })
+    pub(crate) fn receive(socket: &TcpStream, buffer: &mut [u8]) -> io::Result<ReceivedBytes> {
+        Ok(ReceivedBytes { bytes: socket.try_read(buffer)?, stamp: None })
     }
 }

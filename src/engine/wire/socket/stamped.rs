@@ -31,10 +31,12 @@ pub(crate) struct Stamped<S> {
     clock: Option<RunClock>,
     last_read: Timestamp,
     reads: u64,
-    read_delay: Option<Duration>,
+    /// How long the bytes of the last read lay in the kernel, where that is known.
+    pub(crate) read_delay: Option<Duration>,
     first_write: Option<Timestamp>,
     last_write: Option<Timestamp>,
-    sent: Option<Timestamp>,
+    /// When the write that took the last of the request began, once all of it is written and flushed.
+    pub(crate) sent: Option<Timestamp>,
 }
 
 impl<S> Stamped<S> {
@@ -59,19 +61,9 @@ impl<S> Stamped<S> {
         (self.first_write, self.last_write, self.sent) = (None, None, None);
     }
 
-    /// When the write that took the last of the request began, once all of it is written and flushed.
-    pub(crate) fn sent(&self) -> Option<Timestamp> {
-        self.sent
-    }
-
     /// The last read.
     pub(crate) fn arrival(&self) -> ArrivalStamp {
         ArrivalStamp { at: self.last_read, read: self.reads }
-    }
-
-    /// How long the bytes of the last read lay in the kernel, where that is known; returned once.
-    pub(crate) fn take_read_delay(&mut self) -> Option<Duration> {
-        self.read_delay.take()
     }
 
     fn wrote(&mut self, began: Timestamp) {
@@ -217,10 +209,10 @@ mod tests {
         let mut socket = Stamped::wrap(Slow { clock, tries: 0, taken_at: Timestamp::ZERO });
         socket.begin(clock);
         socket.write_all(b"request").await.unwrap();
-        assert_eq!(socket.sent(), None, "not before the flush");
+        assert_eq!(socket.sent, None, "not before the flush");
         socket.flush().await.unwrap();
         // The second of two writes took the last bytes: the stamp lies between the two.
-        let sent = socket.sent().unwrap();
+        let sent = socket.sent.unwrap();
         let second = socket.socket.taken_at;
         assert!(sent <= second && second.since(sent) < Duration::from_millis(2), "{sent:?} {second:?}");
         assert_eq!(socket.socket.tries, 3);

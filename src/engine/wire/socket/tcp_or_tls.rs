@@ -30,7 +30,7 @@ pub(crate) enum Socket {
 
 /// The result of a read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Read<'a> {
+pub(crate) struct SocketRead<'a> {
     /// The bytes; none at the end of the stream.
     pub bytes: &'a [u8],
     /// Whether there may be more right away.
@@ -50,7 +50,7 @@ impl Socket {
     pub(crate) fn poll_read<T>(
         &mut self,
         cx: &mut Context<'_>,
-        look: impl FnOnce(&mut Self, io::Result<Read<'_>>) -> T,
+        look: impl FnOnce(&mut Self, io::Result<SocketRead<'_>>) -> T,
     ) -> Poll<T> {
         READ_BUFFER.with_borrow_mut(|buffer| {
             let read = match self {
@@ -62,7 +62,8 @@ impl Socket {
                 }
             };
             read.map(|read| {
-                let read = read.map(|bytes| Read { bytes: &buffer[..bytes], filled: bytes == buffer.len() });
+                let read =
+                    read.map(|bytes| SocketRead { bytes: &buffer[..bytes], filled: bytes == buffer.len() });
                 look(self, read)
             })
         })

@@ -17,14 +17,14 @@ use crate::workload::{Overrides, WorkloadSpec};
 /// Requests in the window of a run of the model, at least.
 const SAMPLES: f64 = 10_000.0;
 /// How many times as long as a request is served the window is, at least: a fleet that does not keep up takes requests
-/// into empty places for one of these times, and only then shows it (a choice).
+/// into empty slots for one of these times, and only then shows it (a choice).
 const SERVICES: f64 = 20.0;
-/// How many times as long the warm-up is, at least: the places fill in one (a choice).
+/// How many times as long the warm-up is, at least: the slots fill in one (a choice).
 const WARMUP_SERVICES: f64 = 3.0;
 /// More answer tokens than a run of the model may have: their stamps alone take half a gigabyte.
 const MOST_TOKENS: f64 = 1e8;
-/// More places at once than any instance has.
-const MOST_PLACES: usize = 1 << 16;
+/// More slots at once than any instance has.
+const MOST_SLOTS: usize = 1 << 16;
 
 /// A sweep whose queues cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -50,9 +50,9 @@ pub enum NoQueue {
         "the queues cannot be modelled: no load was measured that was neither saturated nor invalid\nhint: leave --replicas out"
     )]
     NoPoint,
-    /// No number of places does what was measured.
+    /// No number of slots does what was measured.
     #[error(
-        "the queues cannot be modelled: no number of places of the pace that was measured meets the objectives at {0}/s\n\
+        "the queues cannot be modelled: no number of slots of the pace that was measured meets the objectives at {0}/s\n\
          hint: leave --replicas out"
     )]
     Unlike(String),
@@ -119,8 +119,8 @@ impl ServicePace {
 /// What an instance is taken for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InstanceModel<'a> {
-    /// So many places that serve at the pace that was measured.
-    Places(usize),
+    /// So many slots that serve at the pace that was measured.
+    Slots(usize),
     /// An engine that was fitted to the runs.
     Fitted(&'a EngineFit),
 }
@@ -129,7 +129,7 @@ impl InstanceModel<'_> {
     /// Why fewer instances suffice behind one router than by rate.
     pub(super) const fn why_fewer(self) -> &'static str {
         match self {
-            Self::Places(_) => "behind one router a burst at one finds a place at another",
+            Self::Slots(_) => "behind one router a burst at one finds a slot at another",
             Self::Fitted(_) => {
                 "behind one router a burst at one finds room at another, and the engine may carry more than the rate that \
                  was seen to pass"
@@ -160,19 +160,19 @@ impl Model<'_> {
         self.pace.ttft_s + (self.tokens - 1.0).max(0.0) * self.pace.tpot_s
     }
 
-    /// The fewest places with which one instance meets the objectives at `per_s`.
-    pub(super) fn places_for(&self, per_s: f64) -> Result<usize, NoQueue> {
+    /// The fewest slots with which one instance meets the objectives at `per_s`.
+    pub(super) fn slots_for(&self, per_s: f64) -> Result<usize, NoQueue> {
         let mut plenty = 1;
-        while !self.meets(InstanceModel::Places(plenty), 1, per_s)? {
+        while !self.meets(InstanceModel::Slots(plenty), 1, per_s)? {
             plenty *= 2;
-            if plenty > MOST_PLACES {
+            if plenty > MOST_SLOTS {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
             }
         }
         let mut too_few = plenty / 2;
         while plenty - too_few > 1 {
             let middle = usize::midpoint(too_few, plenty);
-            if self.meets(InstanceModel::Places(middle), 1, per_s)? {
+            if self.meets(InstanceModel::Slots(middle), 1, per_s)? {
                 plenty = middle;
             } else {
                 too_few = middle;
@@ -189,10 +189,10 @@ impl Model<'_> {
         per_s: f64,
     ) -> Result<bool, NoQueue> {
         let requests_per_s = per_s * self.sweep.workload.mean_turns();
-        // As many requests are in service on average as arrive while one is served (Little): with fewer places than
+        // As many requests are in service on average as arrive while one is served (Little): with fewer slots than
         // that the queue grows without end, however long a run has to be to show it.
-        if let InstanceModel::Places(places) = instance
-            && requests_per_s * self.service_s() > places as f64 * instances as f64
+        if let InstanceModel::Slots(slots) = instance
+            && requests_per_s * self.service_s() > slots as f64 * instances as f64
         {
             return Ok(false);
         }
@@ -220,13 +220,13 @@ impl Model<'_> {
     fn fleet(&self, instance: InstanceModel<'_>, instances: u64, seed: u64) -> Fleet {
         let ServicePace { ttft_s, tpot_s } = self.pace;
         let count = u32::try_from(instances).unwrap_or(u32::MAX);
-        let places = match instance {
-            InstanceModel::Places(places) => places,
+        let slots = match instance {
+            InstanceModel::Slots(slots) => slots,
             InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {
             engine: EngineModel::Plain {
-                slots: places,
+                slots: slots,
                 ttft: Delay::Constant(ttft_s),
                 itl: Delay::Constant(tpot_s),
             },
@@ -235,7 +235,7 @@ impl Model<'_> {
             front_end: Duration::ZERO,
         };
         match instance {
-            InstanceModel::Places(_) => fleet,
+            InstanceModel::Slots(_) => fleet,
             InstanceModel::Fitted(fit) => fit.applied_to(&fleet),
         }
     }

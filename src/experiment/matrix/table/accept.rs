@@ -33,7 +33,6 @@ pub struct Accept {
 pub enum StopWhen {
     /// When all have run.
     #[default]
-    #[serde(rename = "all_flown")]
     AllRun,
     /// When one has been accepted.
     FirstAccepted,
@@ -49,7 +48,11 @@ impl Accept {
             let cost = fields
                 .optional("max_cost_per_million_output_tokens", None, |place| place.number(COST).map(Some));
             let stop_when = fields.optional("stop_when", StopWhen::default(), |place| {
-                place.choice(&[("all_flown", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
+                // Its name before matrix.json had schema 2.
+                if place.text_or_none() == Some("all_flown") {
+                    return Some(StopWhen::AllRun);
+                }
+                place.choice(&[("all_run", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
             });
             let accept = Self {
                 objectives: objectives?,

@@ -155,7 +155,7 @@ fn a_part_of_the_runs_confirms_nothing() {
     for (cells, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
         let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, Trust::All);
         let test = &matrix.cells[1].tests[0];
-        assert_eq!(test.standing, ClaimStanding::CannotTell);
+        assert_eq!(test.standing, ClaimStanding::Inconclusive);
         assert!(test.line.contains(&format!("of row {name} 2 of 3 runs completed")), "{}", test.line);
     }
     let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, Trust::All);

@@ -93,7 +93,7 @@ fn what_generators_went_through_is_joined() {
             coalesced_event_cpu_ns: cost,
         })
     };
-    for (part, (cpu_ns, p99_ns, pauses)) in
+    for (part, (cpu_ns, p99_ns, host_stalls)) in
         parts.iter_mut().zip([(300, 70, vec![pause(50, 20), pause(400, 10)]), (200, 60, vec![pause(60, 30)])])
     {
         part.log.header.limits.max_concurrency = Some(8);
@@ -109,7 +109,7 @@ fn what_generators_went_through_is_joined() {
             loop_cpu_ns: cpu_ns / 2,
             loop_delay: delays(p99_ns),
             read_delay: None,
-            pauses,
+            host_stalls,
             peak_memory_bytes: Some(1_000),
         });
     }
@@ -126,7 +126,7 @@ fn what_generators_went_through_is_joined() {
         loop_cpu_ns: 150,
         loop_delay: Some(Delays { n: 200, p50_ns: 10, p99_ns: 70, max_ns: 900 }),
         read_delay: None,
-        pauses: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
+        host_stalls: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
         peak_memory_bytes: Some(2_000),
     };
     assert_eq!(footer.client, Some(expected));

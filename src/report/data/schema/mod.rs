@@ -40,14 +40,14 @@ impl StoredFile {
     /// Its schema. The number in the name of its file is that in the field `schema` of what it describes.
     pub const fn schema(self) -> &'static str {
         match self {
-            Self::Summary => include_str!("summary-1.json"),
-            Self::Repeats => include_str!("repeats-1.json"),
-            Self::Sweep => include_str!("sweep-1.json"),
-            Self::Ab => include_str!("ab-1.json"),
-            Self::Matrix => include_str!("matrix-1.json"),
-            Self::Compare => include_str!("compare-1.json"),
-            Self::CompareSweeps => include_str!("compare-sweeps-1.json"),
-            Self::Capacity => include_str!("capacity-1.json"),
+            Self::Summary => include_str!("summary-2.json"),
+            Self::Repeats => include_str!("repeats-2.json"),
+            Self::Sweep => include_str!("sweep-2.json"),
+            Self::Ab => include_str!("ab-2.json"),
+            Self::Matrix => include_str!("matrix-2.json"),
+            Self::Compare => include_str!("compare-2.json"),
+            Self::CompareSweeps => include_str!("compare-sweeps-2.json"),
+            Self::Capacity => include_str!("capacity-2.json"),
         }
     }
 }

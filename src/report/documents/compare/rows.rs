@@ -111,7 +111,7 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     match standing {
         ChangeStanding::Better => "better",
         ChangeStanding::Worse => "worse",
-        ChangeStanding::NotShown => "not significant",
+        ChangeStanding::NoSignificantChange => "not significant",
         ChangeStanding::Overlap => "overlap",
         ChangeStanding::Apart => "apart",
         ChangeStanding::Unknown => NOTHING,
@@ -186,7 +186,7 @@ mod tests {
             p: None,
             p_holm: None,
             detectable: Some(0.0903),
-            standing: ChangeStanding::NotShown,
+            standing: ChangeStanding::NoSignificantChange,
         };
         let share = FigureKey::of(Metric::SloAttainment);
         assert_eq!(detectable(&row(share)).unwrap(), "9.03 pt");

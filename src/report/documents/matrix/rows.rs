@@ -31,7 +31,7 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
 /// What came of it in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
-    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::CannotTell];
+    let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::Inconclusive];
     let hypotheses = hypotheses.map(|standing| (of(standing), standing.word()));
     let judged: Vec<_> =
         hypotheses.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
@@ -122,7 +122,7 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
         for test in &cell.tests {
             let kind = match test.standing {
                 ClaimStanding::Confirmed => NoteKind::Met,
-                ClaimStanding::CannotTell => NoteKind::Undecided,
+                ClaimStanding::Inconclusive => NoteKind::Undecided,
                 ClaimStanding::Refuted => NoteKind::Missed,
             };
             let note = Note::new(kind, test.line.clone());

@@ -148,9 +148,9 @@ fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
 /// The model of an instance.
 fn modelled(instance: &ModelledInstance) -> String {
     match instance {
-        ModelledInstance::Places { places, ttft_ms, tpot_ms } => format!(
+        ModelledInstance::Slots { slots, ttft_ms, tpot_ms } => format!(
             "an instance modelled as {} slots, {} ms to the first token and {} ms each after it",
-            count(*places),
+            count(*slots),
             three_digits(*ttft_ms),
             three_digits(*tpot_ms)
         ),

@@ -65,7 +65,8 @@ fn bandwidth_math(math: &BandwidthMath) -> Section {
 
 fn baseline(comparison: &LayoutComparison) -> Section {
     let rows = comparison.rows.iter();
-    let rows = rows.flat_map(|row| [(&*row.group, "requested", &row.asked), ("", "baseline", &row.baseline)]);
+    let rows =
+        rows.flat_map(|row| [(&*row.group, "requested", &row.requested), ("", "baseline", &row.baseline)]);
     let mut table = Table::of("Requested layout and baseline", rows)
         .column("", |(group, ..)| group.to_owned())
         .column("layout", |(_, layout, _)| layout)
@@ -77,7 +78,7 @@ fn baseline(comparison: &LayoutComparison) -> Section {
         .column("SLO %", |(.., side)| side.slo_attainment.map(|share| three_digits(share * 100.0)))
         .table();
     let latencies = |side: &LayoutFigures| [side.ttft_p50, side.ttft_p95, side.tpot_p50, side.tpot_p95];
-    let sides = comparison.rows.iter().flat_map(|row| [&row.asked, &row.baseline]);
+    let sides = comparison.rows.iter().flat_map(|row| [&row.requested, &row.baseline]);
     if sides.flat_map(latencies).flatten().any(|latency| latency.at_least_ms.is_some()) {
         table.explain(
             ">",
@@ -86,7 +87,7 @@ fn baseline(comparison: &LayoutComparison) -> Section {
     }
     let heading = "The same hardware with the requested layout and the baseline's, ms";
     let mut section = Section::summary(heading).with_table(table);
-    section.fact("requested", comparison.asked.clone());
+    section.fact("requested", comparison.requested.clone());
     section.fact("baseline", comparison.baseline.clone());
     section
 }

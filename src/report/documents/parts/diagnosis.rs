@@ -13,7 +13,7 @@ pub(crate) fn section(diagnosis: &Diagnosis) -> Section {
         let detail = head(&mut section, diagnosis.reservation.as_deref(), diagnosis.nearly_all_slos_met());
         section.notes(diagnosis.symptoms.iter().map(|seen| symptom(seen, detail)));
     }
-    for rule in &diagnosis.could_not_tell {
+    for rule in &diagnosis.not_enough_data {
         section.facts("not enough data", [format!("{}: {}", rule.about, rule.lacked)]);
     }
     section

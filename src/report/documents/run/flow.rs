@@ -47,7 +47,7 @@ fn tokens(summary: &Summary) -> Section {
     .filter(|(answers, _)| *answers > 0)
     .map(|(answers, source)| format!("{source} ({})", count(answers)))
     .collect();
-    let [asked, got] = [tokens.output.asked_tokens, tokens.output.got_tokens].map(count);
+    let [asked, got] = [tokens.output.requested_tokens, tokens.output.received_tokens].map(count);
     let (error, sources) = (error(&tokens.output), sources.join(", "));
     section.fact("output", format!("{asked} requested, {got} received{error}; source: {sources}"));
     section
@@ -58,12 +58,12 @@ fn input(tokens: &TokenAccount) -> String {
     let (input, added) = (&tokens.input, tokens.added_tokens);
     let requested = match tokens.template_tokens {
         Some(each) if added > 0 => {
-            let [requested, added, each] = [input.asked_tokens - added, added, each].map(count);
+            let [requested, added, each] = [input.requested_tokens - added, added, each].map(count);
             format!("{requested} requested and {added} added by the server ({each} a prompt)")
         }
-        _ => format!("{} requested", count(input.asked_tokens)),
+        _ => format!("{} requested", count(input.requested_tokens)),
     };
-    let counts = format!("{} counted by the server{}", count(input.got_tokens), error(input));
+    let counts = format!("{} counted by the server{}", count(input.received_tokens), error(input));
     let MadePrompts { requests, exact, most_off } = tokens.made;
     match (requests, exact) {
         (0, _) => format!("{requested}, {counts}"),

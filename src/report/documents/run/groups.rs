@@ -76,7 +76,7 @@ fn attainments(title: &str, groups: &[Group]) -> Table {
     let declared = |group: &'_ Group| group.slo.declared.then_some(group.slo.clone());
     Table::of(format!("{title}: SLO attainment"), groups)
         .column("SLO", label)
-        .column("requests", |group| group.slo.promised)
+        .column("requests", |group| group.slo.with_slo)
         .column("met", |group| declared(group)?.met)
         .column("%", |group| declared(group)?.slo_attainment.map(|share| share * 100.0))
         .column("goodput/s", |group| declared(group)?.goodput_per_s)

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientLoad, Fact, FactSource, LoadForm, PauseImpact, Summary, Window};
+use crate::analysis::{ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window};
 use crate::record::{ClientLimits, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells};
@@ -39,7 +39,7 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
             section.fact("waiting", format!("mean {mean}, peak {peak}, for a slot under the cap"));
         }
     }
-    section.facts("host stalls", summary.pauses.as_ref().map(pauses));
+    section.facts("host stalls", summary.host_stalls.as_ref().map(host_stalls));
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
     section
@@ -97,15 +97,15 @@ fn server(section: &mut Section, summary: &Summary) {
 }
 
 /// The times this machine stalled.
-fn pauses(pauses: &PauseImpact) -> String {
-    let Some(longest) = pauses.longest_ms else { return "none".to_owned() };
-    let moved = pauses.touched_in_words().map(|named| format!("; could have moved {named}"));
+fn host_stalls(stalls: &HostStallImpact) -> String {
+    let Some(longest) = stalls.longest_ms else { return "none".to_owned() };
+    let moved = stalls.touched_in_words().map(|named| format!("; could have moved {named}"));
     format!(
         "{}, {} in total, longest {}; {} touched{}",
-        count(pauses.pauses),
-        seconds(pauses.total_s),
+        count(stalls.count),
+        seconds(stalls.total_s),
         seconds(longest / 1e3),
-        counted(pauses.requests_touched, "request"),
+        counted(stalls.requests_touched, "request"),
         moved.unwrap_or_default()
     )
 }
@@ -139,7 +139,7 @@ fn deployment(summary: &Summary) -> Vec<Statement> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let all = [
-        (FactSource::Person, cells::deployment(&run.deployment)),
+        (FactSource::User, cells::deployment(&run.deployment)),
         (FactSource::Server, by(FactSource::Server)),
         (FactSource::Exporter, by(FactSource::Exporter)),
     ];

@@ -14,10 +14,10 @@ pub(super) fn section(summary: &Summary) -> Section {
         return section;
     }
     section.facts("targets", targets(summary));
-    let (with, others) = match slo.scheduled - slo.promised {
+    let (with, others) = match slo.scheduled - slo.with_slo {
         0 => (counted(slo.scheduled, "scheduled request"), String::new()),
         free => (
-            format!("{} with an SLO", counted(slo.promised, "request")),
+            format!("{} with an SLO", counted(slo.with_slo, "request")),
             format!("; {} of {} have none", count(free), count(slo.scheduled)),
         ),
     };
@@ -59,7 +59,7 @@ fn targets(summary: &Summary) -> Vec<String> {
         return Vec::new();
     }
     let mut all: Vec<&SloTarget> = Vec::new();
-    for target in groups().flat_map(|group| &group.promises) {
+    for target in groups().flat_map(|group| &group.slo_targets) {
         if !all.contains(&target) {
             all.push(target);
         }
@@ -76,6 +76,6 @@ fn targets(summary: &Summary) -> Vec<String> {
 
 /// The SLO of a group, where all of its requests have the same.
 pub(super) fn shared(group: &Group) -> Option<Slo> {
-    let first = group.promises.first()?.slo;
-    group.promises.iter().all(|promise| promise.slo == first).then_some(first)
+    let first = group.slo_targets.first()?.slo;
+    group.slo_targets.iter().all(|promise| promise.slo == first).then_some(first)
 }

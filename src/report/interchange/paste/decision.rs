@@ -109,7 +109,7 @@ fn traffic(report: RunReport<'_>) -> String {
 fn target(summary: &Summary) -> String {
     let mut parts: Vec<String> = Vec::new();
     let groups = summary.by_class.iter().chain(&summary.by_priority);
-    for promise in groups.flat_map(|group| &group.promises).filter(|promise| !promise.slo.is_empty()) {
+    for promise in groups.flat_map(|group| &group.slo_targets).filter(|promise| !promise.slo.is_empty()) {
         let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
         let part = format!("{}, {}{tenant}: {}", promise.class, promise.priority, bounds(promise.slo));
         if !parts.contains(&part) {

@@ -23,7 +23,8 @@ impl Bounds {
             .filter(|objective| objective.key.metric == metric);
         // A bound for some of the requests is none for all of those in the picture.
         let (whole, parts): (Vec<_>, Vec<_>) = objectives.partition(|objective| objective.key.part.is_none());
-        let promises: Vec<&SloTarget> = summary.by_class.iter().flat_map(|group| &group.promises).collect();
+        let promises: Vec<&SloTarget> =
+            summary.by_class.iter().flat_map(|group| &group.slo_targets).collect();
         let mut drawn: Vec<(f64, String)> =
             whole.into_iter().map(|objective| (objective.bound, objective.text.clone())).collect();
         drawn.extend(promised(&promises, metric));

@@ -130,7 +130,7 @@ fn empty_and_hopeless_runs_have_pages_too() {
 fn pauses_of_this_machine_are_drawn() {
     let mut log = flown("no");
     let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
-    let client = ClientFacts { pauses: vec![pause], ..ClientFacts::default() };
+    let client = ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
     let page = page(&log);
     assert_page(&page);

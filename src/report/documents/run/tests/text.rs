@@ -25,7 +25,7 @@ fn a_normal_run() {
         cpu_ns: 3_000_000_000,
         loop_cpu_ns: 1_200_000_000,
         loop_delay: Some(late),
-        pauses: vec![pause],
+        host_stalls: vec![pause],
         ..ClientFacts::default()
     });
     insta::assert_snapshot!(shown(&log, &objectives));
@@ -51,7 +51,8 @@ fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
         log.records[i as usize] = late.usage(112, 40).build();
     }
     let pause = HostStall { from: ms(30_450), length_ns: 500_000_000, shard: None };
-    log.footer.as_mut().unwrap().client = Some(ClientFacts { pauses: vec![pause], ..ClientFacts::default() });
+    log.footer.as_mut().unwrap().client =
+        Some(ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() });
     let page = shown(&log, &[]);
     let line = page.split("  host stalls   ").nth(1).unwrap().split("\n  client").next().unwrap();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");

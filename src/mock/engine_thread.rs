@@ -1,20 +1,170 @@
-//! Runs a simulated server in real time.
+//! The engine thread: it runs a simulated server in real time for the handlers.
+//!
+//! ```text
+//! handlers ── submissions, cancellations ──▶ engine_loop: sleep to the next event, advance ── tokens ──▶
+//! streams
+//! ```
 //!
 //! Deadlines are absolute. A delayed thread sends at once what is due, each token with its due time, and
 //! nothing after it is delayed.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 
-use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 
-use super::command::{Command, Readings, Submission, TokensDue};
 use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
 use crate::mock::metrics::{Finish, JobTimes, Meters};
-use crate::simulator::{JobId, SimulatedServer, TokenEvent};
+use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
+
+/// Tokens that are due now, for one of a request's answers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TokensDue {
+    /// Choice index, from 0.
+    pub(crate) choice: usize,
+    /// When they were due.
+    pub(crate) at: Timestamp,
+    pub(crate) tokens: u32,
+    /// What is known with the first token.
+    pub(crate) first: Option<FirstToken>,
+    /// Whether this choice is complete.
+    pub(crate) finished: bool,
+}
+
+/// One choice to be generated.
+#[derive(Clone, Debug)]
+pub(crate) struct JobRequest {
+    /// The job for the simulated server.
+    pub(crate) job: Job,
+    /// `max_tokens` of the request.
+    pub(crate) max_tokens: u32,
+    /// Why it will end.
+    pub(crate) finish: Finish,
+}
+
+/// The server's gauges and counters so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Readings {
+    pub(crate) gauges: ServerGauges,
+    pub(crate) meters: Meters,
+}
+
+#[derive(Debug)]
+enum Command {
+    Arrive(Submission),
+    Cancel(Vec<JobId>),
+    Look(oneshot::Sender<Readings>),
+    ForgetPrefixes(oneshot::Sender<()>),
+}
+
+/// The choices of one request; all of them are accepted, or none.
+#[derive(Debug)]
+struct Submission {
+    wanted: Vec<JobRequest>,
+    /// Choices per prompt.
+    n: u32,
+    tokens: UnboundedSender<TokensDue>,
+    taken: oneshot::Sender<Result<Timestamp, Reject>>,
+}
+
+/// A handle of the engine thread, which ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub(crate) struct EngineThread {
+    commands: mpsc::Sender<Command>,
+}
+
+/// The running jobs of one request. Dropping it cancels those that are not done.
+#[derive(Debug)]
+pub(crate) struct RunningJobs {
+    engine: EngineThread,
+    jobs: Vec<Option<JobId>>,
+    tokens: UnboundedReceiver<TokensDue>,
+}
+
+/// Why a request was not accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum SubmitError {
+    /// It can never be served.
+    #[error(transparent)]
+    Never(#[from] Reject),
+    /// The engine thread has stopped, which only a bug in the model can cause.
+    #[error("the simulated engine has stopped; restart the mock and report its output")]
+    Stopped,
+}
+
+impl EngineThread {
+    /// Starts the thread.
+    pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock) -> io::Result<Self> {
+        let (commands, orders) = mpsc::channel();
+        let beating = EngineLoop::new(server, clock, orders);
+        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;
+        Ok(Self { commands })
+    }
+
+    /// Submits the choices of a request, `n` per prompt, all or none; returns when they were queued.
+    pub(crate) async fn take(
+        &self,
+        wanted: Vec<JobRequest>,
+        n: u32,
+    ) -> Result<(RunningJobs, Timestamp), SubmitError> {
+        let jobs = wanted.iter().map(|wanted| Some(wanted.job.id)).collect();
+        let (sender, tokens) = unbounded_channel();
+        let (taken, answer) = oneshot::channel();
+        self.send(Command::Arrive(Submission { wanted, n, tokens: sender, taken }));
+        let work = RunningJobs { engine: self.clone(), jobs, tokens };
+        let queued = answer.await.map_err(|_| SubmitError::Stopped)??;
+        Ok((work, queued))
+    }
+
+    /// The gauges and counters of the server; `None` when the thread has stopped.
+    pub(crate) async fn look(&self) -> Option<Readings> {
+        let (answer, readings) = oneshot::channel();
+        self.send(Command::Look(answer));
+        readings.await.ok()
+    }
+
+    /// Forgets all cached prefixes that no job is using.
+    pub(crate) async fn forget_prefixes(&self) {
+        let (done, waiting) = oneshot::channel();
+        self.send(Command::ForgetPrefixes(done));
+        let _ = waiting.await;
+    }
+
+    fn send(&self, command: Command) {
+        // A caller that waits for an answer sees by its absence that the thread has stopped.
+        let _ = self.commands.send(command);
+    }
+}
+
+impl RunningJobs {
+    /// The next tokens; `None` after the last.
+    pub(crate) async fn next(&mut self) -> Option<TokensDue> {
+        if self.jobs.iter().all(Option::is_none) {
+            return None;
+        }
+        let due = self.tokens.recv().await?;
+        if due.finished
+            && let Some(job) = self.jobs.get_mut(due.choice)
+        {
+            *job = None;
+        }
+        Some(due)
+    }
+}
+
+impl Drop for RunningJobs {
+    fn drop(&mut self) {
+        let undone: Vec<JobId> = self.jobs.iter().copied().flatten().collect();
+        if !undone.is_empty() {
+            self.engine.send(Command::Cancel(undone));
+        }
+    }
+}
 
 /// The state of the engine thread.
-pub(super) struct EngineLoop {
+struct EngineLoop {
     server: Box<dyn SimulatedServer + Send>,
     clock: RunClock,
     orders: mpsc::Receiver<Command>,
@@ -38,7 +188,7 @@ enum WakeReason {
 }
 
 impl EngineLoop {
-    pub(super) fn new(
+    fn new(
         server: Box<dyn SimulatedServer + Send>,
         clock: RunClock,
         orders: mpsc::Receiver<Command>,
@@ -48,7 +198,7 @@ impl EngineLoop {
     }
 
     /// Runs until every handle is dropped.
-    pub(super) fn run(mut self) {
+    fn run(mut self) {
         let mut sharp = SharpWait::new(self.clock);
         let mut commands = Vec::new();
         loop {
@@ -166,3 +316,6 @@ impl EngineLoop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,167 +1,25 @@
-//! The table of dialects: how servers differ, and what their metrics are called.
-//!
-//! A new dialect is a variant and a row here; one with metrics of its own also has a table of names, and a
-//! [`PageKind`].
+//! What the metrics of servers and devices are called.
 
-use std::fmt;
-use std::str::FromStr;
-
-use strum::{IntoStaticStr, VariantArray};
-
-use super::traits::{
-    CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
-    TokenizeCall,
-};
 use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
-/// A dialect of the OpenAI protocol.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, VariantArray)]
-#[strum(serialize_all = "lowercase")]
-pub enum Dialect {
-    /// vLLM.
-    Vllm,
-    /// SGLang.
-    Sglang,
-    /// TensorRT-LLM's `trtllm-serve`.
-    Trtllm,
-    /// Hugging Face's Text Generation Inference.
-    Tgi,
-    /// llama.cpp's llama-server; llama-cpp-python, whose default port is 8000.
-    Llamacpp,
-    /// OpenAI itself and whatever speaks only its protocol: gateways, transformers serve.
-    Openai,
-    /// Skyline's own mock.
-    Mock,
-}
-
-/// The tokenize call of vLLM and SGLang.
-const PROMPT: Option<TokenizeCall> = Some(TokenizeCall { path: "/tokenize", text_field: "prompt" });
-
-impl Dialect {
-    /// Every dialect, in the order of messages.
-    pub const ALL: &[Self] = Self::VARIANTS;
-
-    /// Its name for `--engine`.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Its row of the table.
-    ///
-    /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
-    /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
-    /// the newer name.
-    pub const fn traits(self) -> DialectTraits {
-        let plain = DialectTraits {
-            own_port: Some(8000),
-            length: LengthForcing::None,
-            chat_max_tokens: "max_tokens",
-            schema_field: SchemaField::JsonSchema,
-            continuous_usage: false,
-            health_path: Some("/health"),
-            version_path: None,
-            flags_paths: &[],
-            metrics_path: Some("/metrics"),
-            tokenize: None,
-            metrics: None,
-            cache_config: None,
-            idle_connections: IdleConnections::Free,
-            reset_cache: None,
-            cache_block_tokens: None,
-            priority: None,
-        };
-        match self {
-            Self::Vllm | Self::Mock => DialectTraits {
-                length: LengthForcing::IgnoreEosAndMinTokens,
-                continuous_usage: true,
-                version_path: Some("/version"),
-                flags_paths: &["/server_info?config_format=json"],
-                tokenize: PROMPT,
-                metrics: Some(&VLLM),
-                cache_config: Some("vllm:cache_config_info"),
-                reset_cache: Some(CacheReset {
-                    path: "/reset_prefix_cache",
-                    cure: "start vLLM with VLLM_SERVER_DEV_MODE=1 in its environment, or leave --reset-cache out",
-                }),
-                cache_block_tokens: Some(16),
-                priority: Some(PriorityOrder::LowerFirst),
-                ..plain
-            },
-            Self::Sglang => DialectTraits {
-                own_port: Some(30000),
-                length: LengthForcing::IgnoreEosAndMinTokens,
-                continuous_usage: true,
-                version_path: Some("/get_server_info"),
-                flags_paths: &["/server_info", "/get_server_info"],
-                tokenize: PROMPT,
-                // Reported only with --enable-metrics.
-                metrics: Some(&SGLANG),
-                reset_cache: Some(CacheReset {
-                    path: "/flush_cache",
-                    cure: "wait until the server is idle, or leave --reset-cache out",
-                }),
-                // Its tree of prefixes has pages of one token, unless --page-size says otherwise.
-                cache_block_tokens: Some(1),
-                // Unless it was started with --schedule-low-priority-values-first.
-                priority: Some(PriorityOrder::HigherFirst),
-                ..plain
-            },
-            Self::Trtllm => DialectTraits {
-                length: LengthForcing::IgnoreEosAndMinTokens,
-                // The form that every release knows (examples/serve/openai_completion_client_json_schema.py).
-                schema_field: SchemaField::Schema,
-                continuous_usage: true,
-                version_path: Some("/version"),
-                metrics_path: Some("/prometheus/metrics"),
-                ..plain
-            },
-            Self::Tgi => DialectTraits {
-                own_port: Some(3000),
-                // Its `json_schema` is newer than this.
-                schema_field: SchemaField::Value,
-                version_path: Some("/info"),
-                flags_paths: &["/info"],
-                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "inputs" }),
-                ..plain
-            },
-            Self::Llamacpp => DialectTraits {
-                own_port: Some(8080),
-                length: LengthForcing::IgnoreEos,
-                version_path: Some("/props"),
-                flags_paths: &["/props"],
-                tokenize: Some(TokenizeCall { path: "/tokenize", text_field: "content" }),
-                // cpp-httplib gives each connection a thread until it is closed or silent for 5 s. There are as many
-                // as processors but one, at least two more than slots; only since March 2026 more on demand.
-                idle_connections: IdleConnections::HoldThreads,
-                ..plain
-            },
-            Self::Openai => DialectTraits {
-                own_port: None,
-                chat_max_tokens: "max_completion_tokens",
-                health_path: None,
-                metrics_path: None,
-                ..plain
-            },
-        }
-    }
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Dialect {
-    type Err = String;
-
-    /// Reads a name; an unknown one is answered with those that there are.
-    fn from_str(name: &str) -> Result<Self, Self::Err> {
-        Self::ALL.iter().copied().find(|dialect| dialect.name() == name).ok_or_else(|| {
-            let names = Self::ALL.iter().map(|dialect| dialect.name()).collect::<Vec<_>>().join(", ");
-            format!("`{name}` is not an engine; there are {names} (openai fits any other server)")
-        })
-    }
+/// The names that one kind of page uses. Of several names, the first one on the page counts; the newest comes
+/// first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MetricNames {
+    /// The kind of page.
+    pub kind: PageKind,
+    /// Every relevant series of such a page begins with this, and none of another kind.
+    pub prefix: &'static str,
+    /// Gauges, with the factor to our unit.
+    pub gauges: &'static [(Gauge, f64, &'static [&'static str])],
+    /// Counters, with the factor to our unit.
+    pub counters: &'static [(Counter, f64, &'static [&'static str])],
+    /// Histograms of seconds.
+    pub times: &'static [(ServerTime, &'static [&'static str])],
+    /// The labels of a device and of its partitions, where the page is about devices.
+    pub device: &'static [&'static str],
+    /// Series about a whole device, even where each of its partitions has them.
+    pub of_whole_devices: &'static [&'static str],
 }
 
 impl MetricNames {
@@ -172,6 +30,16 @@ impl MetricNames {
     pub fn of(kind: PageKind) -> &'static Self {
         const ALL: &[MetricNames] = &MetricNames::ALL;
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
+    }
+
+    /// The newest name of a gauge.
+    pub fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
+        self.gauges.iter().find(|row| row.0 == gauge)?.2.first().copied()
+    }
+
+    /// The newest name of a counter.
+    pub fn counter(&self, counter: Counter) -> Option<&'static str> {
+        self.counters.iter().find(|row| row.0 == counter)?.2.first().copied()
     }
 }
 
@@ -191,7 +59,7 @@ const ENGINE: MetricNames = MetricNames {
     of_whole_devices: &[],
 };
 
-const VLLM: MetricNames = MetricNames {
+pub(super) const VLLM: MetricNames = MetricNames {
     kind: PageKind::Vllm,
     prefix: "vllm:",
     gauges: &[
@@ -226,7 +94,7 @@ const VLLM: MetricNames = MetricNames {
 
 /// Only one scheduler of a tensor-parallel group reports, so that sums are right. A retraction is a
 /// preemption. SGLang counts aborted requests as succeeded, so that counter is not read.
-const SGLANG: MetricNames = MetricNames {
+pub(super) const SGLANG: MetricNames = MetricNames {
     kind: PageKind::Sglang,
     prefix: "sglang:",
     gauges: &[
@@ -341,17 +209,3 @@ const DCGM: MetricNames = MetricNames {
         "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
     ],
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_read_as_they_are_shown() {
-        for &dialect in Dialect::ALL {
-            assert_eq!(dialect.to_string().parse(), Ok(dialect));
-        }
-        let error = "vlm".parse::<Dialect>().unwrap_err();
-        assert!(error.contains("`vlm`") && error.contains("vllm, sglang"), "{error}");
-    }
-}
