@@ -10,7 +10,7 @@ use crate::report::data::json::indented;
 use crate::report::document::{Document, Level, Section, Table};
 use crate::units::{count, three_digits};
 
-/// Lengths of answers for which a trusted rate is told, tokens.
+/// Lengths of answers for which a trusted rate is shown, tokens.
 const LENGTHS: [u32; 3] = [10, 100, 1_000];
 
 /// What `skyline calibrate --json` prints.

@@ -164,7 +164,7 @@ fn verdict_line<'a>(
     VerdictLine::new(tone, word, parts.join("; "))
 }
 
-/// What became of the demands.
+/// Whether the demands are met.
 pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
     section.notes(gates.iter().map(|gate| Note::new(gate.status.into(), gate.line.clone())));
 }

@@ -28,7 +28,7 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
     FigureKey::percentile(quantile, metric)
 }
 
-/// What came of it in one line.
+/// The result in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
     let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::Inconclusive];

@@ -74,14 +74,9 @@ fn contract(section: &mut Section, capacity: &CapacityPlan) {
     let contract = &capacity.contract;
     let target = three_digits(contract.target_per_s);
     section.fact("requested", format!("{target} requests/s of all instances together"));
-    section.fact(
-        "headroom",
-        format!(
-            "{} of each instance's highest rate stays free: {}/s have to fit",
-            percent(contract.headroom),
-            three_digits(contract.with_headroom())
-        ),
-    );
+    let (free, fit) = (percent(contract.headroom), three_digits(contract.with_headroom()));
+    section
+        .fact("headroom", format!("{free} of each instance's highest rate stays free: {fit}/s have to fit"));
     section.facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")));
     section.facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")));
     let priced = capacity.offers.iter().filter_map(|offer| Some((offer, offer.gpu_hour?)));
@@ -211,10 +206,9 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (place, offer) in capacity.offers.iter().enumerate() {
-        let (palette, kept) = if offer.keeps() {
-            (Palette::Third, "meets the contract")
-        } else {
-            (Palette::Second, "does not meet the contract")
+        let (palette, kept) = match offer.keeps() {
+            true => (Palette::Third, "meets the contract"),
+            false => (Palette::Second, "does not meet the contract"),
         };
         rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));

@@ -24,21 +24,16 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     for (name, line) in prompts::files(run) {
         section.fact(name, line);
     }
-    if let Some(cap) = run.limits.max_concurrency {
-        let cap = format!("{} in flight; waiting counts in latency", counted(cap, "request"));
-        section.fact("cap", cap);
-    }
+    let cap = run.limits.max_concurrency.map(|cap| counted(cap, "request"));
+    section.facts("cap", cap.map(|cap| format!("{cap} in flight; waiting counts in latency")));
     section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     section.fact("window", window(&summary.window));
     section.fact("requests", requests(summary));
-    if let Some(in_flight) = summary.in_flight {
-        let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
-        section.fact("in flight", line);
-        if let Some(waiting) = in_flight.waiting {
-            let (mean, peak) = (three_digits(waiting.mean), count(waiting.peak));
-            section.fact("waiting", format!("mean {mean}, peak {peak}, for a slot under the cap"));
-        }
-    }
+    let mean_and_peak = |mean, peak| format!("mean {}, peak {}", three_digits(mean), count(peak));
+    section.facts("in flight", summary.in_flight.map(|all| mean_and_peak(all.mean, all.peak)));
+    let waiting = summary.in_flight.and_then(|all| all.waiting);
+    let waiting = waiting.map(|waiting| mean_and_peak(waiting.mean, waiting.peak));
+    section.facts("waiting", waiting.map(|figures| format!("{figures}, for a slot under the cap")));
     section.facts("host stalls", summary.host_stalls.as_ref().map(host_stalls));
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
@@ -69,13 +64,13 @@ fn load(section: &mut Section, summary: &Summary) {
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         section.facts("trace", [trace::what(replayed, found), trace::contents(found)]);
     }
-    if let Some(shard) = run.shard {
-        let nth = nth(shard.of);
-        section.fact(
-            "shard",
-            format!("{shard}: every {nth} of the plan's requests; the figures are about them"),
-        );
-    }
+    section.facts(
+        "shard",
+        run.shard.map(|shard| {
+            let nth = nth(shard.of);
+            format!("{shard}: every {nth} of the plan's requests; the figures are about them")
+        }),
+    );
 }
 
 /// The server, what it was asked, and the deployment as far as it is known.
