@@ -1,6 +1,6 @@
 //! A piecewise linear rate over time.
 
-use super::states::{StateInterval, StatePath};
+use super::states::StatePath;
 use crate::workload::RateStage;
 
 /// A piecewise linear rate; the pieces repeat from the first after the last.
@@ -12,7 +12,7 @@ use crate::workload::RateStage;
 pub(super) struct RateCurve {
     pieces: Pieces,
     /// The current piece, if any.
-    current: Option<Segment>,
+    current: Option<RateStage>,
     /// When it began, seconds.
     began: f64,
     /// Expected arrivals passed since it began.
@@ -27,19 +27,19 @@ pub(super) struct RateCurve {
 )]
 enum Pieces {
     /// These pieces, repeated.
-    Round { segments: Vec<Segment>, next: usize },
+    Round { stages: Vec<RateStage>, next: usize },
     /// One piece per state on a path.
     Path(StatePath),
 }
 
 impl RateCurve {
-    pub(super) fn new(segments: Vec<Segment>) -> Self {
-        let current = segments.first().copied();
-        Self { pieces: Pieces::Round { segments, next: 1 }, current, began: 0.0, passed: 0.0 }
+    pub(super) fn new(stages: Vec<RateStage>) -> Self {
+        let current = stages.first().copied();
+        Self { pieces: Pieces::Round { stages, next: 1 }, current, began: 0.0, passed: 0.0 }
     }
 
     pub(super) fn along(mut path: StatePath) -> Self {
-        let current = path.next().map(Segment::from);
+        let current = path.next();
         Self { pieces: Pieces::Path(path), current, began: 0.0, passed: 0.0 }
     }
 
@@ -48,36 +48,36 @@ impl RateCurve {
     pub(super) fn advance(&mut self, step: f64) -> Option<f64> {
         self.passed += step;
         loop {
-            let segment = self.current?;
-            let mass = segment.mass();
+            let stage = self.current?;
+            let mass = mass(&stage);
             if self.passed < mass {
-                return Some(self.began + segment.inverse(self.passed));
+                return Some(self.began + inverse(&stage, self.passed));
             }
-            if segment.seconds.is_infinite() {
+            if stage.duration_s.is_infinite() {
                 return None;
             }
             self.passed -= mass;
-            self.began += segment.seconds;
+            self.began += stage.duration_s;
             self.current = self.next_piece();
         }
     }
 
-    fn next_piece(&mut self) -> Option<Segment> {
+    fn next_piece(&mut self) -> Option<RateStage> {
         match &mut self.pieces {
-            Pieces::Round { segments, next } => {
-                if let Some(&segment) = segments.get(*next) {
+            Pieces::Round { stages, next } => {
+                if let Some(&stage) = stages.get(*next) {
                     *next += 1;
-                    return Some(segment);
+                    return Some(stage);
                 }
                 *next = 1;
-                let first = segments.first().copied();
-                let (mass, seconds) = segments.iter().fold((0.0, 0.0), |(mass, seconds), segment| {
-                    (mass + segment.mass(), seconds + segment.seconds)
+                let first = stages.first().copied();
+                let round = stages.iter().fold((0.0, 0.0), |(arrivals, seconds), stage| {
+                    (arrivals + mass(stage), seconds + stage.duration_s)
                 });
-                self.skip_whole_rounds(mass, seconds)?;
+                self.skip_whole_rounds(round.0, round.1)?;
                 first
             }
-            Pieces::Path(path) => path.next().filter(|_| self.began.is_finite()).map(Segment::from),
+            Pieces::Path(path) => path.next().filter(|_| self.began.is_finite()),
         }
     }
 
@@ -94,54 +94,21 @@ impl RateCurve {
     }
 }
 
-/// A stretch of time with a linear rate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Segment {
-    /// Its length.
-    pub(super) seconds: f64,
-    /// Requests per second when it begins.
-    pub(super) from: f64,
-    /// Requests per second when it ends.
-    pub(super) to: f64,
+/// Expected arrivals of a whole stage.
+fn mass(stage: &RateStage) -> f64 {
+    let mean_rate = 0.5 * (stage.from_rate_per_s + stage.to_rate_per_s);
+    if mean_rate > 0.0 { mean_rate * stage.duration_s } else { 0.0 }
 }
 
-impl Segment {
-    pub(super) fn level(seconds: f64, rate_per_s: f64) -> Self {
-        Self { seconds, from: rate_per_s, to: rate_per_s }
+/// Seconds of a stage after which `passed` arrivals are expected, 0 ≤ `passed` < mass.
+///
+/// Solves from·τ + slope·τ²/2 = passed in the form that keeps its digits for small slopes.
+fn inverse(stage: &RateStage, passed: f64) -> f64 {
+    if passed <= 0.0 {
+        return 0.0;
     }
-
-    pub(super) fn endless(rate_per_s: f64) -> Self {
-        Self::level(f64::INFINITY, rate_per_s)
-    }
-
-    /// Expected arrivals of the whole stretch.
-    fn mass(&self) -> f64 {
-        let mean_rate = 0.5 * (self.from + self.to);
-        if mean_rate > 0.0 { mean_rate * self.seconds } else { 0.0 }
-    }
-
-    /// Seconds after which `passed` arrivals are expected, 0 ≤ `passed` < mass.
-    ///
-    /// Solves from·τ + slope·τ²/2 = passed in the form that keeps its digits for small slopes.
-    fn inverse(&self, passed: f64) -> f64 {
-        if passed <= 0.0 {
-            return 0.0;
-        }
-        let from = self.from;
-        let slope = (self.to - from) / self.seconds;
-        let rate_there = libm::sqrt((from * from + 2.0 * slope * passed).max(0.0));
-        (2.0 * passed / (from + rate_there)).min(self.seconds)
-    }
-}
-
-impl From<&RateStage> for Segment {
-    fn from(stage: &RateStage) -> Self {
-        Self { seconds: stage.duration_s, from: stage.from_rate_per_s, to: stage.to_rate_per_s }
-    }
-}
-
-impl From<StateInterval> for Segment {
-    fn from(stay: StateInterval) -> Self {
-        Self::level(stay.seconds, stay.rate_per_s)
-    }
+    let from = stage.from_rate_per_s;
+    let slope = (stage.to_rate_per_s - from) / stage.duration_s;
+    let rate_there = libm::sqrt((from * from + 2.0 * slope * passed).max(0.0));
+    (2.0 * passed / (from + rate_there)).min(stage.duration_s)
 }

@@ -2,13 +2,13 @@
 
 use std::f64::consts::TAU;
 
-use super::curve::{RateCurve, Segment};
+use super::curve::RateCurve;
 use super::renewal::{FirstGap, Renewal};
 use super::states::StatePath;
 use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
-use crate::workload::{ArrivalPattern, GapForm, RequestClass, Spike, WorkloadSpec};
+use crate::workload::{ArrivalPattern, GapForm, RequestClass, WorkloadSpec};
 
 /// One arrival, ordered by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,7 +46,7 @@ enum Process {
     /// The first request of each user.
     Users { users: u64, ramp_s: f64, begun: u64 },
     /// A renewal process per client.
-    Clients(Superposition<Moments>),
+    Clients(Superposition<Renewal>),
     /// A process per class.
     Classes(Superposition<Arrivals>),
 }
@@ -74,27 +74,8 @@ impl Arrivals {
     /// from 1 on: the states of a Markov-modulated process the first, each client or class its own.
     pub fn new(pattern: &ArrivalPattern, stream: RandomStream) -> Self {
         let process = match pattern {
-            ArrivalPattern::Poisson { rate_per_s } => {
-                Process::Poisson(RateCurve::new(vec![Segment::endless(*rate_per_s)]), stream)
-            }
             ArrivalPattern::Constant { rate_per_s } => {
                 Process::Metronome { rate_per_s: *rate_per_s, count: 0 }
-            }
-            ArrivalPattern::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
-                let round = vec![
-                    Segment::level(*base_s, *base_rate_per_s),
-                    Segment::level(*burst_s, *burst_rate_per_s),
-                ];
-                Process::Poisson(RateCurve::new(round), stream)
-            }
-            ArrivalPattern::Stages { stages } => {
-                let last = stages.last().map_or(0.0, |stage| stage.to_rate_per_s);
-                let segments = stages.iter().map(Segment::from).chain([Segment::endless(last)]).collect();
-                Process::Poisson(RateCurve::new(segments), stream)
-            }
-            ArrivalPattern::Spikes { base_rate_per_s, spikes } => {
-                let segments = Spike::stages(*base_rate_per_s, spikes).iter().map(Segment::from).collect();
-                Process::Poisson(RateCurve::new(segments), stream)
             }
             ArrivalPattern::Markov { states } => {
                 Process::Poisson(RateCurve::along(StatePath::new(states, stream.branch(1))), stream)
@@ -116,11 +97,11 @@ impl Arrivals {
             | ArrivalPattern::Weibull { .. }
             | ArrivalPattern::Clients { .. }
             | ArrivalPattern::Population { .. } => return Self::of_gaps(pattern, stream),
-            // The moments of a trace are read, not drawn.
-            ArrivalPattern::Trace(_) => Process::Poisson(RateCurve::new(Vec::new()), stream),
             ArrivalPattern::ByClass { classes } => {
                 return Self::superposed(classes, (1..).map(|branch| stream.branch(branch)));
             }
+            // That of a trace is empty: its moments are read, not drawn.
+            pattern => Process::Poisson(RateCurve::new(pattern.course()), stream),
         };
         Self { process }
     }
@@ -132,7 +113,7 @@ impl Arrivals {
         } else {
             let clients = pattern.clients().unwrap_or_default().into_iter().zip(1..);
             let clients = clients.map(|((rate_per_s, form), branch)| {
-                Moments(Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream.branch(branch)))
+                Renewal::new(rate_per_s, form, FirstGap::LongBefore, stream.branch(branch))
             });
             Process::Clients(Superposition::new(clients.collect()))
         };
@@ -165,7 +146,7 @@ impl Iterator for Arrivals {
                 let moment = Timestamp::from_secs_f64(*ramp_s * user as f64 / *users as f64);
                 return (user < *users).then_some(Arrival { moment, source: user as usize });
             }
-            Process::Renewal(renewal) => renewal.next()?,
+            Process::Renewal(renewal) => return Some(Arrival { moment: renewal.next()?, source: 0 }),
             Process::Poisson(curve, stream) => curve.advance(stream.exponential())?,
             Process::Swinging(swing, stream) => swing.advance(stream)?,
             Process::Clients(clients) => {
@@ -178,18 +159,6 @@ impl Iterator for Arrivals {
             }
         };
         seconds.is_finite().then(|| Arrival { moment: Timestamp::from_secs_f64(seconds), source: 0 })
-    }
-}
-
-/// The moments of a renewal process.
-#[derive(Clone, Debug)]
-struct Moments(Renewal);
-
-impl Iterator for Moments {
-    type Item = Timestamp;
-
-    fn next(&mut self) -> Option<Timestamp> {
-        self.0.next().map(Timestamp::from_secs_f64)
     }
 }
 

@@ -12,7 +12,7 @@ mod superposition;
 
 pub use draw::{Arrival, Arrivals};
 pub use latent::LatentStates;
-pub use states::{StateInterval, StatePath};
+pub use states::StatePath;
 pub use superposition::Superposition;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Independent gaps, one after the other.
 
+use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::workload::GapForm;
 
@@ -13,7 +14,7 @@ pub(super) enum FirstGap {
     LongBefore,
 }
 
-/// The moments of a renewal process, in seconds.
+/// The moments of a renewal process.
 #[derive(Clone, Debug)]
 pub(super) struct Renewal {
     rate_per_s: f64,
@@ -57,15 +58,15 @@ impl Renewal {
 }
 
 impl Iterator for Renewal {
-    type Item = f64;
+    type Item = Timestamp;
 
-    fn next(&mut self) -> Option<f64> {
+    fn next(&mut self) -> Option<Timestamp> {
         self.seconds += match self.beginning {
             FirstGap::WithTheRun => self.gap(),
             FirstGap::LongBefore => self.rest_of_gap(),
         };
         self.beginning = FirstGap::WithTheRun;
-        self.seconds.is_finite().then_some(self.seconds)
+        self.seconds.is_finite().then(|| Timestamp::from_secs_f64(self.seconds))
     }
 }
 

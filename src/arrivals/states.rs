@@ -1,18 +1,9 @@
 //! The states of a Markov-modulated rate.
 
 use crate::random::{RandomStream, WeightedChoice};
-use crate::workload::RateState;
+use crate::workload::{RateStage, RateState};
 
-/// A stay in one state.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct StateInterval {
-    /// Its length in seconds.
-    pub seconds: f64,
-    /// Requests per second during it.
-    pub rate_per_s: f64,
-}
-
-/// The endless path through the states from the start of the run.
+/// The endless path through the states from the start of the run: a stage for every stay in one.
 #[derive(Clone, Debug)]
 pub struct StatePath {
     states: Vec<RateState>,
@@ -29,14 +20,11 @@ impl StatePath {
 }
 
 impl Iterator for StatePath {
-    type Item = StateInterval;
+    type Item = RateStage;
 
-    fn next(&mut self) -> Option<StateInterval> {
+    fn next(&mut self) -> Option<RateStage> {
         let state = self.states.get(self.current)?;
         self.current = (self.current + 1) % self.states.len();
-        Some(StateInterval {
-            seconds: state.mean_s * self.stream.exponential(),
-            rate_per_s: state.rate_per_s,
-        })
+        Some(RateStage::level(state.mean_s * self.stream.exponential(), state.rate_per_s))
     }
 }

@@ -1,6 +1,6 @@
 //! Holds arrivals to the laws of their processes.
 
-use super::curve::{RateCurve, Segment};
+use super::curve::RateCurve;
 use super::draw::{Arrival, Arrivals};
 use super::latent::LatentStates;
 use super::superposition::Superposition;
@@ -117,11 +117,12 @@ fn rescaled_moments_of_a_ramp_are_a_unit_poisson_process() {
 
 #[test]
 fn the_inverse_of_the_integrated_rate_is_exact() {
-    let stage = |seconds, from, to| Segment { seconds, from, to };
+    let stage =
+        |duration_s, from_rate_per_s, to_rate_per_s| RateStage { duration_s, from_rate_per_s, to_rate_per_s };
     // Up from 0 to 10 in 10 s (mass 50), a pause of 5 s, down from 8 to 0 in 4 s (mass 16), then 2 for ever.
-    let segments =
-        vec![stage(10.0, 0.0, 10.0), stage(5.0, 0.0, 0.0), stage(4.0, 8.0, 0.0), Segment::endless(2.0)];
-    let mut curve = RateCurve::new(segments);
+    let stages =
+        vec![stage(10.0, 0.0, 10.0), stage(5.0, 0.0, 0.0), stage(4.0, 8.0, 0.0), RateStage::endless(2.0)];
+    let mut curve = RateCurve::new(stages);
     // Λ = 8 at t = 4; 50 at the end of the first, and of the pause; 62 is 12 into the descent, half its time; 66 at
     // its end; 70 four expected arrivals, so 2 s, later.
     assert_eq!(curve.advance(8.0), Some(4.0));

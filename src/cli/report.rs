@@ -16,7 +16,7 @@ use crate::analysis::Objective;
 use crate::experiment::{Diagnosis, Sweep};
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
-use crate::report::{Extras, RunReport, StoredFile};
+use crate::report::{Extras, JSON_SCHEMAS, RunReport};
 use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, pair, repeats, save};
 
@@ -45,24 +45,24 @@ pub(super) struct ReportArgs {
     from: Option<ForeignTool>,
 
     /// Print the JSON Schema of what is stored or printed under this name, and nothing else
-    #[arg(long, value_name = "NAME", exclusive = true, value_parser = stored_file())]
-    json_schema: Option<StoredFile>,
+    #[arg(long, value_name = "NAME", exclusive = true, value_parser = json_schema())]
+    json_schema: Option<&'static str>,
 }
 
 fn tool() -> impl TypedValueParser<Value = ForeignTool> {
     PossibleValuesParser::new(ForeignTool::VARIANTS).try_map(|name| name.parse::<ForeignTool>())
 }
 
-fn stored_file() -> impl TypedValueParser<Value = StoredFile> {
-    PossibleValuesParser::new(StoredFile::ALL.map(|(name, _)| name)).map(|typed| {
-        let file = StoredFile::ALL.into_iter().find(|(name, _)| *name == typed);
-        file.map_or(StoredFile::Summary, |(_, file)| file)
+fn json_schema() -> impl TypedValueParser<Value = &'static str> {
+    PossibleValuesParser::new(JSON_SCHEMAS.map(|(name, _)| name)).map(|typed| {
+        let schema = JSON_SCHEMAS.into_iter().find(|(name, _)| *name == typed);
+        schema.map_or("", |(_, schema)| schema)
     })
 }
 
 pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     match (&args.run, args.json_schema) {
-        (_, Some(file)) => printer.data(file.schema()).map(|()| Exit::Fine),
+        (_, Some(schema)) => printer.data(schema).map(|()| Exit::Fine),
         (Some(run), None) => show(run, args, printer),
         (None, None) => Err(Stop::usage("name the folder of a run")),
     }

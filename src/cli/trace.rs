@@ -9,7 +9,7 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::args::SliceArgs;
 use super::show;
 use crate::analysis::wording::counted;
-use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TimeUnit, TraceWriter, read_log};
+use crate::generator::{AccessLog, AccessLogFields, RequestTrace, TraceWriter, read_log};
 use crate::record::RunLog;
 use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, survey};
@@ -98,13 +98,13 @@ enum Unit {
     Ns,
 }
 
-impl From<Unit> for TimeUnit {
-    fn from(unit: Unit) -> Self {
-        match unit {
-            Unit::S => Self::Seconds,
-            Unit::Ms => Self::Milliseconds,
-            Unit::Us => Self::Microseconds,
-            Unit::Ns => Self::Nanoseconds,
+impl Unit {
+    fn nanoseconds(self) -> f64 {
+        match self {
+            Self::S => 1e9,
+            Self::Ms => 1e6,
+            Self::Us => 1e3,
+            Self::Ns => 1.0,
         }
     }
 }
@@ -129,7 +129,7 @@ fn from(args: &FromArgs, printer: Printer) -> Result<Exit, Stop> {
         (Some(time), Some(input), Some(output)) => {
             let fields = AccessLogFields {
                 time: time.clone(),
-                unit: args.time_unit.map_or(TimeUnit::Seconds, Into::into),
+                unit_ns: args.time_unit.unwrap_or(Unit::S).nanoseconds(),
                 input: input.clone(),
                 output: output.clone(),
                 class: args.class.clone(),

@@ -2,23 +2,21 @@
 
 mod datasets;
 mod draws;
-mod objects;
-mod phases;
 mod plan;
 mod prompts;
 mod request;
+mod rows;
 mod schedule;
 mod sessions;
 mod traces;
 
-pub use datasets::{BadRow, DatasetError, Datasets, RequiredEndpoint, RowPosition};
+pub use datasets::{Datasets, RequiredEndpoint};
 pub use draws::{LengthSampler, prefixes_of};
-pub use plan::Plan;
-pub use prompts::{PromptBuilder, PromptError, TextPosition, TokenCounter};
+pub use prompts::{PromptBuilder, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
-pub use schedule::{Schedule, ShardError};
+pub use schedule::Schedule;
 pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
-    AccessLog, AccessLogFields, Blocks, RequestTrace, TimeUnit, TraceError, TraceWriter, TracedRequest,
-    TracedWindow, read_log, survey,
+    AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
+    survey,
 };

@@ -2,107 +2,171 @@
 
 use std::sync::Arc;
 
-use super::draws::class_draws::models_of;
-use super::phases::PhaseTracker;
 use super::request::PlannedRequest;
-use super::sessions::{SessionPlanner, opening};
+use super::sessions::{SessionPlanner, first_turn, opening};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
-use crate::generator::datasets::draws::RowDraws;
+use crate::generator::datasets::rows::RowDraws;
 use crate::generator::datasets::sources::Datasets;
-use crate::generator::draws::class_draws::ClassDraws;
-use crate::random::{RandomStream, WeightedChoice};
-use crate::record::Turn;
+use crate::generator::draws::class_draws::WorkloadDraws;
+use crate::generator::traces::plan::ReplayedRequests;
+use crate::generator::traces::requests::Blocks;
+use crate::record::Phase;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// The requests of a whole plan in order, drawn lazily.
+/// The requests of a whole plan in order, drawn lazily, each with the trace blocks that its prompt begins with.
 ///
 /// Every purpose has its own random stream: `arrivals` (`arrivals/NAME` where each class has its own process),
 /// `classes`, and per class `input_tokens/NAME`, `output_tokens/NAME`, `priorities/NAME`, `rows/NAME`, `images/NAME`,
 /// `prefix_tokens/NAME`, `prefixes/NAME` and `tenants/NAME`; `models` for all. So changing a length distribution
 /// never moves an arrival, and changing one class never changes the lengths of another. [`SessionPlanner`] draws what
 /// closed-loop users send.
-#[derive(Clone, Debug)]
-pub struct Plan {
+#[derive(Debug)]
+pub(super) struct Plan {
     workload: Arc<WorkloadSpec>,
+    draws: WorkloadDraws,
+    phases: PhaseTracker,
+    source: RequestSource,
+}
+
+/// Where the moments of requests come from.
+#[derive(Debug)]
+enum RequestSource {
+    Drawn(Box<DrawnRequests>),
+    Replayed(Box<ReplayedRequests>),
+}
+
+/// The requests of a declared process.
+#[derive(Debug)]
+struct DrawnRequests {
     arrivals: Arrivals,
-    class_choice: WeightedChoice,
-    class_stream: RandomStream,
-    classes: Vec<ClassDraws>,
     /// Rows of each class's dataset, where it has an open one.
     rows: Vec<Option<RowDraws>>,
-    models: Option<(WeightedChoice, RandomStream)>,
-    phases: PhaseTracker,
     /// Draws the requests of closed-loop users; absent in an open loop.
     users: Option<SessionPlanner>,
 }
 
 impl Plan {
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
-        let seed = workload.seed;
-        Self {
-            arrivals: Arrivals::of(&workload),
-            class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
-            class_stream: RandomStream::named(seed, "classes"),
-            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
-            rows: (workload.classes.iter().enumerate())
-                .map(|(place, class)| datasets.rows(place, class, seed))
-                .collect(),
-            models: models_of(&workload),
-            phases: PhaseTracker::new(Arc::clone(&workload)),
-            users: workload
-                .arrival
-                .users()
-                .is_some()
-                .then(|| SessionPlanner::new(Arc::clone(&workload), datasets)),
-            workload,
-        }
+        let source = match workload.arrival.trace() {
+            Some(trace) => RequestSource::Replayed(Box::new(ReplayedRequests::new(trace, &workload))),
+            None => RequestSource::Drawn(Box::new(DrawnRequests {
+                arrivals: Arrivals::of(&workload),
+                rows: datasets.rows(&workload),
+                users: (workload.arrival.users())
+                    .map(|_| SessionPlanner::new(Arc::clone(&workload), datasets)),
+            })),
+        };
+        let (draws, phases) = (WorkloadDraws::new(&workload), PhaseTracker::new(Arc::clone(&workload)));
+        Self { workload, draws, phases, source }
     }
 
     /// The latest arrival drawn: once the plan has left the window, the first moment after it. If no arrival
     /// followed, just after the last.
     pub(super) fn latest_arrival(&self) -> Timestamp {
-        self.phases.latest_arrival()
+        self.phases.latest
     }
 }
 
 impl Iterator for Plan {
-    type Item = PlannedRequest;
+    type Item = (PlannedRequest, Blocks);
 
-    fn next(&mut self) -> Option<PlannedRequest> {
-        let Some(arrival) = self.arrivals.next() else {
-            self.phases.end();
-            return None;
-        };
-        let scheduled = arrival.moment;
-        let (index, phase) = self.phases.admit(scheduled)?;
-        let mut request = match &self.users {
-            Some(users) => users.opener_of(arrival.source as u64, 0)?,
-            None => self.opener(arrival.source)?,
-        };
-        if request.turn.is_none() {
-            request.turn = self.classes.get(usize::from(request.class))?.turns().map(|turns| Turn {
-                session: index,
-                number: 0,
-                of: Some(turns.count(index)),
-                begun: 0,
-                history_tokens: 0,
-            });
+    fn next(&mut self) -> Option<Self::Item> {
+        match &mut self.source {
+            RequestSource::Drawn(drawn) => {
+                let arrival = drawn.arrivals.next();
+                let (scheduled, index, phase) = self.phases.admit(arrival.map(|arrival| arrival.moment))?;
+                let request = drawn.opener(&self.workload, &mut self.draws, arrival?.source, index)?;
+                Some((PlannedRequest { index, phase, scheduled, ..request }, Blocks::default()))
+            }
+            RequestSource::Replayed(replay) => {
+                let replayed = replay.next();
+                let moment = replayed.as_ref().map(|replayed| replayed.at);
+                let (scheduled, index, phase) = self.phases.admit(moment)?;
+                let (request, blocks) = replay.request(&self.workload, &mut self.draws, replayed?)?;
+                Some((PlannedRequest { index, phase, scheduled, ..request }, blocks))
+            }
         }
-        Some(PlannedRequest { index, phase, scheduled, ..request })
     }
 }
 
-impl Plan {
-    /// The next request of an open loop, of class number `source` where classes have their own arrivals.
-    fn opener(&mut self, source: usize) -> Option<PlannedRequest> {
-        let class = match self.workload.arrival {
+impl DrawnRequests {
+    /// The request of this index, which opens a conversation or stands alone. `source` is the user of a closed loop, or
+    /// the number of the class where classes have their own arrivals.
+    fn opener(
+        &mut self,
+        workload: &WorkloadSpec,
+        draws: &mut WorkloadDraws,
+        source: usize,
+        index: u64,
+    ) -> Option<PlannedRequest> {
+        if let Some(users) = &self.users {
+            return users.opener_of(source as u64, 0);
+        }
+        let class = match workload.arrival {
             ArrivalPattern::ByClass { .. } => source,
-            _ => self.class_choice.draw(&mut self.class_stream),
+            _ => draws.class(),
         };
         let row = self.rows.get_mut(class)?.as_mut().map(RowDraws::draw);
-        let draws = self.classes.get_mut(class)?;
-        let model = self.models.as_mut().map(|(models, stream)| models.draw(stream) as u16);
-        opening(&self.workload, class, draws, row, model)
+        let model = draws.model();
+        let draws = draws.classes.get_mut(class)?;
+        let turn = draws.turns().map(|turns| first_turn(index, 0, Some(turns.count(index))));
+        Some(PlannedRequest { turn, ..opening(workload, class, draws, row, model)? })
+    }
+}
+
+/// Numbers the requests of a plan and assigns each to its part of the run.
+#[derive(Clone, Debug)]
+struct PhaseTracker {
+    workload: Arc<WorkloadSpec>,
+    next_index: u64,
+    /// Last moment at which load may still arrive; unknown until the end of the window is known.
+    cooldown_end: Option<Timestamp>,
+    /// The latest arrival, inside or outside the plan.
+    latest: Timestamp,
+}
+
+impl PhaseTracker {
+    fn new(workload: Arc<WorkloadSpec>) -> Self {
+        let cooldown_end = match workload.requests {
+            Some(_) => None,
+            None => Some(Timestamp::from_secs_f64(workload.horizon_s + workload.drain_s)),
+        };
+        Self { workload, next_index: 0, cooldown_end, latest: Timestamp::ZERO }
+    }
+
+    /// Moment, index and phase of the next arrival; `None` at the end of the plan, or where nothing arrives any more.
+    fn admit(&mut self, arrival: Option<Timestamp>) -> Option<(Timestamp, u64, Phase)> {
+        let before = self.latest;
+        let Some(scheduled) = arrival else {
+            self.latest = Timestamp::from_nanos(before.as_nanos() + 1);
+            return None;
+        };
+        self.latest = scheduled;
+        let index = self.next_index;
+        let phase = self.phase(index, scheduled);
+        if phase == Phase::Cooldown {
+            let drain = Timestamp::from_secs_f64(self.workload.drain_s).since(Timestamp::ZERO);
+            let end = *self.cooldown_end.get_or_insert_with(|| before.after(drain));
+            if scheduled >= end {
+                return None;
+            }
+        }
+        self.next_index += 1;
+        Some((scheduled, index, phase))
+    }
+
+    fn phase(&self, index: u64, scheduled: Timestamp) -> Phase {
+        let in_run = match self.workload.requests {
+            Some(requests) => index < requests,
+            None => scheduled < Timestamp::from_secs_f64(self.workload.horizon_s),
+        };
+        if !in_run {
+            Phase::Cooldown
+        } else if scheduled < Timestamp::from_secs_f64(self.workload.warmup_s) {
+            Phase::Warmup
+        } else {
+            Phase::Measured
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! One request of a plan: everything but its prompt, and with it.
 
 use crate::clock::Timestamp;
-use crate::record::{ChunkTrain, Outcome, Phase, RequestRecord, SharedPrefix, TokenSource, Turn};
+use crate::record::{Phase, RequestRecord, SharedPrefix, Turn};
 use crate::workload::{Priority, Slo};
 
 /// One request of a plan, without its prompt.
@@ -68,23 +68,8 @@ impl PlannedRequest {
             output_tokens_asked: self.output_tokens,
             scheduled: self.scheduled,
             dispatched,
-            admitted: None,
-            sent: None,
-            headers: None,
-            chunks: ChunkTrain::default(),
-            chunks_counted: false,
-            first_answer: None,
-            whole_answer: None,
             ended: dispatched,
-            outcome: Outcome::Censored,
-            finish_reason: None,
-            usage: None,
-            output_tokens: 0,
-            output_tokens_source: TokenSource::Chunks,
-            merged_reads: 0,
-            context_full: false,
-            opened_connection: false,
-            validity: None,
+            ..RequestRecord::default()
         }
     }
 }

@@ -10,11 +10,10 @@ use super::sessions::SessionPlanner;
 use crate::clock::Timestamp;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::prompts::builder::PromptBuilder;
-use crate::generator::traces::blocks::Blocks;
-use crate::generator::traces::plan::TracePlan;
-use crate::record::{Phase, PlanFacts};
+use crate::generator::traces::requests::Blocks;
+use crate::record::{Phase, PlanFacts, SharedPrefix};
 use crate::units::hexadecimal;
-use crate::workload::{ArrivalPattern, Priority, WorkloadSpec};
+use crate::workload::{Priority, WorkloadSpec};
 
 /// Prefix of the hashed bytes; the number rises when their layout changes.
 const HASH_DOMAIN: &[u8] = b"skyline plan 1\0";
@@ -80,8 +79,7 @@ impl Schedule {
     /// The requests in order, without prompts. Of a session only the first request: [`Schedule::sessions`] draws what
     /// follows.
     pub fn plan(&self) -> impl Iterator<Item = PlannedRequest> + Send + use<> {
-        let share = self.clone();
-        self.source().map(|(request, _)| request).filter(move |request| share.has(request.session()))
+        self.requests().map(|(request, _)| request)
     }
 
     /// Draws the later turns of sessions, in the window of this plan; `None` where every request stands alone.
@@ -94,8 +92,8 @@ impl Schedule {
             .then(|| SessionPlanner::new(Arc::clone(&self.workload), &self.datasets))
     }
 
-    fn source(&self) -> RequestSource {
-        RequestSource::of(Arc::clone(&self.workload), &self.datasets)
+    fn source(&self) -> Plan {
+        Plan::new(Arc::clone(&self.workload), &self.datasets)
     }
 
     /// The requests of this share in order, without prompts, each with the trace blocks that its prompt begins with.
@@ -174,10 +172,10 @@ impl Schedule {
                 Phase::Measured => measured_requests += own,
                 Phase::Cooldown => break,
             }
-            hash_request(&mut hash, &request, marked.then(|| hashed_marks(&request)));
+            hash_request(&mut hash, &request, marked);
             let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
             for turn in later.into_iter().flatten() {
-                hash_request(&mut hash, &turn, Some(hashed_marks(&turn)));
+                hash_request(&mut hash, &turn, true);
             }
             if !blocks.ids.is_empty() {
                 hash.update(blocks.tokens.to_le_bytes());
@@ -202,10 +200,22 @@ fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuil
 }
 
 /// Hashes a request without its blocks.
-fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marks: Option<[u8; 12]>) {
-    hash.update(hashed_bytes(request));
-    if let Some(marks) = marks {
-        hash.update(marks);
+fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marked: bool) {
+    hash.update(request.scheduled.as_nanos().to_le_bytes());
+    hash.update(request.class.to_le_bytes());
+    hash.update(request.input_tokens.to_le_bytes());
+    hash.update(request.output_tokens.to_le_bytes());
+    hash.update(match request.priority {
+        Priority::High => [0],
+        Priority::Medium => [1],
+        Priority::Low => [2],
+    });
+    if marked {
+        let prefix = request.prefix.unwrap_or(SharedPrefix { number: u32::MAX, tokens: u32::MAX });
+        hash.update(prefix.number.to_le_bytes());
+        hash.update(prefix.tokens.to_le_bytes());
+        hash.update(request.tenant.unwrap_or(u16::MAX).to_le_bytes());
+        hash.update(request.model.unwrap_or(u16::MAX).to_le_bytes());
     }
     if let Some(row) = request.row {
         hash.update(row.to_le_bytes());
@@ -215,65 +225,5 @@ fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marks: Option<[u8; 
     }
 }
 
-fn hashed_bytes(request: &PlannedRequest) -> [u8; 19] {
-    let mut bytes = [0; 19];
-    bytes[..8].copy_from_slice(&request.scheduled.as_nanos().to_le_bytes());
-    bytes[8..10].copy_from_slice(&request.class.to_le_bytes());
-    bytes[10..14].copy_from_slice(&request.input_tokens.to_le_bytes());
-    bytes[14..18].copy_from_slice(&request.output_tokens.to_le_bytes());
-    bytes[18] = match request.priority {
-        Priority::High => 0,
-        Priority::Medium => 1,
-        Priority::Low => 2,
-    };
-    bytes
-}
-
-fn hashed_marks(request: &PlannedRequest) -> [u8; 12] {
-    let (number, tokens) =
-        request.prefix.map_or((u32::MAX, u32::MAX), |prefix| (prefix.number, prefix.tokens));
-    let mut bytes = [0; 12];
-    bytes[..4].copy_from_slice(&number.to_le_bytes());
-    bytes[4..8].copy_from_slice(&tokens.to_le_bytes());
-    bytes[8..10].copy_from_slice(&request.tenant.unwrap_or(u16::MAX).to_le_bytes());
-    bytes[10..].copy_from_slice(&request.model.unwrap_or(u16::MAX).to_le_bytes());
-    bytes
-}
-
 #[cfg(test)]
 mod tests;
-
-/// The requests of a whole plan in order, each with the blocks that its prompt begins with: drawn from distributions,
-/// or read from a trace.
-pub(crate) enum RequestSource {
-    Drawn(Box<Plan>),
-    Replayed(Box<TracePlan>),
-}
-
-impl RequestSource {
-    pub(crate) fn of(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
-        match workload.arrival {
-            ArrivalPattern::Trace(_) => Self::Replayed(Box::new(TracePlan::new(workload))),
-            _ => Self::Drawn(Box::new(Plan::new(workload, datasets))),
-        }
-    }
-
-    /// The latest arrival: once the plan has left the window, the first moment after it.
-    pub(crate) fn latest_arrival(&self) -> Timestamp {
-        match self {
-            Self::Drawn(plan) => plan.latest_arrival(),
-            Self::Replayed(plan) => plan.latest_arrival(),
-        }
-    }
-}
-
-impl Iterator for RequestSource {
-    type Item = (PlannedRequest, Blocks);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        match self {
-            Self::Drawn(plan) => plan.next().map(|request| (request, Blocks::default())),
-            Self::Replayed(plan) => plan.next(),
-        }
-    }
-}

@@ -5,13 +5,12 @@ use std::time::Duration;
 
 use super::request::PlannedRequest;
 use crate::clock::Timestamp;
-use crate::generator::datasets::draws::{DrawnRow, RowDraws};
+use crate::generator::datasets::rows::{DrawnRow, RowDraws};
 use crate::generator::datasets::sources::Datasets;
-use crate::generator::draws::class_draws::ClassDraws;
-use crate::generator::draws::think_times::ThinkTimeSampler;
-use crate::random::{RandomStream, WeightedChoice};
+use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws, think_time};
+use crate::random::RandomStream;
 use crate::record::{Phase, PlanFacts, SessionCounts, Turn};
-use crate::workload::{ArrivalPattern, WorkloadSpec};
+use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Draws the later turns of sessions.
 ///
@@ -23,11 +22,8 @@ use crate::workload::{ArrivalPattern, WorkloadSpec};
 #[derive(Clone, Debug)]
 pub struct SessionPlanner {
     workload: Arc<WorkloadSpec>,
-    classes: Vec<ClassDraws>,
+    draws: WorkloadDraws,
     rows: Vec<Option<RowDraws>>,
-    class_choice: WeightedChoice,
-    class_stream: RandomStream,
-    models: Option<(WeightedChoice, RandomStream)>,
     users: Option<Users>,
     /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
@@ -37,7 +33,7 @@ pub struct SessionPlanner {
 #[derive(Clone, Debug)]
 struct Users {
     count: u64,
-    pauses: ThinkTimeSampler,
+    pauses: ThinkTime,
     stream: RandomStream,
 }
 
@@ -83,22 +79,17 @@ impl ConversationBreak {
 impl SessionPlanner {
     /// The sessions of `workload`, with a window that contains all of their turns.
     pub(super) fn new(workload: Arc<WorkloadSpec>, datasets: &Datasets) -> Self {
-        let seed = workload.seed;
         let users = match &workload.arrival {
             ArrivalPattern::Users { users, think_time_s, .. } => Some(Users {
                 count: *users,
-                pauses: ThinkTimeSampler::new(*think_time_s),
-                stream: RandomStream::named(seed, "think_times"),
+                pauses: *think_time_s,
+                stream: RandomStream::named(workload.seed, "think_times"),
             }),
             _ => None,
         };
-        let rows = |(place, class)| datasets.rows(place, class, seed).map(RowDraws::in_order);
         Self {
-            classes: workload.classes.iter().map(|class| ClassDraws::new(&workload, class)).collect(),
-            rows: workload.classes.iter().enumerate().map(rows).collect(),
-            class_choice: WeightedChoice::new(workload.classes.iter().map(|class| class.weight)),
-            class_stream: RandomStream::named(seed, "classes"),
-            models: crate::generator::draws::class_draws::models_of(&workload),
+            draws: WorkloadDraws::new(&workload),
+            rows: datasets.rows(&workload).into_iter().map(|rows| rows.map(RowDraws::in_order)).collect(),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
             workload,
@@ -141,7 +132,7 @@ impl SessionPlanner {
             let numbers = [turn.begun.checked_add(turns), turn.number.checked_add(1)];
             let number = numbers.into_iter().flatten().find(|number| *number < Turn::MOST)?;
             let next = self.opener_of(turn.session, number)?;
-            let pause = users.pauses.draw(&mut users.stream.branch(next.index));
+            let pause = think_time(users.pauses, &mut users.stream.branch(next.index));
             let shortest = if end.answered.is_some() { 0.0 } else { ArrivalPattern::AFTER_FAILURE_S };
             Some(self.at(next, end.at.after(pause.max(Duration::from_secs_f64(shortest)))))
         });
@@ -170,19 +161,16 @@ impl SessionPlanner {
     /// gives no lengths.
     pub(super) fn opener_of(&self, user: u64, number: u32) -> Option<PlannedRequest> {
         let index = Turn::index_of(user, number);
-        let class = self.class_choice.draw(&mut self.class_stream.branch(index));
-        let mut draws = self.classes.get(class)?.of_index(index);
+        let (class, model) = self.draws.of_index(index);
+        let draws = self.draws.classes.get(class)?;
         let users = self.users.as_ref().map_or(1, |users| users.count);
         // The rows in order, dealt to the users in turn.
         let place = u64::from(number) * users + user;
         let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
-        let model =
-            self.models.as_ref().map(|(models, stream)| models.draw(&mut stream.branch(index)) as u16);
-        let mut opener = opening(&self.workload, class, &mut draws, row, model)?;
+        let mut opener = opening(&self.workload, class, &mut draws.of_index(index), row, model)?;
         opener.index = index;
-        let turns = self.classes.get(class)?.turns();
-        let of = turns.map(|turns| turns.count(index));
-        opener.turn = Some(Turn { session: user, number, of, begun: number, history_tokens: 0 });
+        let of = draws.turns().map(|turns| turns.count(index));
+        opener.turn = Some(first_turn(user, number, of));
         Some(opener)
     }
 
@@ -196,7 +184,7 @@ impl SessionPlanner {
     ) -> Option<PlannedRequest> {
         let number = turn.number.checked_add(1).filter(|number| *number < Turn::MOST)?;
         let index = Turn::index_of(turn.session, number);
-        let draws = self.classes.get(usize::from(last.class))?;
+        let draws = self.draws.classes.get(usize::from(last.class))?;
         let turns = draws.turns()?;
         let lengths = draws.of_index(index).later_turn()?;
         let history_tokens = last.input_tokens.checked_add(answered)?;
@@ -217,7 +205,7 @@ impl SessionPlanner {
 
     fn turns_of(&self, class: u16, turn: &Turn) -> u32 {
         turn.of.unwrap_or_else(|| {
-            let turns = self.classes.get(usize::from(class)).and_then(ClassDraws::turns);
+            let turns = self.draws.classes.get(usize::from(class)).and_then(ClassDraws::turns);
             turns.map_or(1, |turns| turns.count(Turn::index_of(turn.session, turn.begun)))
         })
     }
@@ -233,6 +221,11 @@ impl SessionPlanner {
         };
         PlannedRequest { phase, scheduled, ..request }
     }
+}
+
+/// The turn that begins a conversation of `of` turns, or stands alone in its session.
+pub(super) fn first_turn(session: u64, number: u32, of: Option<u32>) -> Turn {
+    Turn { session, number, of, begun: number, history_tokens: 0 }
 }
 
 /// A request that opens a conversation or stands alone, without its position in the plan.

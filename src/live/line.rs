@@ -1,20 +1,23 @@
-//! One line of progress: redrawn in place on a terminal, printed every few seconds elsewhere.
+//! One line of progress, of a run, a count or a computation: redrawn in place on a terminal, printed every few seconds
+//! elsewhere.
 
+use std::ops::Deref;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use console::Term;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::alt_screen;
-use super::progress_lines::InPlace;
+use super::alt_screen::{progress_bar, say};
+use super::screen::Screen;
 use super::watched::WatchedRun;
-use crate::clock::Timestamp;
+use crate::clock::{RunClock, Timestamp};
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
 
 /// How often a terminal's line is redrawn.
 const REDRAW: Duration = Duration::from_millis(200);
-/// How often a line is printed where there is no terminal.
+/// How often one is printed where there is no terminal.
 const PRINT: Duration = Duration::from_secs(5);
 
 pub(super) struct ProgressLine<'a>(&'a WatchedRun);
@@ -44,7 +47,7 @@ impl<'a> ProgressLine<'a> {
         let Self(watched) = self;
         while stopped.recv_timeout(PRINT) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
-            alt_screen::say(&describe(&snapshot, now, watched.plan.window_end));
+            say(&describe(&snapshot, now, watched.plan.window_end));
         }
     }
 }
@@ -75,6 +78,108 @@ pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestam
         parts.push(format!("TTFT p50 {} p99 {} ms", ms(ttft.p50), ms(ttft.p99)));
     }
     parts.join(" · ")
+}
+
+/// The line, on standard error; dropping it removes it. There is one at a time.
+#[derive(Debug)]
+pub(super) struct InPlace(ProgressBar);
+
+impl InPlace {
+    /// A line of this template for progress up to `length`.
+    pub(super) fn of(template: &str, length: Option<u64>) -> Self {
+        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        *progress_bar() = Some(bar.clone());
+        Self(bar)
+    }
+}
+
+impl Deref for InPlace {
+    type Target = ProgressBar;
+
+    fn deref(&self) -> &ProgressBar {
+        &self.0
+    }
+}
+
+impl Drop for InPlace {
+    fn drop(&mut self) {
+        *progress_bar() = None;
+        self.0.finish_and_clear();
+    }
+}
+
+/// The progress line of a count; dropping it removes it.
+#[derive(Debug)]
+pub struct CountLine(Option<InPlace>);
+
+impl CountLine {
+    /// Starts to show the count of `answers` answers.
+    pub fn start(screen: Screen, answers: usize) -> Self {
+        match screen {
+            Screen::Quiet => Self(None),
+            Screen::Plain => {
+                say(&format!("counting the tokens of {} answers", units::count(answers as u64)));
+                Self(None)
+            }
+            Screen::Dashboard | Screen::Line => {
+                let template = "{bar:20.cyan} {human_pos}/{human_len} answers counted, {eta} to go";
+                Self(Some(InPlace::of(template, Some(answers as u64))))
+            }
+        }
+    }
+
+    /// `done` answers are counted.
+    pub fn at(&self, done: usize) {
+        if let Some(bar) = &self.0 {
+            bar.set_position(done as u64);
+        }
+    }
+}
+
+/// The line of the current step; dropping it removes it.
+#[derive(Debug)]
+pub struct StepLine(Shown);
+
+#[derive(Debug)]
+enum Shown {
+    InPlace(InPlace),
+    Printed { clock: RunClock, last: Timestamp },
+    Nowhere,
+}
+
+impl StepLine {
+    /// Starts before the first step.
+    pub fn start(screen: Screen) -> Self {
+        Self(match screen {
+            Screen::Quiet => Shown::Nowhere,
+            Screen::Plain => {
+                Shown::Printed { clock: RunClock::starting_in(Duration::ZERO), last: Timestamp::ZERO }
+            }
+            Screen::Dashboard | Screen::Line => {
+                let bar = InPlace::of("{spinner} {wide_msg}", None);
+                bar.enable_steady_tick(Duration::from_millis(200));
+                Shown::InPlace(bar)
+            }
+        })
+    }
+
+    /// Shows `step` as the current one.
+    pub fn at(&mut self, step: &str) {
+        match &mut self.0 {
+            Shown::InPlace(bar) => bar.set_message(step.to_owned()),
+            Shown::Printed { clock, last } => {
+                let now = clock.now();
+                if now.since(*last) >= PRINT {
+                    *last = now;
+                    say(step);
+                }
+            }
+            Shown::Nowhere => {}
+        }
+    }
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@ mod alt_screen;
 mod dashboard;
 mod echo_guard;
 mod line;
-mod progress_lines;
 mod provisional;
 mod screen;
 mod view;
 mod watched;
 
 pub use alt_screen::{LineWriter, leave, say};
-pub use progress_lines::{CountLine, StepLine};
+pub use line::{CountLine, StepLine};
 pub use screen::Screen;
 pub use view::LiveView;
 pub use watched::{Paced, WatchedRun};

@@ -36,7 +36,7 @@ impl Remark {
 /// All provisional findings: validity first, then each objective.
 pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     let mut remarks = validity(snapshot, objectives);
-    remarks.extend(objectives.iter().map(|objective| held_against(objective, snapshot)));
+    remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot)));
     remarks
 }
 
@@ -95,7 +95,7 @@ fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
     (released > 0).then(|| part as f64 / released as f64)
 }
 
-fn held_against(objective: &Objective, snapshot: &Snapshot) -> Remark {
+fn judged(objective: &Objective, snapshot: &Snapshot) -> Remark {
     let FigureKey { statistic, metric, part } = &objective.key;
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn objectives_are_held_against_what_is_known() {
+    fn objectives_are_judged_by_what_is_known() {
         let mut snapshot = sound();
         snapshot.measured.failed = 20;
         snapshot.tpot = spread(100, 9, 12);

@@ -63,6 +63,13 @@ impl RandomStream {
         }
     }
 
+    /// Puts items into random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+
     /// Exponential with mean 1, by the inverse of its distribution function.
     pub fn exponential(&mut self) -> f64 {
         -libm::log1p(-self.unit())

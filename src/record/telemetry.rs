@@ -67,7 +67,7 @@ pub enum TokenCounting {
 }
 
 /// One sample of one page. Missing values are absent, never 0.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reading {
     /// Index of the page in the header's list.

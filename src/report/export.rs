@@ -1,15 +1,18 @@
 //! The formats that reports are written in: a row each.
 
-use std::io::{self, Write};
+use std::io;
 
 use super::data::{
-    points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv, tokens_parquet,
+    json, json_with, points_csv, requests_csv, requests_jsonl, requests_parquet, rounds_csv, summary_csv,
+    tokens_parquet,
 };
-use super::render::Extent;
-use super::{
-    RunReport, Style, benchmark_report, decision_fields, documents, json, json_with, junit, openmetrics,
-    percentile_block, render, vllm_json,
+use super::document::Document;
+use super::documents;
+use super::interchange::{
+    benchmark_report, decision_fields, junit, openmetrics, percentile_block, vllm_json,
 };
+use super::render::{self, Extent, Style};
+use super::run_report::{Out, RunReport};
 use crate::experiment::{AbTest, Sweep};
 
 /// The form in which a result is printed.
@@ -73,8 +76,6 @@ pub enum Content {
     Binary,
 }
 
-/// Where a document is written to.
-pub type Out<'a> = &'a mut (dyn Write + Send);
 /// Writes a run.
 pub type WriteRun = fn(RunReport<'_>, Out<'_>) -> io::Result<()>;
 /// Writes a sweep.
@@ -86,14 +87,19 @@ impl<W> ExportFile<W> {
     const fn text(file: &'static str, write: W) -> Self {
         Self { file, content: Content::Text, write }
     }
+}
 
-    const fn listed(file: &'static str, write: W) -> Self {
-        Self { file, content: Content::Listed, write }
-    }
+/// A run with all that its log says.
+fn whole(report: RunReport<'_>) -> Document {
+    documents::run(report.summary, report.extras, Some(report.log))
+}
 
-    const fn binary(file: &'static str, write: W) -> Self {
-        Self { file, content: Content::Binary, write }
-    }
+fn text(document: &Document) -> String {
+    render::text(document, Style::PLAIN, Extent::Full)
+}
+
+fn put(out: Out<'_>, text: impl AsRef<[u8]>) -> io::Result<()> {
+    out.write_all(text.as_ref())
 }
 
 impl Export {
@@ -104,153 +110,109 @@ impl Export {
             what: "for people, on standard output",
             place: UsualPlace::Shown(Format::Text(Extent::Summary)),
             run: &[ExportFile::text("summary.txt", |report, out| {
-                out.write_all(
-                    render::text(
-                        &documents::run(report.summary, report.extras, None),
-                        Style::PLAIN,
-                        Extent::Full,
-                    )
-                    .as_bytes(),
-                )
+                put(out, text(&documents::run(report.summary, report.extras, None)))
             })],
-            sweep: &[ExportFile::text("sweep.txt", |sweep, out| {
-                out.write_all(render::text(&documents::sweep(sweep), Style::PLAIN, Extent::Full).as_bytes())
-            })],
-            ab: &[ExportFile::text("ab.txt", |test, out| {
-                out.write_all(render::text(&documents::ab(test), Style::PLAIN, Extent::Full).as_bytes())
-            })],
+            sweep: &[ExportFile::text("sweep.txt", |sweep, out| put(out, text(&documents::sweep(sweep))))],
+            ab: &[ExportFile::text("ab.txt", |test, out| put(out, text(&documents::ab(test))))],
         },
         Self {
             name: "json",
             what: "for programs, on standard output",
             place: UsualPlace::Shown(Format::Json),
             run: &[ExportFile::text("summary.json", |report, out| {
-                out.write_all(json_with(report.summary, report.extras)?.as_bytes())
+                put(out, json_with(report.summary, report.extras)?)
             })],
-            sweep: &[ExportFile::text("sweep.json", |sweep, out| out.write_all(json(sweep)?.as_bytes()))],
-            ab: &[ExportFile::text("ab.json", |test, out| out.write_all(json(test)?.as_bytes()))],
+            sweep: &[ExportFile::text("sweep.json", |sweep, out| put(out, json(sweep)?))],
+            ab: &[ExportFile::text("ab.json", |test, out| put(out, json(test)?))],
         },
         Self {
-            name: "html",
-            what: "a page with pictures; the folder has it anyway",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("report.html", |report, out| {
-                out.write_all(
-                    render::html(&documents::run(report.summary, report.extras, Some(report.log))).as_bytes(),
-                )
-            })],
             sweep: &[ExportFile::text("page.html", |sweep, out| {
-                out.write_all(render::html(&documents::sweep(sweep)).as_bytes())
+                put(out, render::html(&documents::sweep(sweep)))
             })],
-            ab: &[ExportFile::text("page.html", |test, out| {
-                out.write_all(render::html(&documents::ab(test)).as_bytes())
-            })],
+            ab: &[ExportFile::text("page.html", |test, out| put(out, render::html(&documents::ab(test))))],
+            ..Self::of_runs(
+                "html",
+                "a page with pictures; the folder has it anyway",
+                &[ExportFile::text("report.html", |report, out| put(out, render::html(&whole(report))))],
+            )
         },
         Self {
-            name: "csv",
-            what: "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
-            place: UsualPlace::Folder,
-            run: &[
-                ExportFile::text("summary.csv", summary_csv),
-                ExportFile::text("requests.csv", requests_csv),
-            ],
             sweep: &[ExportFile::text("points.csv", points_csv)],
             ab: &[ExportFile::text("rounds.csv", rounds_csv)],
+            ..Self::of_runs(
+                "csv",
+                "for spreadsheets: summary.csv and requests.csv; of a sweep points.csv, of an A/B experiment rounds.csv",
+                &[
+                    ExportFile::text("summary.csv", summary_csv),
+                    ExportFile::text("requests.csv", requests_csv),
+                ],
+            )
         },
-        Self {
-            name: "jsonl",
-            what: "an object a request: requests.jsonl",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("requests.jsonl", requests_jsonl)],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "parquet",
-            what: "for data frames: requests.parquet and tokens.parquet",
-            place: UsualPlace::Folder,
-            run: &[
-                ExportFile::binary("requests.parquet", requests_parquet),
-                ExportFile::binary("tokens.parquet", tokens_parquet),
+        Self::of_runs(
+            "jsonl",
+            "an object a request: requests.jsonl",
+            &[ExportFile::text("requests.jsonl", requests_jsonl)],
+        ),
+        Self::of_runs(
+            "parquet",
+            "for data frames: requests.parquet and tokens.parquet",
+            &[
+                ExportFile { file: "requests.parquet", content: Content::Binary, write: requests_parquet },
+                ExportFile { file: "tokens.parquet", content: Content::Binary, write: tokens_parquet },
             ],
-            sweep: &[],
-            ab: &[],
-        },
+        ),
         Self {
-            name: "markdown",
-            what: "the summary of a CI job: objectives, latency, failures, advice",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("summary.md", |report, out| {
-                out.write_all(
-                    render::markdown(&documents::run(report.summary, report.extras, Some(report.log)))
-                        .as_bytes(),
-                )
-            })],
             sweep: &[ExportFile::text("sweep.md", |sweep, out| {
-                out.write_all(render::markdown(&documents::sweep(sweep)).as_bytes())
+                put(out, render::markdown(&documents::sweep(sweep)))
             })],
-            ab: &[ExportFile::text("ab.md", |test, out| {
-                out.write_all(render::markdown(&documents::ab(test)).as_bytes())
+            ab: &[ExportFile::text("ab.md", |test, out| put(out, render::markdown(&documents::ab(test))))],
+            ..Self::of_runs(
+                "markdown",
+                "the summary of a CI job: objectives, latency, failures, advice",
+                &[ExportFile::text("summary.md", |report, out| put(out, render::markdown(&whole(report))))],
+            )
+        },
+        Self::of_runs(
+            "junit",
+            "JUnit XML: the run's validity and each objective are test cases",
+            &[ExportFile::text("junit.xml", |report, out| {
+                put(out, junit(report).map_err(io::Error::other)?)
             })],
-        },
-        Self {
-            name: "junit",
-            what: "JUnit XML: the run's validity and each objective are test cases",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("junit.xml", |report, out| {
-                out.write_all(junit(report).map_err(io::Error::other)?.as_bytes())
+        ),
+        Self::of_runs(
+            "vllm",
+            "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending; of a sweep, and \
+             of repeats where a place is named, a list of all runs",
+            &[ExportFile { file: "vllm.json", content: Content::Listed, write: vllm_json }],
+        ),
+        Self::of_runs(
+            "br",
+            "llm-d Benchmark Report 0.2; latencies count from sending",
+            &[ExportFile::text("benchmark-report.json", benchmark_report)],
+        ),
+        Self::of_runs(
+            "openmetrics",
+            "gauges as OpenMetrics text, for Prometheus",
+            &[ExportFile::text("metrics.prom", |report, out| {
+                put(out, openmetrics(report.summary).map_err(io::Error::other)?)
             })],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "vllm",
-            what: "the JSON of vllm bench serve --save-result --save-detailed; latencies count from sending; of a sweep, and \
-                   of repeats where a place is named, a list of all runs",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::listed("vllm.json", |report, out| vllm_json(report, out))],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "br",
-            what: "llm-d Benchmark Report 0.2; latencies count from sending",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("benchmark-report.json", |report, out| benchmark_report(report, out))],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "openmetrics",
-            what: "gauges as OpenMetrics text, for Prometheus",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("metrics.prom", |report, out| {
-                out.write_all(openmetrics(report.summary).map_err(io::Error::other)?.as_bytes())
-            })],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "percentiles",
-            what: "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("percentiles.txt", |report, out| {
-                out.write_all(percentile_block(report).as_bytes())
-            })],
-            sweep: &[],
-            ab: &[],
-        },
-        Self {
-            name: "decision",
-            what: "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
-            place: UsualPlace::Folder,
-            run: &[ExportFile::text("decision.md", |report, out| {
-                out.write_all(decision_fields(report).as_bytes())
-            })],
-            sweep: &[],
-            ab: &[],
-        },
+        ),
+        Self::of_runs(
+            "percentiles",
+            "a block to paste: workload, open or closed loop, duration, samples, p50 to p999",
+            &[ExportFile::text("percentiles.txt", |report, out| put(out, percentile_block(report)))],
+        ),
+        Self::of_runs(
+            "decision",
+            "a table to paste: traffic mix, SLO target, pass or fail, rollback risk",
+            &[ExportFile::text("decision.md", |report, out| put(out, decision_fields(report)))],
+        ),
     ];
+
+    /// A format of runs alone, in their folder.
+    const fn of_runs(name: &'static str, what: &'static str, run: &'static [ExportFile<WriteRun>]) -> Self {
+        Self { name, what, place: UsualPlace::Folder, run, sweep: &[], ab: &[] }
+    }
 
     /// The usual names of its files, whatever they tell of, each once.
     pub fn files(&self) -> impl Iterator<Item = &'static str> {

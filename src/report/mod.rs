@@ -5,20 +5,19 @@ mod data;
 mod document;
 pub mod documents;
 mod export;
-mod extras;
 mod interchange;
 pub mod render;
 mod run_report;
 #[cfg(test)]
 mod sample_runs;
 mod sides;
+mod unit;
 
-pub use data::{StoredFile, fitted_json, foreign_json, json, json_with};
+pub use data::{JSON_SCHEMAS, fitted_json, foreign_json, json, json_with};
 pub use document::Document;
-pub use export::{Content, Export, ExportFile, Format, Out, UsualPlace, WriteAb, WriteRun, WriteSweep};
-pub use extras::Extras;
+pub use export::{Content, Export, ExportFile, Format, UsualPlace, WriteAb, WriteRun, WriteSweep};
 pub use interchange::{
     benchmark_report, decision_fields, junit, openmetrics, otlp_json, percentile_block, vllm_json,
 };
 pub use render::{Colour, Extent, Style, printable};
-pub use run_report::RunReport;
+pub use run_report::{Extras, Out, RunReport};

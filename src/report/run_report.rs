@@ -1,8 +1,15 @@
-//! What every writer of a run is told.
+//! What every writer of a run gets: its log, its summary, and what else there is to say.
 
-use super::Extras;
+use std::io::Write;
+
+use serde::Serialize;
+
 use crate::analysis::Summary;
+use crate::experiment::{Diagnosis, PairedOpen};
 use crate::record::RunLog;
+
+/// Where a document is written to.
+pub type Out<'a> = &'a mut (dyn Write + Send);
 
 /// A run, as those who write it down get it.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +20,18 @@ pub struct RunReport<'a> {
     pub summary: &'a Summary,
     /// What else there is to say.
     pub extras: Extras<'a>,
+}
+
+/// What else there is to say about a run than its own summary.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Extras<'a> {
+    /// Of a closed loop: the open run that goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paired_open: Option<&'a PairedOpen>,
+    /// The regime in which the server seems to be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnosis: Option<&'a Diagnosis>,
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! The figures of the server, of its devices and of this client one by one, for tables and series.
 
 use crate::analysis::{
-    ClientLoad, DelaySummary, DeviceSummary, GaugeSummary, SampleWarning, ServerSide, Summary, TimeBeside,
-    TimeSummary,
+    BucketQuantile, ClientLoad, DelaySummary, DeviceSummary, Figure, GaugeSummary, SampleWarning, ServerSide,
+    Summary, TimeBeside,
 };
 use crate::record::{Counter, Gauge, ServerTime};
+use crate::report::unit::Unit;
 
 /// A figure of one of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,260 +14,136 @@ pub(super) struct SideFigure {
     pub(super) metric: &'static str,
     /// What it is, in a few words without a full stop.
     pub(super) meaning: &'static str,
-    /// What is told of it.
-    pub(super) statistic: Statistic,
-    pub(super) unit: SideUnit,
-    /// The figure.
-    pub(super) value: Known,
+    /// `total`, `share`, `mean`, `max`, `p50` or `p99`.
+    pub(super) statistic: &'static str,
+    pub(super) unit: Unit,
+    pub(super) value: Figure,
     /// Samples that it rests on, where they are counted.
     pub(super) n: Option<u64>,
     /// Its reservation.
     pub(super) mark: Option<SampleWarning>,
 }
 
-/// How well a figure is known.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Known {
-    Exactly(f64),
-    /// To lie between two bounds, or, without the second, above the first.
-    Within(f64, Option<f64>),
-}
-
-/// What is told of what was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Statistic {
-    Total,
-    Share,
-    Mean,
-    Max,
-    P50,
-    P99,
-}
-
-impl Statistic {
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Total => "total",
-            Self::Share => "share",
-            Self::Mean => "mean",
-            Self::Max => "max",
-            Self::P50 => "p50",
-            Self::P99 => "p99",
-        }
-    }
-}
-
-/// What a figure counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SideUnit {
-    Milliseconds,
-    Share,
-    Requests,
-    Tokens,
-    TokensPerSecond,
-    Preemptions,
-    Bytes,
-    Joules,
-    Watts,
-    Devices,
-    Cores,
-    Segments,
-}
-
-impl SideUnit {
-    /// Its sign in a table.
-    pub(super) const fn sign(self) -> &'static str {
-        match self {
-            Self::Milliseconds => "ms",
-            Self::Share => "share",
-            Self::Requests => "requests",
-            Self::Tokens => "tokens",
-            Self::TokensPerSecond => "tokens/s",
-            Self::Preemptions => "preemptions",
-            Self::Bytes => "bytes",
-            Self::Joules => "J",
-            Self::Watts => "W",
-            Self::Devices => "devices",
-            Self::Cores => "cores",
-            Self::Segments => "segments",
-        }
-    }
-}
-
-/// All that is known of both sides; what nobody told is not there.
+/// All that is known of both sides; what nobody reports is not there.
 pub(super) fn side_figures(summary: &Summary) -> Vec<SideFigure> {
-    let server = summary.server.iter().flat_map(|server| {
-        let report = [gauges(server), totals(server), times(server), outside(server), devices(server)];
-        report.into_iter().flatten()
-    });
-    server.chain(summary.client.iter().flat_map(client)).collect()
+    let server = summary.server.iter().flat_map(server);
+    server.chain(summary.client.iter().flat_map(client)).flatten().collect()
 }
 
-fn exactly(
-    metric: &'static str,
-    meaning: &'static str,
-    statistic: Statistic,
-    unit: SideUnit,
-    value: Option<f64>,
-) -> Option<SideFigure> {
-    let value = Known::Exactly(value?);
+/// What is measured, what it is, and its unit.
+type Measured = (&'static str, &'static str, Unit);
+
+fn exactly(of: Measured, statistic: &'static str, value: Option<f64>) -> Option<SideFigure> {
+    let ((metric, meaning, unit), value) = (of, Figure::Exact(value?));
     Some(SideFigure { metric, meaning, statistic, unit, value, n: None, mark: None })
 }
 
 /// Mean and largest of a value over the window.
-fn mean_and_max(
-    metric: &'static str,
-    meaning: &'static str,
-    unit: SideUnit,
-    gauge: Option<GaugeSummary>,
-) -> [Option<SideFigure>; 2] {
-    [
-        exactly(metric, meaning, Statistic::Mean, unit, gauge.map(|gauge| gauge.mean)),
-        exactly(metric, meaning, Statistic::Max, unit, gauge.map(|gauge| gauge.max)),
-    ]
+fn mean_and_max(of: Measured, gauge: Option<GaugeSummary>) -> [Option<SideFigure>; 2] {
+    let (mean, max) = (gauge.map(|gauge| gauge.mean), gauge.map(|gauge| gauge.max));
+    [exactly(of, "mean", mean), exactly(of, "max", max)]
 }
 
-fn gauges(server: &ServerSide) -> Vec<SideFigure> {
-    let known = [
-        (
-            "server_running_requests",
-            "Requests that the server had in work",
-            SideUnit::Requests,
-            Gauge::Running,
-        ),
-        ("server_waiting_requests", "Requests that waited in the server", SideUnit::Requests, Gauge::Waiting),
-        ("server_kv_usage", "Key-value cache in use", SideUnit::Share, Gauge::KvUsage),
-        (
-            "server_cache_hit_rate",
-            "Prompt tokens found in the prefix cache, as the server itself averages it",
-            SideUnit::Share,
-            Gauge::CacheHitRate,
-        ),
-        (
-            "server_generation_rate",
-            "Answer tokens that the server made, as it itself averages it",
-            SideUnit::TokensPerSecond,
-            Gauge::GenerationTokensPerS,
-        ),
-    ];
-    let figures =
-        known.map(|(metric, meaning, unit, gauge)| mean_and_max(metric, meaning, unit, server.gauge(gauge)));
-    figures.into_iter().flatten().flatten().collect()
-}
+const GAUGES: [(Gauge, Measured); 5] = [
+    (Gauge::Running, ("server_running_requests", "Requests that the server had in work", Unit::REQUESTS)),
+    (Gauge::Waiting, ("server_waiting_requests", "Requests that waited in the server", Unit::REQUESTS)),
+    (Gauge::KvUsage, ("server_kv_usage", "Key-value cache in use", Unit::SHARE)),
+    (Gauge::CacheHitRate, ("server_cache_hit_rate", AVERAGED_HITS, Unit::SHARE)),
+    (Gauge::GenerationTokensPerS, ("server_generation_rate", AVERAGED_TOKENS, Unit::TOKENS_PER_SECOND)),
+];
+const AVERAGED_HITS: &str = "Prompt tokens found in the prefix cache, as the server itself averages it";
+const AVERAGED_TOKENS: &str = "Answer tokens that the server made, as it itself averages it";
 
-fn totals(server: &ServerSide) -> Vec<SideFigure> {
-    let known = [
-        ("server_prompt_tokens", "Prompt tokens processed", SideUnit::Tokens, Counter::PromptTokens),
-        ("server_output_tokens", "Answer tokens generated", SideUnit::Tokens, Counter::GenerationTokens),
-        ("server_requests", "Requests that ended well", SideUnit::Requests, Counter::RequestsSucceeded),
-        (
-            "server_preemptions",
-            "Times that a request was put back for want of cache",
-            SideUnit::Preemptions,
-            Counter::Preemptions,
-        ),
-    ];
-    let total = |(metric, meaning, unit, counter)| {
-        exactly(metric, meaning, Statistic::Total, unit, server.rise(counter))
-    };
-    let hits = || {
-        let (hits, queries) = (server.rise(Counter::CacheHits)?, server.rise(Counter::CacheQueries)?);
-        (queries > 0.0).then(|| hits / queries)
-    };
-    let meaning = "Prompt tokens found in the prefix cache among those looked up";
-    let hits = exactly("server_prefix_hits", meaning, Statistic::Share, SideUnit::Share, hits());
-    known.into_iter().map(total).chain([hits]).flatten().collect()
-}
+const COUNTERS: [(Counter, Measured); 4] = [
+    (Counter::PromptTokens, ("server_prompt_tokens", "Prompt tokens processed", Unit::TOKENS)),
+    (Counter::GenerationTokens, ("server_output_tokens", "Answer tokens generated", Unit::TOKENS)),
+    (Counter::RequestsSucceeded, ("server_requests", "Requests that ended well", Unit::REQUESTS)),
+    (Counter::Preemptions, ("server_preemptions", PREEMPTED, Unit::PREEMPTIONS)),
+];
+const PREEMPTED: &str = "Times that a request was put back for want of cache";
 
-fn times(server: &ServerSide) -> Vec<SideFigure> {
-    let known = [
-        ("server_ttft", "Time to first token by the server, from arrival", ServerTime::Ttft),
-        ("server_inter_token", "Time between tokens by the server", ServerTime::InterToken),
-        ("server_queue", "Time that requests waited to be scheduled", ServerTime::Queue),
-        ("server_prefill", "Time from being scheduled to the first token", ServerTime::Prefill),
-        ("server_decode", "Time from the first token to the last", ServerTime::Decode),
-        ("server_e2e", "Time to the last token by the server, from arrival", ServerTime::E2e),
-    ];
-    let figures = known.into_iter().filter_map(|(metric, meaning, time)| {
-        let TimeSummary { count, mean_ms, p50, p99, p99_mark } = *server.times.get(&time)?;
-        let figure = |statistic, value| {
-            let (unit, n) = (SideUnit::Milliseconds, Some(count.round() as u64));
-            let mark = p99_mark.filter(|_| statistic == Statistic::P99);
-            Some(SideFigure { metric, meaning, statistic, unit, value, n, mark })
-        };
-        Some([
-            figure(Statistic::Mean, Known::Exactly(mean_ms)),
-            p50.and_then(|p50| figure(Statistic::P50, Known::Within(p50.from_ms, p50.to_ms))),
-            p99.and_then(|p99| figure(Statistic::P99, Known::Within(p99.from_ms, p99.to_ms))),
-        ])
-    });
-    figures.flatten().flatten().collect()
-}
+const TIMES: [(ServerTime, &str, &str); 6] = [
+    (ServerTime::Ttft, "server_ttft", "Time to first token by the server, from arrival"),
+    (ServerTime::InterToken, "server_inter_token", "Time between tokens by the server"),
+    (ServerTime::Queue, "server_queue", "Time that requests waited to be scheduled"),
+    (ServerTime::Prefill, "server_prefill", "Time from being scheduled to the first token"),
+    (ServerTime::Decode, "server_decode", "Time from the first token to the last"),
+    (ServerTime::E2e, "server_e2e", "Time to the last token by the server, from arrival"),
+];
 
-/// What of the client's times lies outside of the server: the network, proxies, both kernels.
-fn outside(server: &ServerSide) -> Vec<SideFigure> {
-    let part = |metric, meaning, time: Option<TimeBeside>| {
-        let (mean, share) = (time.map(|time| time.outside_ms), time.map(|time| time.outside_share));
-        [
-            exactly(metric, meaning, Statistic::Mean, SideUnit::Milliseconds, mean),
-            exactly(metric, meaning, Statistic::Share, SideUnit::Share, share),
-        ]
-    };
+fn server(server: &ServerSide) -> Vec<Option<SideFigure>> {
+    let gauges = GAUGES.into_iter().flat_map(|(gauge, of)| mean_and_max(of, server.gauge(gauge)));
+    let totals = COUNTERS.into_iter().map(|(counter, of)| exactly(of, "total", server.rise(counter)));
+    let mut figures: Vec<_> = gauges.chain(totals).collect();
+    let hits = server.rise(Counter::CacheHits).zip(server.rise(Counter::CacheQueries));
+    let hits = hits.filter(|(_, queries)| *queries > 0.0).map(|(hits, queries)| hits / queries);
+    let found = "Prompt tokens found in the prefix cache among those looked up";
+    figures.push(exactly(("server_prefix_hits", found, Unit::SHARE), "share", hits));
+    figures
+        .extend(TIMES.into_iter().flat_map(|(time, metric, meaning)| times(server, time, metric, meaning)));
     let accounts = server.accounts;
     let ttft = accounts.and_then(|both| both.ttft).filter(|ttft| ttft.same_requests);
     let e2e = accounts.and_then(|both| both.e2e).filter(|e2e| e2e.same_requests);
-    let parts = [
-        part("outside_server_ttft", "Of the time to first token, spent outside of the server", ttft),
-        part("outside_server_e2e", "Of the time to the last token, spent outside of the server", e2e),
-    ];
-    parts.into_iter().flatten().flatten().collect()
+    let to_first = "Of the time to first token, spent outside of the server";
+    let to_last = "Of the time to the last token, spent outside of the server";
+    figures.extend(outside("outside_server_ttft", to_first, ttft));
+    figures.extend(outside("outside_server_e2e", to_last, e2e));
+    figures.extend(devices(server));
+    figures
+}
+
+/// Mean, median and p99 of one of the server's times, the percentiles as far as its buckets tell.
+fn times(
+    server: &ServerSide,
+    time: ServerTime,
+    metric: &'static str,
+    meaning: &'static str,
+) -> [Option<SideFigure>; 3] {
+    let times = server.times.get(&time);
+    let n = times.map(|times| times.count.round() as u64);
+    let mean = times.map(|times| Figure::Exact(times.mean_ms));
+    let within = |span: BucketQuantile| match span.to_ms {
+        Some(high) => Figure::Between { low: span.from_ms, high },
+        None => Figure::AtLeast(span.from_ms),
+    };
+    let p50 = times.and_then(|times| times.p50).map(within);
+    let p99 = times.and_then(|times| times.p99).map(within);
+    let p99_mark = times.and_then(|times| times.p99_mark);
+    [("mean", mean, None), ("p50", p50, None), ("p99", p99, p99_mark)].map(|(statistic, value, mark)| {
+        Some(SideFigure { metric, meaning, statistic, unit: Unit::MILLISECONDS, value: value?, n, mark })
+    })
+}
+
+/// What of the client's times lies outside of the server: the network, proxies, both kernels.
+fn outside(metric: &'static str, meaning: &'static str, time: Option<TimeBeside>) -> [Option<SideFigure>; 2] {
+    [
+        exactly((metric, meaning, Unit::MILLISECONDS), "mean", time.map(|time| time.outside_ms)),
+        exactly((metric, meaning, Unit::SHARE), "share", time.map(|time| time.outside_share)),
+    ]
 }
 
 /// All devices together: means over them, the largest of any, the power of all.
-fn devices(server: &ServerSide) -> Vec<SideFigure> {
+fn devices(server: &ServerSide) -> Vec<Option<SideFigure>> {
     let devices = server.devices.as_slice();
     let whole = devices.iter().filter(|device| device.part_of.is_none()).count();
-    let number = (whole > 0).then_some(whole as f64);
+    let busy = together(devices, |device| device.utilisation);
+    let memory = together(devices, |device| device.memory_used_bytes);
+    let of_devices = ("devices", "Devices that report metrics", Unit::DEVICES);
+    let mut figures = vec![exactly(of_devices, "total", (whole > 0).then_some(whole as f64))];
+    let utilisation = ("device_utilisation", "Time in which a device was busy", Unit::SHARE);
+    figures.extend(mean_and_max(utilisation, busy));
+    figures.extend(mean_and_max(("device_memory_used", "Memory of a device in use", Unit::BYTES), memory));
     let energy = server.energy;
-    let (busy, memory) = (
-        together(devices, |device| device.utilisation),
-        together(devices, |device| device.memory_used_bytes),
-    );
-    let per = |metric, meaning, joules: Option<f64>| {
-        exactly(metric, meaning, Statistic::Mean, SideUnit::Joules, joules)
-    };
-    let power = energy.map(|energy| energy.power_w);
-    let mut figures = vec![exactly(
-        "devices",
-        "Devices that told of themselves",
-        Statistic::Total,
-        SideUnit::Devices,
-        number,
-    )];
-    figures.extend(mean_and_max(
-        "device_utilisation",
-        "Time in which a device was busy",
-        SideUnit::Share,
-        busy,
-    ));
-    figures.extend(mean_and_max("device_memory_used", "Memory of a device in use", SideUnit::Bytes, memory));
-    figures.extend([
-        exactly("devices_power", "Power of all devices together", Statistic::Mean, SideUnit::Watts, power),
-        per(
-            "energy_per_output_token",
-            "Energy of all devices for each answer token",
-            energy.and_then(|energy| energy.per_output_token_j),
-        ),
-        per(
-            "energy_per_request",
-            "Energy of all devices for each completed request",
-            energy.and_then(|energy| energy.per_request_j),
-        ),
-    ]);
-    figures.into_iter().flatten().collect()
+    let power = ("devices_power", "Power of all devices together", Unit::WATTS);
+    figures.push(exactly(power, "mean", energy.map(|energy| energy.power_w)));
+    let token = ("energy_per_output_token", "Energy of all devices for each answer token", Unit::JOULES);
+    figures.push(exactly(token, "mean", energy.and_then(|energy| energy.per_output_token_j)));
+    let request = ("energy_per_request", "Energy of all devices for each completed request", Unit::JOULES);
+    figures.push(exactly(request, "mean", energy.and_then(|energy| energy.per_request_j)));
+    figures
 }
 
-/// Mean of a value over those devices that tell it, and the largest of any; `None` where none does.
+/// Mean of a value over those devices that report it, and the largest of any; `None` where none does.
 pub(super) fn together(
     devices: &[DeviceSummary],
     gauge: fn(&DeviceSummary) -> Option<GaugeSummary>,
@@ -278,51 +155,33 @@ pub(super) fn together(
     Some(GaugeSummary { mean, max, last, covered_s })
 }
 
-fn client(client: &ClientLoad) -> Vec<SideFigure> {
-    let memory = client.peak_memory_bytes.map(|bytes| bytes as f64);
-    let retransmits = client.retransmits.map(|segments| segments as f64);
-    let (cores, busy) = (Some(client.cpu_cores), Some(client.loop_busy));
+fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {
+    let cores = ("client_cpu_cores", "Processors that the client kept busy", Unit::CORES);
+    let busy = "Time in which the client's thread that reads answers was busy";
+    let memory = ("client_memory", "Memory that the client held", Unit::BYTES);
+    let retransmits = "TCP segments that the client's machine sent again, to anybody";
     let mut figures = vec![
+        exactly(cores, "mean", Some(client.cpu_cores)),
+        exactly(("client_loop_busy", busy, Unit::SHARE), "share", Some(client.loop_busy)),
+        exactly(memory, "max", client.peak_memory_bytes.map(|bytes| bytes as f64)),
         exactly(
-            "client_cpu_cores",
-            "Processors that the client kept busy",
-            Statistic::Mean,
-            SideUnit::Cores,
-            cores,
-        ),
-        exactly(
-            "client_loop_busy",
-            "Time in which the client's thread that reads answers was busy",
-            Statistic::Share,
-            SideUnit::Share,
-            busy,
-        ),
-        exactly("client_memory", "Memory that the client held", Statistic::Max, SideUnit::Bytes, memory),
-        exactly(
-            "client_retransmits",
-            "TCP segments that the client's machine sent again, to anybody",
-            Statistic::Total,
-            SideUnit::Segments,
-            retransmits,
+            ("client_retransmits", retransmits, Unit::SEGMENTS),
+            "total",
+            client.retransmits.map(|segments| segments as f64),
         ),
     ];
-    let delays = [
-        ("client_loop_delay", "How late the client's event loop came back to a timer", client.loop_delay),
-        (
-            "client_read_delay",
-            "How long bytes lay in the client's kernel before they were read",
-            client.read_delay,
-        ),
-    ];
-    for (metric, meaning, delay) in delays {
+    let back = "How late the client's event loop came back to a timer";
+    let lay = "How long bytes lay in the client's kernel before they were read";
+    for (metric, meaning, delay) in
+        [("client_loop_delay", back, client.loop_delay), ("client_read_delay", lay, client.read_delay)]
+    {
         let Some(DelaySummary { n, p50_ms, p99_ms, max_ms }) = delay else { continue };
-        let all = [(Statistic::P50, p50_ms), (Statistic::P99, p99_ms), (Statistic::Max, max_ms)];
-        figures.extend(all.map(|(statistic, ms)| {
-            let figure = exactly(metric, meaning, statistic, SideUnit::Milliseconds, Some(ms))?;
+        figures.extend([("p50", p50_ms), ("p99", p99_ms), ("max", max_ms)].map(|(statistic, ms)| {
+            let figure = exactly((metric, meaning, Unit::MILLISECONDS), statistic, Some(ms))?;
             Some(SideFigure { n: Some(n), ..figure })
         }));
     }
-    figures.into_iter().flatten().collect()
+    figures
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use tokio::time::sleep_until;
 use tokio_util::sync::CancellationToken;
 
 use super::find::FoundPage;
-use super::taken::{Depth, Taken, taken};
+use super::taken::{Depth, taken};
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{MetricNames, MetricsClient};
 use crate::record::Reading;
@@ -135,8 +135,7 @@ impl Reader {
         let asked = self.clock.now();
         let page = self.page.read().await?;
         let answered = self.clock.now();
-        let Taken { gauges, counters, devices, histograms } = taken(&page, self.names, depth);
-        Ok(Reading { source: self.source, asked, answered, gauges, counters, devices, histograms })
+        Ok(Reading { source: self.source, asked, answered, ..taken(&page, self.names, depth) })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::engine::{MetricNames, MetricSample, metric_samples};
-use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
+use crate::record::{Counter, DeviceReading, Gauge, PageKind, Reading, TimeHistogram};
 
 /// From here on, values mean that the exporter has none (`DCGM_INT64_BLANK` and its like).
 const BLANK: f64 = 9.2e18;
@@ -18,15 +18,6 @@ pub(super) enum Depth {
     Whole,
     /// Everything but the histograms, which are large.
     Brief,
-}
-
-/// The metrics of a page.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Taken {
-    pub(super) gauges: BTreeMap<Gauge, f64>,
-    pub(super) counters: BTreeMap<Counter, f64>,
-    pub(super) devices: BTreeMap<String, DeviceReading>,
-    pub(super) histograms: BTreeMap<ServerTime, TimeHistogram>,
 }
 
 /// The kind of a page, recognised by its series; `None` where none is known.
@@ -55,15 +46,15 @@ pub(super) fn hardware_of(page: &str, names: &MetricNames) -> (Option<String>, O
 }
 
 /// The metrics of `page` under these names. Label sets, such as several engines, are summed; values that do
-/// not add up are averaged.
-pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Taken {
+/// not add up are averaged. From which page they are, and when, the caller says.
+pub(super) fn taken(page: &str, names: &MetricNames, depth: Depth) -> Reading {
     let mut series = Series::new();
     for sample in metric_samples(page).filter(|sample| sample.name.starts_with(names.prefix)) {
         if sample.value.is_finite() && sample.value < BLANK {
             series.entry(sample.name).or_default().push(sample);
         }
     }
-    let mut taken = Taken::default();
+    let mut taken = Reading::default();
     if names.device.is_empty() {
         taken.gauges = gauges(names, &series);
         taken.counters = counters(names, &series);

@@ -1,15 +1,15 @@
 //! Pages of every kind, recorded or written after their source, and the metrics read from them.
 
 use super::find::source;
-use super::taken::{Depth, Taken, kind_of, taken};
+use super::taken::{Depth, kind_of, taken};
 use crate::engine::MetricNames;
-use crate::record::{Counter, Gauge, PageKind, ServerTime, TimeHistogram};
+use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime, TimeHistogram};
 
 const VLLM: &str = include_str!("../../tests/data/transcripts/vllm/metrics_after.txt");
 const LLAMACPP: &str = include_str!("../../tests/data/transcripts/llamacpp_cpp/metrics_after.txt");
 const DCGM: &str = include_str!("../../tests/data/telemetry/dcgm.txt");
 
-fn whole(page: &str) -> Taken {
+fn whole(page: &str) -> Reading {
     taken(page, MetricNames::of(kind_of(page).unwrap()), Depth::Whole)
 }
 

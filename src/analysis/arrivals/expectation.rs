@@ -102,8 +102,8 @@ impl Clock {
                 clock.since += rate_per_s * (end - before);
                 before = end;
                 let Some(stay) = path.next() else { return };
-                end += stay.seconds;
-                rate_per_s = stay.rate_per_s;
+                end += stay.duration_s;
+                rate_per_s = stay.from_rate_per_s;
             }
             clock.since += rate_per_s * (now - before);
             before = now;

@@ -8,7 +8,7 @@ use super::facts::Facts;
 use super::side::ComparedSide;
 use crate::analysis::LoadForm;
 use crate::foreign::ConcurrencyCap;
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, RateProfile};
 
 /// Mean lengths that differ by no more than this share of the baseline's are the same: tools count prompts differently.
 const SAME_LENGTH: f64 = 0.1;
@@ -108,21 +108,8 @@ fn kind_of(side: &ComparedSide) -> String {
 fn request_rate(side: &ComparedSide) -> Option<f64> {
     let workload = &side.header.workload;
     let arrival = &workload.arrival;
-    (LoadForm::of(workload) == LoadForm::Open && is_steady(arrival)).then(|| arrival.mean_rate_per_s())
-}
-
-/// Whether a process keeps one rate from its beginning to its end.
-fn is_steady(arrival: &ArrivalPattern) -> bool {
-    match arrival {
-        ArrivalPattern::Poisson { .. }
-        | ArrivalPattern::Constant { .. }
-        | ArrivalPattern::Gamma { .. }
-        | ArrivalPattern::Weibull { .. }
-        | ArrivalPattern::Population { .. }
-        | ArrivalPattern::Clients { .. } => true,
-        ArrivalPattern::ByClass { classes } => classes.iter().all(is_steady),
-        _ => false,
-    }
+    let steady = arrival.rate_profile() == RateProfile::Level;
+    (LoadForm::of(workload) == LoadForm::Open && steady).then(|| arrival.mean_rate_per_s())
 }
 
 /// The shape of gamma gaps.

@@ -1,6 +1,7 @@
 //! A folder of images, ready to be sent.
 
-use std::fs;
+use std::fs::{self, DirEntry};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
@@ -72,18 +73,15 @@ impl ImageFolder {
 }
 
 fn files(folder: &Path) -> Result<Vec<PathBuf>, DatasetError> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).map_err(unreadable(folder))? {
-        let entry = entry.map_err(unreadable(folder))?;
-        if entry.path().is_file() && !entry.file_name().to_string_lossy().starts_with('.') {
-            files.push(entry.path());
-        }
-    }
+    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+    let mut entries = entries.map_err(unreadable(folder))?;
+    entries.retain(|entry| !entry.file_name().to_string_lossy().starts_with('.'));
+    let mut files: Vec<_> = entries.iter().map(DirEntry::path).filter(|path| path.is_file()).collect();
     files.sort_unstable();
     Ok(files)
 }
 
-fn unreadable(path: &Path) -> impl Fn(std::io::Error) -> DatasetError {
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> DatasetError {
     move |cause| DatasetError::UnreadableImages { path: path.to_owned(), cause }
 }
 

@@ -30,12 +30,6 @@ pub(super) enum ListError {
     Shape { line: u64, cause: &'static str },
 }
 
-impl From<io::Error> for ListError {
-    fn from(error: io::Error) -> Self {
-        Self::Read(error)
-    }
-}
-
 /// What may come next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -78,7 +72,7 @@ impl<R: BufRead> JsonList<R> {
     pub(super) fn next(&mut self) -> Result<Option<(ItemPosition, &[u8])>, ListError> {
         self.scan.item.clear();
         loop {
-            let buffer = self.reader.fill_buf()?;
+            let buffer = self.reader.fill_buf().map_err(ListError::Read)?;
             if buffer.is_empty() {
                 return self.scan.at_the_end().map(|()| None);
             }

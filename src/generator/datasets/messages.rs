@@ -3,8 +3,8 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::generator::objects::Object;
 use crate::generator::request::Prompt;
+use crate::generator::rows::Object;
 
 #[derive(Deserialize)]
 struct Message {

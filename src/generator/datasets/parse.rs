@@ -7,8 +7,8 @@ use serde_json::value::RawValue;
 use super::error::{BadRow, RowPosition};
 use super::json_list::ItemPosition;
 use super::messages;
-use crate::generator::objects::Object;
 use crate::generator::request::Prompt;
+use crate::generator::rows::{Object, cause_of};
 use crate::units::count;
 use crate::workload::{DatasetFormat, TOKEN_LIMIT};
 
@@ -61,11 +61,9 @@ struct SharegptTurn {
 /// A line of JSONL; other fields are ignored.
 #[derive(Deserialize)]
 struct JsonlRow<'a> {
-    #[serde(default)]
     prompt: Option<String>,
-    #[serde(default, borrow)]
+    #[serde(borrow)]
     messages: Option<&'a RawValue>,
-    #[serde(default)]
     output_tokens: Option<u64>,
 }
 
@@ -89,10 +87,8 @@ impl RowParser {
     pub(super) fn record(&self, record: &ByteRecord, place: ItemPosition) -> Result<DatasetRow, BadRow> {
         let CsvColumns { prompt, prompt_name, answer, answer_name } = &self.columns;
         let named = |name: &str, cause: String| BadRow {
-            row: place.row,
-            line: place.line,
             column: RowPosition::Named(name.to_owned()),
-            cause,
+            ..whole(place, cause)
         };
         let field = |at: usize, name: &str| {
             std::str::from_utf8(record.get(at).unwrap_or_default())
@@ -137,14 +133,9 @@ fn line(bytes: &[u8], place: ItemPosition) -> Result<DatasetRow, BadRow> {
             Prompt::Messages(list.to_owned())
         }
         (Some(_), Some(_)) => {
-            return Err(whole(
-                place,
-                "it has both `prompt` and `messages`; leave one of them out".to_owned(),
-            ));
+            return Err(whole(place, "it has both `prompt` and `messages`; leave one of them out"));
         }
-        (None, None) => {
-            return Err(whole(place, "it has neither `prompt` nor `messages`".to_owned()));
-        }
+        (None, None) => return Err(whole(place, "it has neither `prompt` nor `messages`")),
     };
     let answer = match read.output_tokens {
         None => AnswerLength::Unknown,
@@ -169,20 +160,17 @@ fn length_mistake(found: &str) -> String {
 fn at(place: ItemPosition, error: &serde_json::Error) -> BadRow {
     let (line, column) = (error.line() as u64, error.column() as u64);
     let column = if line <= 1 { place.column + column.saturating_sub(1) } else { column };
-    // The parser's position is inside the row; the text before it is the cause.
-    let said = error.to_string();
-    let cause = said.rsplit_once(" at line ").map_or(said.as_str(), |(cause, _)| cause).to_owned();
     BadRow {
         row: place.row,
         line: place.line + line.saturating_sub(1),
         column: RowPosition::Byte(column),
-        cause,
+        cause: cause_of(error),
     }
 }
 
 /// A mistake of the whole row, at its beginning.
-pub(super) fn whole(place: ItemPosition, cause: String) -> BadRow {
+pub(super) fn whole(place: ItemPosition, cause: impl Into<String>) -> BadRow {
     // Rows that are lines begin in the first column, which says nothing.
     let column = if place.column > 1 { RowPosition::Byte(place.column) } else { RowPosition::Whole };
-    BadRow { row: place.row, line: place.line, column, cause }
+    BadRow { row: place.row, line: place.line, column, cause: cause.into() }
 }

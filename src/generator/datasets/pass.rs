@@ -1,7 +1,7 @@
 //! One pass over a file of prompts, from beginning to end.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use super::error::{BadRow, DatasetError};
 use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
 use super::parse::{CsvColumns, DatasetRow, RowParser, whole};
+use crate::generator::rows::{LineError, Lines};
 use crate::workload::{Dataset, DatasetFormat};
 
 /// Bytes read at once.
@@ -22,6 +23,12 @@ pub(super) struct FoundRow {
     /// Bytes from there to the end of the row.
     pub(super) length: u32,
     pub(super) row: Result<DatasetRow, BadRow>,
+}
+
+impl FoundRow {
+    fn of(bytes: &[u8], place: ItemPosition, parser: &RowParser) -> Self {
+        Self { place, length: bytes.len() as u32, row: parser.parse(bytes, place) }
+    }
 }
 
 /// Result of a pass.
@@ -39,7 +46,7 @@ pub(super) fn over(
 ) -> Result<FileDigest, DatasetError> {
     let path = Path::new(&dataset.path);
     let unreadable = |cause| DatasetError::Unreadable { path: path.to_owned(), cause };
-    let mut file = File::open(path).map(Hashed::new).map_err(unreadable)?;
+    let mut file = Hashed { file: File::open(path).map_err(unreadable)?, hash: Sha256::new(), bytes: 0 };
     let mut parser = RowParser { format: dataset.format, columns: CsvColumns::default() };
     match dataset.format {
         DatasetFormat::Sharegpt => conversations(path, &mut file, &parser, &mut visit),
@@ -51,6 +58,12 @@ pub(super) fn over(
 }
 
 type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetError>;
+
+/// How one JSON format is mistaken for the other.
+const SHAREGPT_CURE: &str =
+    "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
+const JSONL_CURE: &str =
+    "the format jsonl is one JSON object a line; for one list in all, the format is sharegpt";
 
 fn conversations(
     path: &Path,
@@ -66,49 +79,40 @@ fn conversations(
                 path: path.to_owned(),
                 line,
                 cause: cause.to_owned(),
-                cure: "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl",
+                cure: SHAREGPT_CURE,
             },
         })?;
         let Some((place, bytes)) = next else { return Ok(()) };
-        let found = FoundRow { place, length: bytes.len() as u32, row: parser.parse(bytes, place) };
-        if visit(found)?.is_break() {
+        if visit(FoundRow::of(bytes, place, parser))?.is_break() {
             return Ok(());
         }
     }
 }
 
 fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
-    let mut reader = BufReader::with_capacity(BUFFER, file);
-    let mut bytes = Vec::new();
-    let mut place = ItemPosition::FIRST;
-    loop {
-        bytes.clear();
-        let read = (&mut reader).take(LONGEST_ROW as u64 + 1).read_until(b'\n', &mut bytes);
-        let length = read.map_err(|cause| DatasetError::Unreadable { path: path.to_owned(), cause })?;
-        if length == 0 {
-            return Ok(());
-        }
-        if length > LONGEST_ROW {
-            return Err(DatasetError::Malformed {
-                path: path.to_owned(),
-                line: place.line,
-                cause: "the line is longer than 64 MiB".to_owned(),
-                cure: "the format jsonl is one JSON object a line; for one list in all, the format is sharegpt",
-            });
-        }
-        let mark = if place.offset == 0 && bytes.starts_with("\u{feff}".as_bytes()) { 3 } else { 0 };
-        let row = bytes.get(mark..).unwrap_or_default().trim_ascii_end();
-        if !row.is_empty() {
-            let begin = ItemPosition { offset: place.offset + mark as u64, ..place };
-            let found = FoundRow { place: begin, length: row.len() as u32, row: parser.parse(row, begin) };
-            if visit(found)?.is_break() {
-                return Ok(());
+    let mut lines = Lines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
+    for row in 1.. {
+        match lines.advance() {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(LineError::Io(cause)) => {
+                return Err(DatasetError::Unreadable { path: path.to_owned(), cause });
             }
-            place.row += 1;
+            Err(LineError::TooLong) => {
+                return Err(DatasetError::Malformed {
+                    path: path.to_owned(),
+                    line: lines.number,
+                    cause: "the line is longer than 64 MiB".to_owned(),
+                    cure: JSONL_CURE,
+                });
+            }
         }
-        place.offset += length as u64;
-        place.line += 1;
+        let place = ItemPosition { offset: lines.offset, line: lines.number, column: 1, row };
+        if visit(FoundRow::of(&lines.line, place, parser))?.is_break() {
+            break;
+        }
     }
+    Ok(())
 }
 
 fn records(
@@ -182,12 +186,6 @@ struct Hashed {
     file: File,
     hash: Sha256,
     bytes: u64,
-}
-
-impl Hashed {
-    fn new(file: File) -> Self {
-        Self { file, hash: Sha256::new(), bytes: 0 }
-    }
 }
 
 impl Read for Hashed {

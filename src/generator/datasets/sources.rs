@@ -2,13 +2,11 @@
 
 use std::sync::Arc;
 
-use super::draws::RowDraws;
 use super::error::DatasetError;
 use super::images::ImageFolder;
-use super::index::Index;
+use super::rows::{Index, RowDraws};
 use super::survey::Survey;
-use super::token_ids::TokenIdVocabulary;
-use crate::generator::prompts::counter::TokenCounter;
+use crate::generator::prompts::tokenizer::{TokenCounter, TokenIdVocabulary};
 use crate::random::RandomStream;
 use crate::workload::{Dataset, Distribution, PromptSource, RequestClass, WorkloadSpec};
 
@@ -84,15 +82,14 @@ impl Datasets {
         self.classes.get(usize::from(class))?.images.as_deref()
     }
 
-    /// The rows of class number `place` in sending order under `seed`.
-    pub(crate) fn rows(&self, place: usize, class: &RequestClass, seed: u64) -> Option<RowDraws> {
-        let Some(ClassSource { source: PromptOrigin::Rows { index, .. }, .. }) = self.classes.get(place)
-        else {
-            return None;
+    /// The rows of every class in sending order, where it has a dataset.
+    pub(crate) fn rows(&self, workload: &WorkloadSpec) -> Vec<Option<RowDraws>> {
+        let rows = |(class, number): (&RequestClass, u16)| {
+            let PromptOrigin::Rows { index, .. } = self.source(number) else { return None };
+            let stream = RandomStream::named(workload.seed, &format!("rows/{}", class.name));
+            Some(RowDraws::new(Arc::clone(index), class.prompt.dataset()?.order, stream))
         };
-        let dataset = class.prompt.dataset()?;
-        let stream = RandomStream::named(seed, &format!("rows/{}", class.name));
-        Some(RowDraws::new(Arc::clone(index), dataset.order, stream))
+        workload.classes.iter().zip(0..).map(rows).collect()
     }
 
     /// Whether some class has prompts, or leading words, whose tokens must be counted.

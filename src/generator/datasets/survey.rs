@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use super::error::{BadRow, DatasetError, RowPosition};
-use super::index::{Index, RowEntry};
 use super::json_list::ItemPosition;
 use super::messages;
 use super::parse::{AnswerLength, DatasetRow, whole};
 use super::pass::{self, FoundRow};
-use crate::generator::prompts::counter::TokenCounter;
+use super::rows::{Index, RowEntry};
+use crate::generator::prompts::tokenizer::TokenCounter;
 use crate::generator::request::Prompt;
 use crate::units::{count, hexadecimal};
 use crate::workload::{Dataset, DatasetFindings, DatasetFormat, RequestClass, RowFilter, TOKEN_LIMIT};
@@ -42,17 +42,11 @@ impl Survey {
         let mut first = None;
         let passed = pass::over(dataset, |found| {
             match rule.judge(&found) {
-                Ok(RowVerdict::Kept { input_tokens, output_tokens }) => {
+                Ok(Some(entry)) => {
                     has_messages |= matches!(found.row, Ok(DatasetRow { prompt: Prompt::Messages(_), .. }));
-                    let FoundRow { place, length, .. } = found;
-                    entries.push(RowEntry {
-                        offset: place.offset,
-                        bytes: length,
-                        input_tokens,
-                        output_tokens,
-                    });
+                    entries.push(entry);
                 }
-                Ok(RowVerdict::LeftOut) => filtered += 1,
+                Ok(None) => filtered += 1,
                 Err(row) if dataset.skip_bad => {
                     bad += 1;
                     first.get_or_insert(row);
@@ -92,18 +86,13 @@ struct RowRule<'a> {
     counter: &'a TokenCounter,
 }
 
-/// What happens to a usable row.
-enum RowVerdict {
-    Kept { input_tokens: u32, output_tokens: u32 },
-    LeftOut,
-}
-
 impl RowRule<'_> {
-    fn judge(&self, found: &FoundRow) -> Result<RowVerdict, BadRow> {
+    /// The row's position and lengths; `None` where the filter leaves it out.
+    fn judge(&self, found: &FoundRow) -> Result<Option<RowEntry>, BadRow> {
         let place = found.place;
         let row = found.row.as_ref().map_err(Clone::clone)?;
         if self.dataset.filter == Some(RowFilter::Vllm) && !self.vllm_keeps(row) {
-            return Ok(RowVerdict::LeftOut);
+            return Ok(None);
         }
         let input = self.input_tokens(&row.prompt);
         let answer_tokens = match &row.answer {
@@ -116,22 +105,23 @@ impl RowRule<'_> {
         }
         let input_tokens = input + if self.dataset.salt { SALT_TOKENS } else { 0 };
         if input_tokens > TOKEN_LIMIT {
-            let (found, most) = (count(input_tokens.into()), count(TOKEN_LIMIT.into()));
-            return Err(whole(place, format!("the prompt has {found} tokens; the most is {most}")));
+            let (counted, most) = (count(input_tokens.into()), count(TOKEN_LIMIT.into()));
+            return Err(whole(place, format!("the prompt has {counted} tokens; the most is {most}")));
         }
         if self.class.images.is_some() && matches!(row.prompt, Prompt::Messages(_)) {
             let cause = "it has `messages`, and the images of the class go along with a `prompt` only";
-            return Err(whole(place, cause.to_owned()));
+            return Err(whole(place, cause));
         }
+        let (offset, bytes) = (place.offset, found.length);
+        let entry = |output_tokens| RowEntry { offset, bytes, input_tokens, output_tokens };
         if !self.class.output_tokens.is_of_rows() {
-            return Ok(RowVerdict::Kept { input_tokens, output_tokens: 0 });
+            return Ok(Some(entry(0)));
         }
         match answer_tokens.filter(|tokens| (1..=TOKEN_LIMIT).contains(tokens)) {
-            Some(output_tokens) => Ok(RowVerdict::Kept { input_tokens, output_tokens }),
+            Some(output_tokens) => Ok(Some(entry(output_tokens))),
             None => Err(whole(
                 place,
-                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens"
-                    .to_owned(),
+                "it does not say how long its answer is; give the class `output_tokens`, or --output-tokens",
             )),
         }
     }
@@ -156,13 +146,12 @@ impl RowRule<'_> {
             (DatasetFormat::Jsonl, _) => "`prompt` is empty",
             (DatasetFormat::Csv, _) => "the prompt is empty",
         };
-        let column = match (self.dataset.format, &self.dataset.prompt_column) {
-            (DatasetFormat::Csv, named) => {
-                RowPosition::Named(named.clone().unwrap_or_else(|| "prompt".to_owned()))
-            }
-            _ => return whole(place, cause.to_owned()),
-        };
-        BadRow { column, ..whole(place, cause.to_owned()) }
+        let bad = whole(place, cause);
+        if self.dataset.format != DatasetFormat::Csv {
+            return bad;
+        }
+        let column = self.dataset.prompt_column.as_deref().unwrap_or("prompt");
+        BadRow { column: RowPosition::Named(column.to_owned()), ..bad }
     }
 
     /// vLLM's `is_valid_sequence`, with a given answer length in place of the conversation's. It counts

@@ -1,14 +1,69 @@
-//! Draws what the requests of one class have: lengths, priority, prefix, images, tenant.
+//! Draws what requests have: class and model, and for each class lengths, priority, prefix, images, tenant, turns.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::lengths::LengthSampler;
-use super::prefixes::PrefixLaw;
-use super::think_times::ThinkTimeSampler;
-use crate::generator::datasets::draws::DrawnRow;
+use crate::generator::datasets::rows::DrawnRow;
 use crate::random::{RandomStream, WeightedChoice};
 use crate::record::SharedPrefix;
-use crate::workload::{Conversation, Distribution, Priority, RequestClass, WorkloadSpec};
+use crate::workload::{
+    Conversation, Distribution, Priority, RequestClass, SharedPrefixes, ThinkTime, WorkloadSpec, zipf,
+};
+
+/// Longest think time, seconds: a year, longer than any run.
+const LONGEST_S: f64 = 366.0 * 86_400.0;
+
+/// What draws the classes and models of a workload's requests, and for each class what its requests have.
+#[derive(Clone, Debug)]
+pub(crate) struct WorkloadDraws {
+    class: NamedChoice,
+    /// Absent where the workload does not mix several models.
+    model: Option<NamedChoice>,
+    pub(crate) classes: Vec<ClassDraws>,
+}
+
+/// A choice with its random stream.
+#[derive(Clone, Debug)]
+struct NamedChoice(WeightedChoice, RandomStream);
+
+impl NamedChoice {
+    fn new(weights: impl Iterator<Item = f64>, seed: u64, name: &str) -> Self {
+        Self(WeightedChoice::new(weights), RandomStream::named(seed, name))
+    }
+
+    fn draw(&mut self) -> usize {
+        self.0.draw(&mut self.1)
+    }
+
+    fn at(&self, index: u64) -> usize {
+        self.0.draw(&mut self.1.branch(index))
+    }
+}
+
+impl WorkloadDraws {
+    pub(crate) fn new(workload: &WorkloadSpec) -> Self {
+        let (seed, models) = (workload.seed, workload.models.as_ref());
+        Self {
+            class: NamedChoice::new(workload.classes.iter().map(|class| class.weight), seed, "classes"),
+            model: models.map(|models| NamedChoice::new(models.weights.iter().copied(), seed, "models")),
+            classes: workload.classes.iter().map(|class| ClassDraws::new(workload, class)).collect(),
+        }
+    }
+
+    pub(crate) fn class(&mut self) -> usize {
+        self.class.draw()
+    }
+
+    pub(crate) fn model(&mut self) -> Option<u16> {
+        self.model.as_mut().map(|model| model.draw() as u16)
+    }
+
+    /// Class and model of the request of this index; they move no other request's draws.
+    pub(crate) fn of_index(&self, index: u64) -> (usize, Option<u16>) {
+        (self.class.at(index), self.model.as_ref().map(|model| model.at(index) as u16))
+    }
+}
 
 /// What is drawn for the requests of one class: a distribution and a stream for every purpose.
 #[derive(Clone, Debug)]
@@ -40,7 +95,7 @@ struct Laws {
 #[derive(Debug)]
 pub(crate) struct Turns {
     count: (LengthSampler, RandomStream),
-    pauses: (ThinkTimeSampler, RandomStream),
+    pauses: (ThinkTime, RandomStream),
     first_input: Option<LengthSampler>,
     /// Most tokens of a prompt and its answer together.
     pub(crate) most_tokens: Option<u32>,
@@ -58,7 +113,7 @@ impl Turns {
         let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
         Self {
             count: (LengthSampler::new(&conversation.turns), stream("turns")),
-            pauses: (ThinkTimeSampler::new(conversation.think_time_s), stream("think_times")),
+            pauses: (conversation.think_time_s, stream("think_times")),
             first_input: conversation.first_input_tokens.as_ref().map(LengthSampler::new),
             most_tokens: conversation.max_context_tokens,
         }
@@ -71,9 +126,9 @@ impl Turns {
     }
 
     /// Think time before the request of this index, from the end of the previous answer.
-    pub(crate) fn pause(&self, index: u64) -> std::time::Duration {
+    pub(crate) fn pause(&self, index: u64) -> Duration {
         let (law, stream) = &self.pauses;
-        law.draw(&mut stream.branch(index))
+        think_time(*law, &mut stream.branch(index))
     }
 }
 
@@ -165,9 +220,77 @@ impl ClassDraws {
     }
 }
 
-/// What draws the models of a workload's requests, where it mixes several.
-pub(crate) fn models_of(workload: &WorkloadSpec) -> Option<(WeightedChoice, RandomStream)> {
-    workload.models.as_ref().map(|models| {
-        (WeightedChoice::new(models.weights.iter().copied()), RandomStream::named(workload.seed, "models"))
-    })
+/// The prefixes of a class and their popularity.
+#[derive(Clone, Debug)]
+struct PrefixLaw {
+    /// Tokens of each.
+    tokens: Vec<u32>,
+    popularity: WeightedChoice,
+}
+
+impl PrefixLaw {
+    /// `lengths` decides how long each prefix is.
+    fn new(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Self {
+        Self {
+            tokens: lengths_of(prefixes, lengths),
+            popularity: WeightedChoice::new(zipf(u64::from(prefixes.count), prefixes.zipf)),
+        }
+    }
+
+    fn draw(&self, stream: &mut RandomStream) -> SharedPrefix {
+        let number = self.popularity.draw(stream);
+        SharedPrefix { number: number as u32, tokens: self.tokens.get(number).copied().unwrap_or(0) }
+    }
+}
+
+fn lengths_of(prefixes: &SharedPrefixes, lengths: &RandomStream) -> Vec<u32> {
+    let (distribution, mut stream) = (LengthSampler::new(&prefixes.tokens), lengths.clone());
+    (0..prefixes.count).map(|_| distribution.draw(&mut stream)).collect()
+}
+
+/// The prefixes of a class of `workload`, most popular first; empty where it has none.
+pub fn prefixes_of(workload: &WorkloadSpec, class: &RequestClass) -> Vec<SharedPrefix> {
+    let Some(prefixes) = &class.shared_prefix else { return Vec::new() };
+    let tokens =
+        lengths_of(prefixes, &RandomStream::named(workload.seed, &format!("prefix_tokens/{}", class.name)));
+    tokens.into_iter().zip(0..).map(|(tokens, number)| SharedPrefix { number, tokens }).collect()
+}
+
+/// Draws a think time, rounded down to the nanosecond: always one number from `stream`, or none for a constant.
+pub(crate) fn think_time(law: ThinkTime, stream: &mut RandomStream) -> Duration {
+    let seconds = match law {
+        ThinkTime::Constant { value } => value,
+        ThinkTime::Uniform { min, max } => min + (max - min) * stream.unit(),
+        ThinkTime::Exponential { mean } => mean * stream.exponential(),
+        ThinkTime::LogNormal { median, sigma } => median * libm::exp(sigma * stream.normal()),
+    };
+    Duration::from_nanos((seconds.clamp(0.0, LONGEST_S) * 1e9) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(law: ThinkTime) -> Vec<f64> {
+        let mut stream = RandomStream::named(5, "pauses");
+        let mut pauses: Vec<f64> = (0..20_000).map(|_| think_time(law, &mut stream).as_secs_f64()).collect();
+        pauses.sort_by(f64::total_cmp);
+        pauses
+    }
+
+    #[test]
+    fn pauses_have_their_mean_and_their_median() {
+        // The medians by hand: (min + max)/2, mean · ln 2, median. Bounds of four standard errors.
+        for (law, median, error) in [
+            (ThinkTime::Constant { value: 2.5 }, 2.5, 0.0),
+            (ThinkTime::Uniform { min: 1.0, max: 3.0 }, 2.0, 0.03),
+            (ThinkTime::Exponential { mean: 4.0 }, 4.0 * std::f64::consts::LN_2, 0.12),
+            (ThinkTime::LogNormal { median: 5.0, sigma: 0.8 }, 5.0, 0.15),
+        ] {
+            let pauses = drawn(law);
+            assert!((pauses[10_000] - median).abs() <= error, "{law:?}: {}", pauses[10_000]);
+            let mean = pauses.iter().sum::<f64>() / 20_000.0;
+            assert!((mean / law.mean_s() - 1.0).abs() < 0.04, "{law:?}: {mean}");
+        }
+    }
 }

@@ -1,9 +1,7 @@
-//! Draws what the requests of a class have: lengths, prefixes, think times and the like.
+//! Draws what requests have: classes, models, lengths, prefixes, think times and the like.
 
 pub(super) mod class_draws;
-pub(super) mod lengths;
-pub(super) mod prefixes;
-pub(super) mod think_times;
+mod lengths;
 
+pub use class_draws::prefixes_of;
 pub use lengths::LengthSampler;
-pub use prefixes::prefixes_of;

@@ -7,17 +7,14 @@ use tokenizers::Tokenizer;
 
 use super::class_text::{self, ClassText};
 use super::costs::{ANCHOR, TokenCosts};
-use super::counter::TokenCounter;
-use super::draft::Draft;
-use super::error::PromptError;
-use super::lead::Leads;
-use super::shared_blocks::SharedBlocks;
-use super::tokenizer;
+use super::draft::{Draft, Leads};
+use super::shared::block_stream;
+use super::tokenizer::{self, PromptError, TokenCounter};
 use super::vocabulary::PromptVocabulary;
 use crate::generator::datasets::messages::led_by;
 use crate::generator::datasets::sources::{Datasets, PromptOrigin};
 use crate::generator::request::{PlannedRequest, Prompt};
-use crate::generator::traces::blocks::Blocks;
+use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 use crate::record::{PromptFacts, PromptMethod};
 use crate::workload::RequestClass;
@@ -42,7 +39,8 @@ pub struct PromptBuilder {
     leads: Leads,
     /// Leads that follow a shared text.
     following: Leads,
-    blocks: SharedBlocks,
+    /// Of the blocks that prompts of a trace share.
+    blocks: RandomStream,
     stream: RandomStream,
     pub(super) salt: u64,
     method: PromptMethod,
@@ -108,7 +106,7 @@ impl PromptBuilder {
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
-            blocks: SharedBlocks::new(salt),
+            blocks: block_stream(salt),
             stream: RandomStream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -133,7 +131,7 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        let (blocks, stream) = (SharedBlocks::new(salt), RandomStream::named(salt, "prompts"));
+        let (blocks, stream) = (block_stream(salt), RandomStream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
     }
 
@@ -169,9 +167,7 @@ impl PromptBuilder {
     pub fn next_message(&self, request: &PlannedRequest) -> String {
         let PlannedRequest { index, class, .. } = *request;
         // Counted after a word, as it will follow other text.
-        let mut text = self.fitted(ANCHOR.to_owned(), request.new_tokens(), index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Following)
-        });
+        let mut text = self.text(ANCHOR.to_owned(), request.new_tokens(), (class, index), Opening::Following);
         text.drain(..ANCHOR.len());
         text
     }
@@ -180,16 +176,13 @@ impl PromptBuilder {
     fn written(&self, blocks: &Blocks, request: &PlannedRequest) -> Prompt {
         let PlannedRequest { index, class, input_tokens, .. } = *request;
         if !blocks.ids.is_empty() {
-            return Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-                self.write(class, budget, index, attempt, Opening::Blocks(blocks))
-            }));
+            let opening = Opening::Blocks(blocks);
+            return Prompt::Text(self.text(String::new(), input_tokens, (class, index), opening));
         }
         let Some(prefix) = request.prefix else { return self.build(class, input_tokens, index) };
         let before = self.prefix(class, prefix);
         let own = input_tokens.saturating_sub(prefix.tokens);
-        Prompt::Text(self.fitted(before, own, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Following)
-        }))
+        Prompt::Text(self.text(before, own, (class, index), Opening::Following))
     }
 
     /// Words that no other request of this run begins with.
@@ -204,9 +197,14 @@ impl PromptBuilder {
     /// With a tokenizer the count is checked and the prompt adjusted until it is exact; if a vocabulary makes that
     /// impossible, the closest prompt is returned.
     pub fn build(&self, class: u16, input_tokens: u32, index: u64) -> Prompt {
-        Prompt::Text(self.fitted(String::new(), input_tokens, index, |budget, attempt| {
-            self.write(class, budget, index, attempt, Opening::Lead)
-        }))
+        Prompt::Text(self.text(String::new(), input_tokens, (class, index), Opening::Lead))
+    }
+
+    /// `before` and a text of a class for the request of this index, of so many tokens.
+    fn text(&self, before: String, tokens: u32, (class, index): (u16, u64), opening: Opening<'_>) -> String {
+        self.fitted(before, tokens, index, |budget, attempt| {
+            self.write(class, budget, index, attempt, opening)
+        })
     }
 
     /// `before` and `tokens` more tokens: `write` makes a text for a budget of tokens, a different one in each
@@ -287,7 +285,7 @@ impl PromptBuilder {
             Opening::Lead => self.leads.write(index, &mut draft),
             Opening::Following => self.following.write(index, &mut draft),
             Opening::Blocks(blocks) => {
-                self.blocks.write(blocks, &self.vocabulary, &mut draft);
+                draft.blocks(blocks, &self.vocabulary, &self.blocks);
                 if draft.left() == 0 {
                     return draft.finish();
                 }

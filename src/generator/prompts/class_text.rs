@@ -10,16 +10,15 @@ use crate::workload::{PromptSource, RequestClass};
 
 /// The texts of one class.
 #[derive(Clone, Debug)]
-pub(super) enum ClassText {
-    /// The text comes first, then filler.
-    TextFirst(Vec<Phrase>),
-    /// Filler comes first, then the text.
-    TextLast(Vec<Phrase>),
+pub(super) struct ClassText {
+    phrases: Vec<Phrase>,
+    /// Whether filler precedes the text; otherwise it only follows.
+    filler_first: bool,
 }
 
 /// A text of the class, as it joins what precedes it.
 #[derive(Clone, Debug)]
-pub(super) struct Phrase {
+struct Phrase {
     /// The whole text.
     whole: TextPiece,
     /// Word by word, for prompts too short for all of it.
@@ -43,27 +42,17 @@ impl Phrase {
 impl ClassText {
     pub(super) fn new(class: &RequestClass, costs: &TokenCosts) -> Self {
         let phrases = joined(class).iter().map(|text| Phrase::new(text, costs)).collect();
-        match class.prompt {
-            PromptSource::Templates { .. } | PromptSource::Dataset(_) | PromptSource::RandomTokens { .. } => {
-                Self::TextFirst(phrases)
-            }
-            PromptSource::Retrieval { .. } => Self::TextLast(phrases),
-        }
+        Self { phrases, filler_first: matches!(class.prompt, PromptSource::Retrieval { .. }) }
     }
 
     /// Writes everything after the lead.
     pub(super) fn write(&self, draft: &mut Draft, vocabulary: &PromptVocabulary, stream: &mut RandomStream) {
-        let (Self::TextFirst(phrases) | Self::TextLast(phrases)) = self;
-        let phrase = phrases.get(stream.below(phrases.len() as u64) as usize);
-        match (self, phrase) {
-            (Self::TextLast(_), Some(phrase)) => {
-                if phrase.whole.tokens <= draft.left() {
-                    draft.fill(vocabulary, phrase.whole.tokens, stream);
-                }
-                phrase.write(draft);
+        let phrase = self.phrases.get(stream.below(self.phrases.len() as u64) as usize);
+        if let Some(phrase) = phrase {
+            if self.filler_first && phrase.whole.tokens <= draft.left() {
+                draft.fill(vocabulary, phrase.whole.tokens, stream);
             }
-            (_, Some(phrase)) => phrase.write(draft),
-            (_, None) => {}
+            phrase.write(draft);
         }
         draft.fill(vocabulary, 0, stream);
     }
@@ -80,7 +69,7 @@ fn joined(class: &RequestClass) -> Vec<String> {
 }
 
 /// Every piece of the class's texts whose cost [`Phrase::new`] needs.
-pub(super) fn phrases_after(class: &RequestClass) -> Vec<String> {
+fn phrases_after(class: &RequestClass) -> Vec<String> {
     let texts = joined(class);
     let words: Vec<String> = texts.iter().flat_map(|text| words(text)).map(str::to_owned).collect();
     texts.into_iter().chain(words).collect()

@@ -1,4 +1,5 @@
-//! A prompt in the making: text that grows piece by piece to its token count.
+//! A prompt in the making: the words that begin it, different for every prompt, and text that grows piece by piece to
+//! its token count.
 
 use std::slice;
 
@@ -7,6 +8,10 @@ use crate::random::RandomStream;
 
 /// No new paragraph begins with fewer tokens left.
 const ROOM_FOR_PARAGRAPH: u32 = 8;
+/// A lead distinguishes at least this many requests, if the vocabulary allows.
+const ENOUGH_LEADS: u64 = 1 << 36;
+/// Most words of a lead.
+const LONGEST: usize = 8;
 
 /// Text, and the tokens it may still take.
 #[derive(Clone, Debug)]
@@ -79,37 +84,17 @@ impl Draft {
         self.left += reserved;
     }
 
-    /// Adds a word that can begin a prompt, if one of at most `tokens` tokens fits; returns its tokens.
-    pub(super) fn start(
-        &mut self,
-        vocabulary: &PromptVocabulary,
-        tokens: u32,
-        stream: &mut RandomStream,
-    ) -> u32 {
-        self.within(tokens, |draft| {
-            draft.push_any(&vocabulary.starts, stream);
-        })
-    }
-
-    /// Adds words worth `tokens` tokens, as far as they fit; returns the tokens added.
-    pub(super) fn words(
-        &mut self,
-        vocabulary: &PromptVocabulary,
-        tokens: u32,
-        stream: &mut RandomStream,
-    ) -> u32 {
-        self.within(tokens, |draft| while draft.left > 0 && draft.push_any(&vocabulary.words, stream) {})
-    }
-
-    /// Adds what `add` adds within `tokens` tokens; returns the tokens added.
-    fn within(&mut self, tokens: u32, add: impl FnOnce(&mut Self)) -> u32 {
+    /// Adds random words worth `tokens` tokens, as far as they fit; the first word of a draft is one that can begin a
+    /// prompt.
+    pub(super) fn words(&mut self, vocabulary: &PromptVocabulary, tokens: u32, stream: &mut RandomStream) {
         let room = self.left.min(tokens);
         self.left -= room;
         let reserved = std::mem::replace(&mut self.left, room);
-        add(self);
-        let added = room - self.left;
+        if self.text.is_empty() {
+            self.push_any(&vocabulary.starts, stream);
+        }
+        while self.left > 0 && self.push_any(&vocabulary.words, stream) {}
         self.left += reserved;
-        added
     }
 
     /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.
@@ -149,4 +134,58 @@ fn words_of_sentence(stream: &mut RandomStream) -> u64 {
 /// Sentences of a paragraph before its last.
 fn sentences_of_paragraph(stream: &mut RandomStream) -> u64 {
     3 + stream.below(4)
+}
+
+/// Gives every index its own lead.
+///
+/// The words are the digits of a number: the request's index plus a salted offset, lowest digit first, so that
+/// consecutive requests differ in their first word. The salt also shuffles the words. Two requests of a run never
+/// share a lead; two runs of a million requests share one with a probability of 3 in 100,000.
+#[derive(Clone, Debug)]
+pub(super) struct Leads {
+    /// The words for each digit.
+    digits: Vec<Vec<TextPiece>>,
+    offset: u64,
+}
+
+impl Leads {
+    /// Leads at the start of prompts.
+    pub(super) fn opening(vocabulary: &PromptVocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.starts, vocabulary, RandomStream::named(salt, "leads"))
+    }
+
+    /// Leads that follow a shared text.
+    pub(super) fn following(vocabulary: &PromptVocabulary, salt: u64) -> Self {
+        Self::new(&vocabulary.words, vocabulary, RandomStream::named(salt, "following leads"))
+    }
+
+    fn new(first: &[TextPiece], vocabulary: &PromptVocabulary, mut stream: RandomStream) -> Self {
+        let mut shuffled = |pieces: &[TextPiece]| {
+            let mut pieces = pieces.to_vec();
+            stream.shuffle(&mut pieces);
+            pieces
+        };
+        let mut digits = vec![shuffled(first)];
+        let mut leads = first.len().max(1) as u64;
+        while leads < ENOUGH_LEADS && digits.len() < LONGEST && !vocabulary.words.is_empty() {
+            digits.push(shuffled(&vocabulary.words));
+            leads = leads.saturating_mul(vocabulary.words.len() as u64);
+        }
+        Self { digits, offset: stream.below(leads) }
+    }
+
+    /// Begins `draft` with the lead of request `index`, as far as it fits.
+    pub(super) fn write(&self, index: u64, draft: &mut Draft) {
+        let mut number = self.offset.wrapping_add(index);
+        for words in &self.digits {
+            let base = words.len().max(1) as u64;
+            let place = (number % base) as usize;
+            number /= base;
+            // In a very short prompt the next word that fits replaces one that does not.
+            let mut from_place = words.iter().cycle().skip(place).take(words.len());
+            if !from_place.any(|word| draft.push(word)) {
+                return;
+            }
+        }
+    }
 }

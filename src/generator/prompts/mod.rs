@@ -13,18 +13,11 @@
 pub(super) mod builder;
 mod class_text;
 mod costs;
-pub(super) mod counter;
 mod draft;
-pub(super) mod error;
-mod estimate;
 mod hub;
-mod lead;
-pub(super) mod shared;
-mod shared_blocks;
-mod tokenizer;
+mod shared;
+pub(super) mod tokenizer;
 mod vocabulary;
 
 pub use builder::PromptBuilder;
-pub use counter::TokenCounter;
-pub use error::PromptError;
-pub use shared::TextPosition;
+pub use tokenizer::TokenCounter;

@@ -1,11 +1,116 @@
-//! Finds a tokenizer by path or Hugging Face id.
+//! A model's tokenizer: found by path or Hugging Face id, counting existing texts, and the ids that it has.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use tokenizers::Tokenizer;
+use tokenizers::{Encoding, Tokenizer};
 
-use super::error::PromptError;
+use super::costs::estimate_tokens;
 use super::hub::Hub;
+use crate::random::RandomStream;
+
+/// Why prompts cannot be made as requested.
+#[derive(Debug, thiserror::Error)]
+pub enum PromptError {
+    #[error("the folder `{folder}` holds no tokenizer.json; name the folder of a model, or the file itself")]
+    NoTokenizerInFolder { folder: String },
+    #[error(
+        "no tokenizer at `{given}`: there is no such file or folder, and it is not a Hugging Face id such as \
+         meta-llama/Llama-3.1-8B-Instruct"
+    )]
+    NoSuchTokenizer { given: String },
+    #[error("`{}` cannot be read as a tokenizer: {cause}; give the tokenizer.json of the served model", file.display())]
+    BadTokenizer { file: PathBuf, cause: String },
+    #[error(
+        "the tokenizer of `{id}` is neither a local path nor in the Hugging Face cache, and could not be fetched: \
+         {cause}; give a local tokenizer.json, set HF_TOKEN if the model is gated, or leave the tokenizer out: \
+         prompts are then counted by the server's /tokenize, else estimated, and 0 to 5 % longer than asked"
+    )]
+    HubUnavailable { id: String, cause: String },
+    /// The server's counts do not fit the texts.
+    #[error("the server's token counts cannot be used: {cause}; prompts can be made by estimate instead")]
+    UnusableCounts { cause: String },
+}
+
+/// Counts the tokens of existing texts.
+#[derive(Clone, Debug)]
+pub enum TokenCounter {
+    /// A rule of thumb for English text: up to twelve letters per token, up to three digits, punctuation together.
+    Estimate,
+    /// A local tokenizer: exact, without special tokens and the chat template.
+    Tokenizer(Arc<Tokenizer>),
+}
+
+impl TokenCounter {
+    /// The tokenizer at `source` (a `tokenizer.json`, a folder that holds one, or a Hugging Face id), or the estimate
+    /// without one.
+    pub fn open(source: Option<&str>) -> Result<Self, PromptError> {
+        source.map_or(Ok(Self::Estimate), |source| Ok(Self::Tokenizer(Arc::new(open(source)?))))
+    }
+
+    /// Tokens of `text`; at least one unless it is empty.
+    pub fn count(&self, text: &str) -> u32 {
+        self.encoded(text, |tokenizer| tokenizer.encode_fast(text, false))
+    }
+
+    /// The same including the special tokens that the tokenizer adds.
+    pub(crate) fn count_with_special(&self, text: &str) -> u32 {
+        self.encoded(text, |tokenizer| tokenizer.encode_fast(text, true))
+    }
+
+    fn encoded(&self, text: &str, encode: impl Fn(&Tokenizer) -> tokenizers::Result<Encoding>) -> u32 {
+        match self {
+            Self::Estimate => estimate_tokens(text),
+            Self::Tokenizer(tokenizer) => {
+                encode(tokenizer).map_or_else(|_| estimate_tokens(text), |ids| ids.len() as u32)
+            }
+        }
+    }
+
+    /// Tokens of each of `texts`, counted on all cores.
+    pub fn count_all(&self, texts: &[&str]) -> Vec<u32> {
+        let one_by_one = || texts.iter().map(|text| self.count(text)).collect();
+        let Self::Tokenizer(tokenizer) = self else { return one_by_one() };
+        let encodings = tokenizer.encode_batch_fast(texts.to_vec(), false);
+        encodings.map_or_else(|_| one_by_one(), |all| all.iter().map(|ids| ids.len() as u32).collect())
+    }
+
+    /// The tokenizer's ids without its special tokens; `None` without a tokenizer.
+    pub(crate) fn vocabulary(&self) -> Option<TokenIdVocabulary> {
+        let Self::Tokenizer(tokenizer) = self else { return None };
+        let added = tokenizer.get_added_tokens_decoder();
+        let special: HashSet<u32> =
+            added.into_iter().filter(|(_, token)| token.special).map(|(id, _)| id).collect();
+        let mut ids: Vec<u32> =
+            tokenizer.get_vocab(true).into_values().filter(|id| !special.contains(id)).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        (!ids.is_empty()).then_some(TokenIdVocabulary::Listed(ids))
+    }
+}
+
+/// Ids to draw from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TokenIdVocabulary {
+    /// From 0 to one less than this.
+    Below(u32),
+    /// These; at least one.
+    Listed(Vec<u32>),
+}
+
+impl TokenIdVocabulary {
+    /// Draws ids independently and uniformly.
+    pub(crate) fn draw(&self, tokens: u32, stream: &mut RandomStream) -> Vec<u32> {
+        let id = |stream: &mut RandomStream| match self {
+            Self::Below(size) => stream.below(u64::from(*size)) as u32,
+            Self::Listed(ids) => {
+                ids.get(stream.below(ids.len() as u64) as usize).copied().unwrap_or_default()
+            }
+        };
+        (0..tokens).map(|_| id(stream)).collect()
+    }
+}
 
 /// Reads the tokenizer at `source`: a `tokenizer.json`, a folder that holds one, or a Hugging Face model id, which is
 /// looked up in the hub's cache and then fetched (`HF_HOME`, `HF_ENDPOINT` and `HF_TOKEN` apply).
@@ -53,6 +158,39 @@ fn looks_like_hub_id(source: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const TOKENIZER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
+
+    #[test]
+    fn a_tokenizer_counts_exactly_and_names_its_ids() {
+        let counter = TokenCounter::open(Some(TOKENIZER)).unwrap();
+        let tokenizer = Tokenizer::from_file(TOKENIZER).unwrap();
+        let text = "Explain how photosynthesis works (in 1987).";
+        assert_eq!(counter.count(text) as usize, tokenizer.encode(text, false).unwrap().len());
+        let Some(TokenIdVocabulary::Listed(ids)) = counter.vocabulary() else { panic!("no ids") };
+        let special = tokenizer.get_added_tokens_decoder().into_iter().filter(|(_, token)| token.special);
+        let special: Vec<u32> = special.map(|(id, _)| id).collect();
+        assert!(!special.is_empty() && !ids.iter().any(|id| special.contains(id)));
+        assert_eq!(ids.len() + special.len(), tokenizer.get_vocab_size(true));
+        let texts = [text, "", "the river"];
+        let each: Vec<_> = texts.iter().map(|text| counter.count(text)).collect();
+        assert_eq!(counter.count_all(&texts), each);
+        assert_eq!(TokenCounter::Estimate.count("the river"), 2);
+        assert_eq!(TokenCounter::Estimate.vocabulary(), None);
+    }
+
+    #[test]
+    fn every_id_comes_and_no_other() {
+        let mut stream = RandomStream::named(1, "token_ids");
+        let mut ids = TokenIdVocabulary::Below(5).draw(1_000, &mut stream);
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids, [0, 1, 2, 3, 4]);
+        let mut ids = TokenIdVocabulary::Listed(vec![7, 3, 1_000_000]).draw(1_000, &mut stream);
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids, [3, 7, 1_000_000]);
+    }
 
     #[test]
     fn hub_ids_are_distinguished_from_paths() {

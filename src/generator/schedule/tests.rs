@@ -3,7 +3,7 @@
 mod streaming;
 
 use super::*;
-use crate::generator::draws::prefixes::prefixes_of;
+use crate::generator::draws::class_draws::prefixes_of;
 use crate::generator::request::Prompt;
 use crate::workload::{
     ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RateStage, RequestClass,

@@ -2,161 +2,70 @@
 
 use std::io;
 
+use super::requests::BadLine;
+
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
-    /// The file cannot be opened or read.
     #[error("{path} cannot be read: {cause}")]
-    Io {
-        /// The file.
-        path: String,
-        /// What the system said.
-        cause: io::Error,
-    },
+    Io { path: String, cause: io::Error },
     /// The first line matches no format.
     #[error("{path} begins like no trace that is known ({begins:?}); {cure}")]
-    Unknown {
-        /// The file.
-        path: String,
-        /// How it begins.
-        begins: String,
-        /// What to do.
-        cure: String,
-    },
-    /// The file is empty.
+    Unknown { path: String, begins: String, cure: String },
     #[error("{path} is empty; name the file with the trace")]
-    NoLine {
-        /// The file.
-        path: String,
-    },
+    NoLine { path: String },
     /// No line of the file is a request.
     #[error("{path} holds no request{}; name the file with the trace", left_out(*skipped))]
-    NoRequest {
-        /// The file.
-        path: String,
-        /// Lines that were left out.
-        skipped: u64,
-    },
-    /// The file is compressed.
+    NoRequest { path: String, skipped: u64 },
     #[error("{path} is compressed; unpack it first (gunzip -k {path})")]
-    Compressed {
-        /// The file.
-        path: String,
-    },
+    Compressed { path: String },
     /// A folder holds no client.
     #[error(
         "{path} holds no file chunk-N-trace.csv, and a pool of clients is a folder with two files of each (see \
          github.com/alibaba/ServeGen, data/language/m-small); name such a folder, or the file of another trace"
     )]
-    NoClients {
-        /// The folder.
-        path: String,
-    },
-    /// A line is invalid.
+    NoClients { path: String },
     #[error(
-        "{path}, line {line}, {place}: {cause}; correct the line, or leave out what cannot be read with \
+        "{path}, line {line}, {bad}; correct the line, or leave out what cannot be read with \
          bad_lines = \"skip\" (--skip-bad), which is counted"
     )]
-    Line {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-        /// Where in the line.
-        place: String,
-        /// What is wrong.
-        cause: String,
-    },
+    Line { path: String, line: u64, bad: BadLine },
     /// A line of an access log is invalid.
     #[error(
-        "{path}, line {line}, {place}: {cause}\nhint: a line is a JSON object with the named fields; correct it, or leave out \
+        "{path}, line {line}, {bad}\nhint: a line is a JSON object with the named fields; correct it, or leave out \
          what cannot be used with --skip-bad, which is counted"
     )]
-    LogLine {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-        /// Where in the line.
-        place: String,
-        /// What is wrong.
-        cause: String,
-    },
+    LogLine { path: String, line: u64, bad: BadLine },
     /// The first line lacks a needed column, or names an unknown schema.
     #[error("{path}, line {line}: {cause}")]
-    Heading {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-        /// What is wrong.
-        cause: String,
-    },
-    /// A request came too late in the file to be put in order.
+    Heading { path: String, line: u64, cause: String },
+    /// A request came too late in the file to be put in order, by so many seconds of the trace.
     #[error(
         "{path}, line {line}: its moment lies {late_s:.3} s before that of a line above, and a trace is put in order \
          over {bound_s} s and {bound} requests at most; sort the file by time"
     )]
-    Disorder {
-        /// The file.
-        path: String,
-        /// The line, from 1.
-        line: u64,
-        /// By how much it is late, seconds of the trace.
-        late_s: f64,
-        /// How far requests may be out of order, seconds.
-        bound_s: u32,
-        /// Among how many requests.
-        bound: usize,
-    },
+    Disorder { path: String, line: u64, late_s: f64, bound_s: u32, bound: usize },
     /// Nothing of the trace is in the slice.
     #[error("{path} has no request {slice}; it ends {} s after its zero", to_the_millisecond(*last_s))]
-    Empty {
-        /// The file.
-        path: String,
-        /// Description of the slice.
-        slice: String,
-        /// Where the trace ends.
-        last_s: f64,
-    },
+    Empty { path: String, slice: String, last_s: f64 },
     /// The slice ends later than the trace.
     #[error(
         "{path} ends {} s after its zero, and the slice goes on until {} s; leave for_s (--trace-for) out \
          to replay the trace to its end",
         to_the_millisecond(*last_s), to_the_millisecond(*until_s)
     )]
-    PastTheEnd {
-        /// The file.
-        path: String,
-        /// Where the slice ends.
-        until_s: f64,
-        /// Where the trace ends.
-        last_s: f64,
-    },
+    PastTheEnd { path: String, until_s: f64, last_s: f64 },
     /// Thinning left no request.
     #[error(
         "nothing of the slice of {path} is left with rate_scale = {rate_scale} (--rate-scale) and seed {seed}; keep more, or \
          take more of the trace"
     )]
-    Thinned {
-        /// The file.
-        path: String,
-        /// Probability of keeping each request.
-        rate_scale: f64,
-        /// What decides.
-        seed: u64,
-    },
-    /// The slice lasts too long.
+    Thinned { path: String, rate_scale: f64, seed: u64 },
     #[error(
         "the slice of {path} takes {ends_s:.0} s to replay, and a run lasts 31 days at most; take less of it with \
          for_s (--trace-for), or play it faster with time_scale (--time-scale)"
     )]
-    TooLong {
-        /// The file.
-        path: String,
-        /// How long the slice takes.
-        ends_s: f64,
-    },
+    TooLong { path: String, ends_s: f64 },
 }
 
 /// Rounds away the digits that summation added.

@@ -1,14 +1,13 @@
 //! Recorded traffic as a plan: reading trace files line by line, putting them in order, replaying a slice.
 //!
 //! ```text
-//! TraceReader --> InOrder --> Slice --> Replay --> TracePlan
-//!  one line        by moment   from_s    scales     classes, phases
+//! TraceReader --> SortedRequests --> TraceSlice --> Replay --> Plan
+//!  one line        by moment          from_s         scales     classes, phases
 //! ```
 //!
 //! Nothing holds a whole trace: a reader has one line, the order a minute of the trace, and every copy of a trace that
 //! is laid over itself reads the file for itself. Once a trace has been surveyed, its lines are known to be sound.
 
-pub(super) mod blocks;
 pub(super) mod error;
 mod files;
 mod kinds;
@@ -16,15 +15,12 @@ mod of_run;
 pub(super) mod plan;
 mod replay;
 pub(super) mod requests;
-mod reuse;
 mod serve_gen;
 mod slice;
 pub(super) mod survey;
 
-pub use blocks::Blocks;
-pub use error::TraceError;
-pub use files::{AccessLog, AccessLogFields, TimeUnit, TraceWriter, read_log};
-pub use requests::{RequestTrace, TracedRequest, TracedWindow};
+pub use files::{AccessLog, AccessLogFields, TraceWriter, read_log};
+pub use requests::{Blocks, RequestTrace, TracedRequest, TracedWindow};
 pub use survey::survey;
 
 #[cfg(test)]

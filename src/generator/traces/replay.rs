@@ -1,8 +1,7 @@
 //! A slice of a trace, slower or faster, thinned or multiplied.
 
-use super::blocks::Blocks;
 use super::error::TraceError;
-use super::requests::{RequestTrace, TracedRequest};
+use super::requests::{Blocks, RequestTrace, TracedRequest};
 use super::slice::TraceSlice;
 use crate::clock::Timestamp;
 use crate::generator::traces::serve_gen::pool::ClientPool;
@@ -11,8 +10,8 @@ use crate::workload::{Trace, TraceFindings};
 
 /// A request of a trace at its moment in a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Replayed {
-    pub(super) at: Timestamp,
+pub(in crate::generator) struct Replayed {
+    pub(in crate::generator) at: Timestamp,
     /// The copy of the trace it comes from; 0 for the trace itself.
     pub(super) copy: u32,
     pub(super) request: TracedRequest,
@@ -23,7 +22,7 @@ impl RequestTrace {
     /// run. All of it is held in memory.
     pub fn of_slice(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
         let end = Timestamp::from_secs_f64(found.ends_s);
-        let replay = Replay::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)?;
+        let replay = Replay::of_found(trace, found, seed)?;
         let block_tokens = Some(replay.block_tokens()).filter(|tokens| *tokens > 0);
         let mut requests = Vec::new();
         for replayed in replay {
@@ -48,6 +47,12 @@ pub(super) struct Replay {
 }
 
 impl Replay {
+    /// Replays a trace that has been surveyed. Its slice ends on a whole nanosecond of the trace, which its length in
+    /// seconds of the run determines.
+    pub(super) fn of_found(trace: &Trace, found: &TraceFindings, seed: u64) -> Result<Self, TraceError> {
+        Self::open(trace, seed, (found.ends_s / trace.time_scale * 1e9).round() as u64)
+    }
+
     /// Replays `trace`, whose slice lasts `length_ns` of the trace, with the randomness of `seed`.
     pub(super) fn open(trace: &Trace, seed: u64, length_ns: u64) -> Result<Self, TraceError> {
         let mut shifts = RandomStream::named(seed, "trace/shifts");
@@ -86,7 +91,7 @@ impl Replay {
     /// Tokens of the requests' blocks; 0 where they have none.
     pub(super) fn block_tokens(&self) -> u32 {
         let first = self.copies.first();
-        first.and_then(|copy| copy.slice.block_tokens()).unwrap_or(0)
+        first.and_then(|copy| copy.slice.facts().block_tokens).unwrap_or(0)
     }
 
     fn scaled(&self, distance_ns: u64) -> Timestamp {

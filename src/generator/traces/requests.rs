@@ -1,12 +1,12 @@
-//! One request of a trace, whatever its format.
+//! One request of a trace, whatever its format, with the blocks that its prompt begins with.
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::cut;
-use crate::workload::{Priority, TOKEN_LIMIT};
+use crate::workload::{Priority, TOKEN_LIMIT, TraceFormat};
 
 /// One request of a trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TracedRequest {
     /// When it arrived: nanoseconds on the trace's clock.
     pub at_ns: i64,
@@ -15,14 +15,19 @@ pub struct TracedRequest {
     /// Tokens of its answer.
     pub output_tokens: u32,
     /// Its kind in the trace.
+    #[serde(rename = "class", skip_serializing_if = "Option::is_none")]
     pub kind: Option<Box<str>>,
     /// Its priority; only Skyline's own traces have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Its tenant; only Skyline's own traces have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tenant: Option<Box<str>>,
     /// Its model; only Skyline's own traces have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<Box<str>>,
     /// The blocks that its prompt begins with; empty where the trace has none.
+    #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     pub blocks: Box<[u64]>,
 }
 
@@ -47,9 +52,54 @@ pub struct TracedWindow {
     pub to_ns: u64,
 }
 
+/// The blocks of one prompt in order: equal ids mean equal texts. All blocks have the same number of tokens, but a
+/// prompt's last block ends with the prompt.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Blocks {
+    /// Identifies each block.
+    pub ids: Box<[u64]>,
+    /// Tokens of a block.
+    pub tokens: u32,
+}
+
+/// Keeps the ids of copies apart (2⁶⁴ divided by the golden ratio).
+const APART: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Blocks {
+    /// The blocks of a request in one copy of a trace: other copies have other texts.
+    pub(super) fn of(ids: &[u64], tokens: u32, copy: u32) -> Self {
+        let turned = u64::from(copy).wrapping_mul(APART);
+        Self { ids: ids.iter().map(|id| id.wrapping_add(turned)).collect(), tokens }
+    }
+}
+
+/// What a trace says of all its requests, as far as it has been read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TraceFacts {
+    pub(super) format: TraceFormat,
+    /// Tokens of its requests' blocks; `None` where they have none.
+    pub(super) block_tokens: Option<u32>,
+    /// The window that a run measured, if the trace was made from one.
+    pub(super) window: Option<TracedWindow>,
+    /// Lines, and tables of a pool, that were left out.
+    pub(super) skipped: u64,
+    /// Lines and tables of a pool replaced by the nearest that can be drawn.
+    pub(super) nearest: u64,
+    /// Requests that the file lists after a later one.
+    pub(super) reordered: u64,
+}
+
+impl TraceFacts {
+    pub(super) fn of(format: TraceFormat) -> Self {
+        let block_tokens = format.block_tokens();
+        Self { format, block_tokens, window: None, skipped: 0, nearest: 0, reordered: 0 }
+    }
+}
+
 /// What is wrong with a line, and where in it.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct BadLine {
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {cause}")]
+pub struct BadLine {
     pub(super) place: String,
     pub(super) cause: String,
 }

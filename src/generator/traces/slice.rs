@@ -1,11 +1,11 @@
 //! The requests of a trace from a moment on, with their distance from it.
 
 use super::error::TraceError;
-use super::requests::{TracedRequest, TracedWindow};
+use super::requests::{TraceFacts, TracedRequest};
 use crate::generator::traces::files::order::SortedRequests;
 use crate::generator::traces::files::reader::TraceReader;
 use crate::generator::traces::serve_gen::pool::ClientPool;
-use crate::workload::{Trace, TraceFormat, TraceZero};
+use crate::workload::{Trace, TraceZero};
 
 /// The requests of a trace from `from_s` on, each with its distance from there in nanoseconds of the trace.
 #[derive(Debug)]
@@ -16,6 +16,8 @@ pub(super) struct TraceSlice {
     from_ns: i64,
     /// The latest moment so far, including before the slice: nanoseconds after the trace's zero.
     last_ns: Option<i64>,
+    /// Where the trace ends, nanoseconds after its zero, if that is known without reading it.
+    ends_ns: Option<u64>,
 }
 
 /// Where requests come from.
@@ -30,83 +32,35 @@ enum SliceSource {
 impl TraceSlice {
     /// Opens the slice; `seed` decides what is drawn.
     pub(super) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
-        let from_ns = (trace.from_s * 1e9).round() as i64;
-        if ClientPool::is(trace) {
-            let source = SliceSource::Drawn(ClientPool::open(trace, seed)?);
-            return Ok(Self { source, zero_ns: Some(0), from_ns, last_ns: None });
-        }
-        let reader = TraceReader::open(trace)?;
-        let zero_ns = match reader.format().zero() {
-            TraceZero::OwnClock => Some(0),
-            TraceZero::FirstRequest => None,
+        let (source, zero_ns, ends_ns) = if ClientPool::is(trace) {
+            let pool = ClientPool::open(trace, seed)?;
+            let ends_ns = pool.ends_ns();
+            (SliceSource::Drawn(pool), Some(0), Some(ends_ns))
+        } else {
+            let reader = TraceReader::open(trace)?;
+            let zero_ns = (reader.facts().format.zero() == TraceZero::OwnClock).then_some(0);
+            (SliceSource::Recorded(Box::new(SortedRequests::new(reader))), zero_ns, None)
         };
-        let source = SliceSource::Recorded(Box::new(SortedRequests::new(reader)));
-        Ok(Self { source, zero_ns, from_ns, last_ns: None })
+        Ok(Self { source, zero_ns, from_ns: (trace.from_s * 1e9).round() as i64, last_ns: None, ends_ns })
+    }
+
+    pub(super) fn facts(&self) -> &TraceFacts {
+        match &self.source {
+            SliceSource::Recorded(requests) => requests.facts(),
+            SliceSource::Drawn(pool) => pool.facts(),
+        }
     }
 
     /// Seconds after the trace's zero: the latest moment so far of a recorded trace, the end of a drawn one.
     pub(super) fn last_s(&self) -> Option<f64> {
-        match &self.source {
-            SliceSource::Recorded(_) => self.last_ns.map(|last| last as f64 / 1e9),
-            SliceSource::Drawn(pool) => Some(pool.ends_ns() as f64 / 1e9),
-        }
-    }
-
-    /// The window that a run measured, if the trace was made from one.
-    pub(super) fn window(&self) -> Option<TracedWindow> {
-        match &self.source {
-            SliceSource::Recorded(requests) => requests.reader().window(),
-            SliceSource::Drawn(_) => None,
-        }
-    }
-
-    pub(super) fn format(&self) -> TraceFormat {
-        match &self.source {
-            SliceSource::Recorded(requests) => requests.reader().format(),
-            SliceSource::Drawn(_) => TraceFormat::ServeGen,
-        }
-    }
-
-    /// Tokens of its requests' blocks; `None` where they have none.
-    pub(super) fn block_tokens(&self) -> Option<u32> {
-        match &self.source {
-            SliceSource::Recorded(requests) => requests.reader().block_tokens(),
-            SliceSource::Drawn(_) => None,
-        }
-    }
-
-    pub(super) fn skipped(&self) -> u64 {
-        match &self.source {
-            SliceSource::Recorded(requests) => requests.reader().skipped(),
-            SliceSource::Drawn(pool) => pool.skipped(),
-        }
-    }
-
-    /// Lines and tables of a pool replaced by the nearest that can be drawn.
-    pub(super) fn nearest(&self) -> u64 {
-        match &self.source {
-            SliceSource::Recorded(_) => 0,
-            SliceSource::Drawn(pool) => pool.nearest(),
-        }
-    }
-
-    /// Requests so far that the file lists after a later one.
-    pub(super) fn reordered(&self) -> u64 {
-        match &self.source {
-            SliceSource::Recorded(requests) => requests.reordered(),
-            SliceSource::Drawn(_) => 0,
-        }
+        let last = self.last_ns.map(|last| last as f64);
+        self.ends_ns.map(|ends| ends as f64).or(last).map(|ns| ns / 1e9)
     }
 
     /// Length of the trace after the beginning of the slice, nanoseconds, where it is known without reading to the
     /// end.
     pub(super) fn declared_ns(&self) -> Option<u64> {
-        match &self.source {
-            SliceSource::Recorded(_) => None,
-            SliceSource::Drawn(pool) => {
-                Some(pool.ends_ns().saturating_sub(u64::try_from(self.from_ns).unwrap_or(0)))
-            }
-        }
+        self.ends_ns.map(|ends_ns| ends_ns.saturating_sub(u64::try_from(self.from_ns).unwrap_or(0)))
     }
 
     fn next_request(&mut self) -> Option<Result<TracedRequest, TraceError>> {

@@ -1,13 +1,14 @@
 //! Reads a trace once before it is replayed, and reports what its slice contains.
 
-use super::blocks::Blocks;
+use std::collections::HashMap;
+
 use super::error::TraceError;
 use super::kinds::KindCounts;
 use super::replay::{Replay, Replayed};
-use super::reuse::PrefixReuse;
+use super::requests::{Blocks, TraceFacts};
 use super::slice::TraceSlice;
 use crate::clock::Timestamp;
-use crate::workload::{Trace, TraceFindings, TraceFormat};
+use crate::workload::{Trace, TraceFindings};
 
 /// Number of bins in which arrivals are counted.
 const BINS: usize = 120;
@@ -26,35 +27,31 @@ pub fn survey(trace: &Trace, seed: u64) -> Result<TraceFindings, TraceError> {
     }
     let end = Timestamp::from_secs_f64(ends_s);
     let mut replay = Replay::open(trace, seed, extent.length_ns)?;
-    let block_tokens = replay.block_tokens();
-    let mut tally = Tally::new(ends_s, block_tokens);
+    let mut tally = Tally::new(&extent, ends_s, trace.time_scale, replay.block_tokens());
     while let Some(replayed) = replay.next().transpose()? {
         if replayed.at >= end {
             break;
         }
         tally.add(&replayed);
     }
-    if tally.requests == 0 {
+    if tally.found.requests == 0 {
         return Err(TraceError::Thinned { path: trace.path.clone(), rate_scale: trace.rate_scale, seed });
     }
-    Ok(tally.findings(&extent, ends_s, trace.time_scale))
+    Ok(tally.findings())
 }
 
 /// The slice of the file before scaling.
 struct Extent {
-    format: TraceFormat,
+    facts: TraceFacts,
     length_ns: u64,
     warmup_ns: Option<u64>,
-    skipped: u64,
-    nearest: u64,
-    reordered: u64,
 }
 
 fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
     let mut slice = TraceSlice::open(trace, seed)?;
     let from_ns = (trace.from_s * 1e9).round() as u64;
     // The trace of a run ends with the run; later requests only kept its load up.
-    let window = slice.window();
+    let window = slice.facts().window;
     let own_end = window.and_then(|window| window.to_ns.checked_sub(from_ns)).filter(|end| *end > 0);
     let until = trace.for_s.map(|for_s| (for_s * 1e9).round() as u64).or(own_end);
     if let Some(declared) = slice.declared_ns() {
@@ -62,7 +59,7 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
         return match declared {
             0 => Err(empty(trace, &slice)),
             _ if length_ns > declared => Err(past_the_end(trace, &slice, length_ns)),
-            _ => Ok(Extent::of(&slice, length_ns, None)),
+            _ => Ok(Extent { facts: *slice.facts(), length_ns, warmup_ns: None }),
         };
     }
     let (mut requests, mut last_ns, mut whole) = (0_u64, 0, true);
@@ -84,20 +81,7 @@ fn extent(trace: &Trace, seed: u64) -> Result<Extent, TraceError> {
         return Err(past_the_end(trace, &slice, length_ns));
     }
     let warmup_ns = window.filter(|_| from_ns == 0 && until == own_end).map(|window| window.from_ns);
-    Ok(Extent::of(&slice, length_ns, warmup_ns))
-}
-
-impl Extent {
-    fn of(slice: &TraceSlice, length_ns: u64, warmup_ns: Option<u64>) -> Self {
-        Self {
-            format: slice.format(),
-            length_ns,
-            warmup_ns,
-            skipped: slice.skipped(),
-            nearest: slice.nearest(),
-            reordered: slice.reordered(),
-        }
-    }
+    Ok(Extent { facts: *slice.facts(), length_ns, warmup_ns })
 }
 
 fn past_the_end(trace: &Trace, slice: &TraceSlice, length_ns: u64) -> TraceError {
@@ -112,7 +96,7 @@ fn past_the_end(trace: &Trace, slice: &TraceSlice, length_ns: u64) -> TraceError
 fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
     let path = trace.path.clone();
     let Some(last_s) = slice.last_s() else {
-        return TraceError::NoRequest { path, skipped: slice.skipped() };
+        return TraceError::NoRequest { path, skipped: slice.facts().skipped };
     };
     let until = trace.for_s.map_or(String::new(), |for_s| format!(" for {for_s} s"));
     TraceError::Empty { path, slice: format!("from {} s on{until}", trace.from_s), last_s }
@@ -120,81 +104,145 @@ fn empty(trace: &Trace, slice: &TraceSlice) -> TraceError {
 
 /// Counts so far.
 struct Tally {
-    requests: u64,
-    bin_s: f64,
-    arrivals: Vec<u64>,
+    /// Complete but for kinds, means and shares.
+    found: TraceFindings,
     /// The current second and its requests.
     second: (u64, u64),
-    peak_per_s: u64,
     latest: Option<Timestamp>,
-    same_moment: u64,
     input_tokens: u64,
     output_tokens: u64,
     kinds: KindCounts,
-    block_tokens: u32,
     reuse: PrefixReuse,
 }
 
 impl Tally {
-    fn new(ends_s: f64, block_tokens: u32) -> Self {
-        Self {
+    fn new(extent: &Extent, ends_s: f64, time_scale: f64, block_tokens: u32) -> Self {
+        let Extent { facts, warmup_ns, .. } = extent;
+        let found = TraceFindings {
+            format: facts.format,
             requests: 0,
+            ends_s,
+            warmup_s: warmup_ns.map(|warmup| warmup as f64 / 1e9 * time_scale),
             bin_s: ends_s / BINS as f64,
             arrivals: vec![0; BINS],
-            second: (0, 0),
             peak_per_s: 0,
-            latest: None,
             same_moment: 0,
+            input_tokens: 0.0,
+            output_tokens: 0.0,
+            reusable_share: None,
+            too_many_blocks: false,
+            kinds: Vec::new(),
+            skipped_lines: facts.skipped,
+            nearest_drawn: facts.nearest,
+            reordered: facts.reordered,
+        };
+        Self {
+            found,
+            second: (0, 0),
+            latest: None,
             input_tokens: 0,
             output_tokens: 0,
             kinds: KindCounts::default(),
-            block_tokens,
             reuse: PrefixReuse::new(block_tokens, MOST_BLOCKS),
         }
     }
 
     fn add(&mut self, replayed: &Replayed) {
         let Replayed { at, copy, request } = replayed;
-        self.requests += 1;
+        let found = &mut self.found;
+        found.requests += 1;
         let seconds = at.as_secs_f64();
-        let bin = ((seconds / self.bin_s) as usize).min(BINS - 1);
-        if let Some(arrivals) = self.arrivals.get_mut(bin) {
+        let bin = ((seconds / found.bin_s) as usize).min(BINS - 1);
+        if let Some(arrivals) = found.arrivals.get_mut(bin) {
             *arrivals += 1;
         }
         let second = seconds as u64;
         let already = if self.second.0 == second { self.second.1 } else { 0 };
         self.second = (second, already + 1);
-        self.peak_per_s = self.peak_per_s.max(self.second.1);
-        self.same_moment += u64::from(self.latest == Some(*at));
+        found.peak_per_s = found.peak_per_s.max(self.second.1);
+        found.same_moment += u64::from(self.latest == Some(*at));
         self.latest = Some(*at);
         self.input_tokens += u64::from(request.input_tokens);
         self.output_tokens += u64::from(request.output_tokens);
         if let Some(kind) = &request.kind {
             self.kinds.add(kind);
         }
-        let blocks = Blocks::of(&request.blocks, self.block_tokens, *copy);
+        let blocks = Blocks::of(&request.blocks, self.reuse.block_tokens, *copy);
         self.reuse.add(&blocks, request.input_tokens);
     }
 
-    fn findings(self, extent: &Extent, ends_s: f64, time_scale: f64) -> TraceFindings {
-        let requests = self.requests as f64;
+    fn findings(self) -> TraceFindings {
+        let requests = self.found.requests as f64;
         TraceFindings {
-            format: extent.format,
-            requests: self.requests,
-            ends_s,
-            warmup_s: extent.warmup_ns.map(|warmup| warmup as f64 / 1e9 * time_scale),
-            bin_s: self.bin_s,
-            arrivals: self.arrivals,
-            peak_per_s: self.peak_per_s,
-            same_moment: self.same_moment,
             input_tokens: self.input_tokens as f64 / requests,
             output_tokens: self.output_tokens as f64 / requests,
             reusable_share: self.reuse.share(self.input_tokens),
-            too_many_blocks: self.reuse.too_many(),
+            too_many_blocks: self.reuse.met.is_none(),
             kinds: self.kinds.named(),
-            skipped_lines: extent.skipped,
-            nearest_drawn: extent.nearest,
-            reordered: extent.reordered,
+            ..self.found
         }
+    }
+}
+
+/// The hit rate of an unlimited prefix cache: counts the tokens of leading blocks seen before.
+#[derive(Debug)]
+struct PrefixReuse {
+    block_tokens: u32,
+    /// Most blocks that are remembered.
+    most: usize,
+    /// Tokens seen of each block; absent when there were too many.
+    met: Option<HashMap<u64, u32>>,
+    tokens: u64,
+}
+
+impl PrefixReuse {
+    /// For blocks of this many tokens, 0 where the trace has none.
+    fn new(block_tokens: u32, most: usize) -> Self {
+        Self { block_tokens, most, met: Some(HashMap::new()), tokens: 0 }
+    }
+
+    /// Counts the leading tokens of a prompt that were seen before, and remembers its blocks.
+    fn add(&mut self, blocks: &Blocks, input_tokens: u32) {
+        let Some(met) = self.met.as_mut().filter(|_| self.block_tokens > 0) else { return };
+        let mut left = input_tokens;
+        let mut alike = true;
+        for id in &blocks.ids {
+            // The last block of a prompt ends where the prompt does.
+            let own = left.min(self.block_tokens);
+            left -= own;
+            let known = met.entry(*id).or_insert(0);
+            if alike {
+                self.tokens += u64::from(own.min(*known));
+                alike = *known >= self.block_tokens;
+            }
+            *known = own.max(*known);
+        }
+        if met.len() > self.most {
+            self.met = None;
+        }
+    }
+
+    /// The share of all prompt tokens; `None` without blocks, or with too many.
+    fn share(&self, input_tokens: u64) -> Option<f64> {
+        let named = self.met.as_ref().is_some_and(|met| !met.is_empty());
+        named.then(|| self.tokens as f64 / input_tokens as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_many_blocks_are_no_share_of_none() {
+        let mut reuse = PrefixReuse::new(16, 3);
+        reuse.add(&Blocks::of(&[1, 2], 16, 0), 32);
+        reuse.add(&Blocks::of(&[1, 3], 16, 0), 32);
+        assert_eq!((reuse.share(64), reuse.met.is_none()), (Some(0.25), false));
+        reuse.add(&Blocks::of(&[4], 16, 0), 16);
+        assert_eq!((reuse.share(80), reuse.met.is_none()), (None, true));
+        let mut none = PrefixReuse::new(0, 3);
+        none.add(&Blocks::default(), 7);
+        assert_eq!((none.share(7), none.met.is_none()), (None, false));
     }
 }

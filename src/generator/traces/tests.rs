@@ -4,10 +4,9 @@ mod slices;
 
 use std::fmt::Write as _;
 
-use super::blocks::Blocks;
 use super::error::TraceError;
 use super::replay::{Replay, Replayed};
-use super::requests::TracedRequest;
+use super::requests::{Blocks, TracedRequest};
 use super::survey::survey;
 use crate::generator::traces::files::order::SortedRequests;
 use crate::generator::traces::files::reader::TraceReader;
@@ -80,7 +79,7 @@ fn every_public_format_is_recognised_and_read_as_published() {
         ("skyline.jsonl", TraceFormat::Skyline, 1_500_000_000, (70, 5), Some("chat"), vec![11, 12]),
     ] {
         let trace = sample(name);
-        assert_eq!(TraceReader::open(&trace).unwrap().format(), format, "{name}");
+        assert_eq!(TraceReader::open(&trace).unwrap().facts().format, format, "{name}");
         let requests = read(&trace).unwrap();
         let one = &requests[0];
         assert_eq!((one.at_ns, (one.input_tokens, one.output_tokens)), (first, lengths), "{name}");
@@ -103,7 +102,7 @@ fn requests_of_one_session_begin_alike() {
     let text =
         "Timestamp,Session ID,Request tokens,Response tokens\n1,a,40,8\n2,b,40,8\n3,a,100,8\n4,,40,8\n";
     let trace = written(&folder, text);
-    assert_eq!(TraceReader::open(&trace).unwrap().block_tokens(), Some(16));
+    assert_eq!(TraceReader::open(&trace).unwrap().facts().block_tokens, Some(16));
     let requests = read(&trace).unwrap();
     let [first, other, later, alone] = [0, 1, 2, 3].map(|place| requests[place].blocks.to_vec());
     // 40 tokens are 2 whole blocks of 16, 100 are 6, and the first 2 of those are what was said before.
@@ -111,7 +110,7 @@ fn requests_of_one_session_begin_alike() {
     assert_eq!(later[..2], first[..]);
     assert!(other.iter().all(|block| !later.contains(block)));
     assert!(alone.is_empty(), "no session, nothing in common");
-    assert_eq!(TraceReader::open(&sample("burst_gpt_1.csv")).unwrap().block_tokens(), None);
+    assert_eq!(TraceReader::open(&sample("burst_gpt_1.csv")).unwrap().facts().block_tokens, None);
 }
 
 #[test]
@@ -171,7 +170,7 @@ fn a_bad_line_is_named_with_line_column_and_cause() {
         let skipping = Trace { bad_lines: BadLines::Skip, ..trace };
         let mut reader = TraceReader::open(&skipping).unwrap();
         assert_eq!(reader.by_ref().map(Result::unwrap).count(), 2, "{bad}");
-        assert_eq!(reader.skipped(), 1, "{bad}");
+        assert_eq!(reader.facts().skipped, 1, "{bad}");
     }
 }
 
@@ -221,7 +220,7 @@ fn small_disorder_is_put_right_and_great_disorder_refused() {
         [(1_000, 2), (1_000, 3), (5_000, 1), (5_001, 5), (64_999, 4)],
         "equal moments keep their lines"
     );
-    assert_eq!(in_order.reordered(), 3);
+    assert_eq!(in_order.facts().reordered, 3);
     let trace = trace_of(&folder, &[0, 1_000, 200_000, 500]);
     let error =
         SortedRequests::new(TraceReader::open(&trace).unwrap()).find_map(Result::err).unwrap().to_string();

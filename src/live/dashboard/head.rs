@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Color;
 use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, plain};
@@ -39,7 +40,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let done = (over * columns as f64).round() as usize;
     let bar_spans = [
         Span::raw(" "),
-        Span::styled("━".repeat(done), state.theme.time()),
+        Span::styled("━".repeat(done), state.theme.coloured(Color::Cyan)),
         Span::styled("─".repeat(columns - done), state.theme.quiet()),
     ];
     frame.render_widget(Line::from_iter(bar_spans), bar);

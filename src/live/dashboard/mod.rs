@@ -9,7 +9,6 @@ mod server;
 mod show;
 #[cfg(test)]
 mod tests;
-mod theme;
 mod timelines;
 mod view_state;
 

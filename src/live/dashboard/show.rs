@@ -11,8 +11,7 @@ use ratatui::{Frame, Terminal};
 
 use super::bottom::{self, wrapped};
 use super::layout::Areas;
-use super::theme::Theme;
-use super::view_state::{ViewState, plain};
+use super::view_state::{Theme, ViewState, plain};
 use super::{head, latency, load, server, timelines};
 use crate::live::alt_screen::{AltScreen, say};
 use crate::live::line::{ProgressLine, describe};

@@ -7,8 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
 use super::show::draw;
-use super::theme::Theme;
-use super::view_state::ViewState;
+use super::view_state::{Theme, ViewState};
 use crate::clock::{RunClock, Timestamp};
 use crate::live::watched::{Paced, WatchedRun};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};

@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Color, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, SparklineBar};
 
@@ -20,7 +20,7 @@ struct Timeline {
     name: &'static str,
     of: fn(&SecondCounts) -> Option<u64>,
     show: fn(u64) -> String,
-    style: Style,
+    colour: Color,
 }
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, rows_each: u16) {
@@ -34,26 +34,16 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect, row
         within = block.inner(area);
         frame.render_widget(block, area);
     }
-    let counted = |value| count(value);
+    let (load, work, wait) = (Color::Cyan, Color::Green, Color::Magenta);
     let timelines = [
-        Timeline {
-            name: "offered/s",
-            of: |second| Some(second.released),
-            show: counted,
-            style: theme.load(),
-        },
-        Timeline {
-            name: "in flight",
-            of: |second| Some(second.in_flight),
-            show: counted,
-            style: theme.load(),
-        },
-        Timeline { name: "tokens/s", of: |second| Some(second.tokens), show: counted, style: theme.work() },
+        Timeline { name: "offered/s", of: |second| Some(second.released), show: count, colour: load },
+        Timeline { name: "in flight", of: |second| Some(second.in_flight), show: count, colour: load },
+        Timeline { name: "tokens/s", of: |second| Some(second.tokens), show: count, colour: work },
         Timeline {
             name: "TTFT p99",
             of: |second| second.ttft_p99.map(|ttft| ttft.as_micros() as u64),
             show: |micros| format!("{} ms", three_digits(micros as f64 / 1e3)),
-            style: theme.wait(),
+            colour: wait,
         },
     ];
     let rows = Layout::vertical([Constraint::Length(rows_each); NUMBER as usize]).split(within);
@@ -93,7 +83,7 @@ impl Timeline {
         let sparkline = Sparkline::default()
             .data(bars.collect::<Vec<_>>())
             .max(most.unwrap_or_default().max(1))
-            .style(self.style)
+            .style(state.theme.coloured(self.colour))
             .absent_value_symbol(" ");
         frame.render_widget(sparkline, columns);
     }

@@ -1,13 +1,14 @@
-//! Everything that one frame of the dashboard shows.
+//! Everything that one frame of the dashboard shows, and its styles, in the terminal's own colours.
 
 use console::strip_ansi_codes;
 use ratatui::Frame;
 use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Block, Borders, Paragraph};
 
-use super::theme::Theme;
 use crate::clock::Timestamp;
+use crate::live::provisional::Standing;
 use crate::live::watched::WatchedRun;
 use crate::runner::Snapshot;
 use crate::units::steers;
@@ -51,4 +52,53 @@ pub(super) const fn is_roomy(height: u16) -> bool {
 /// repeat what a server sent.
 pub(super) fn plain(text: &str) -> String {
     strip_ansi_codes(text).chars().filter(|&c| !steers(c)).collect()
+}
+
+/// Whether colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Theme {
+    /// Colours, and where it matters text and weight too.
+    Colours,
+    /// Text and weight alone.
+    Plain,
+}
+
+impl Theme {
+    pub(super) fn coloured(self, colour: Color) -> Style {
+        match self {
+            Self::Colours => Style::new().fg(colour),
+            Self::Plain => Style::new(),
+        }
+    }
+
+    /// Names of figures and details.
+    #[allow(clippy::unused_self)] // Called like the others.
+    pub(super) fn quiet(self) -> Style {
+        Style::new().add_modifier(Modifier::DIM)
+    }
+
+    #[allow(clippy::unused_self)] // Called like the others.
+    pub(super) fn heading(self) -> Style {
+        Style::new().add_modifier(Modifier::BOLD).remove_modifier(Modifier::DIM)
+    }
+
+    /// A part of the screen under a heading.
+    pub(super) fn headed<'t>(self, title: impl Into<Line<'t>>) -> Block<'t> {
+        let block = Block::new().borders(Borders::TOP).border_style(self.quiet());
+        block.title(title).title_style(self.heading())
+    }
+
+    /// Failures.
+    pub(super) fn trouble(self) -> Style {
+        self.coloured(Color::Red).add_modifier(Modifier::BOLD)
+    }
+
+    /// A finding's status.
+    pub(super) fn standing(self, standing: Standing) -> Style {
+        match standing {
+            Standing::Good => self.coloured(Color::Green),
+            Standing::Bad => self.trouble(),
+            Standing::Open => self.coloured(Color::Yellow),
+        }
+    }
 }

@@ -8,14 +8,16 @@ use crate::units::cut;
 use crate::workload::ShapeFault;
 
 /// How a request ended. A failed request has a record like any other; none is dropped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Outcome {
     /// The answer is complete: a finish reason for every choice, or `[DONE]`, and no error.
     Completed,
     /// The request failed.
     Failed(Failure),
     /// The request was still running when the run stopped waiting; its true duration is unknown.
+    #[default]
     Censored,
 }
 
@@ -123,8 +125,9 @@ impl fmt::Display for FailureKind {
 }
 
 /// Whether an answer is in the required format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Validity {
     /// It is.
     Valid,

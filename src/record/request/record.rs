@@ -11,7 +11,7 @@ use crate::workload::Priority;
 
 /// The course of one request, from its plan to its end. `analysis` computes latencies from these moments; they are
 /// never stored.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestRecord {
     /// Position in the schedule, from 0; for a later turn of a session see [`Turn::index_of`].
@@ -142,8 +142,9 @@ pub struct SharedPrefix {
 }
 
 /// Why a model stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum FinishReason {
     /// An end token or a stop string.
     Stop,
@@ -175,8 +176,22 @@ pub struct Usage {
 }
 
 /// Sources of answer token counts, best first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum TokenSource {
     /// The server's `usage`.
     Usage,
@@ -185,5 +200,6 @@ pub enum TokenSource {
     /// A local tokenizer, applied to the answer's text after the run.
     Tokenizer,
     /// The number of chunks, assuming one token each.
+    #[default]
     Chunks,
 }

@@ -108,8 +108,9 @@ impl AddAssign for SessionCounts {
 }
 
 /// The part of a run that a request belongs to, by its scheduled moment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Before the window: sent, not counted.
     Warmup,

@@ -35,20 +35,16 @@ impl Sign {
     /// Around a point.
     pub(super) fn draw(self, (x, y): (f64, f64)) -> Markup {
         let (left, top) = (format!("{:.1}", x - 6.0), format!("{:.1}", y - 4.0));
+        let line = |class: &str| html! { path class={ "line " (class) } d=(format!("M{left} {y:.1}h12")) {} };
+        let stretch = |form: &str, palette: Palette| {
+            html! { rect class={ (form) " " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
+        };
         match self {
             Self::Mark(palette) => palette.mark((x, y)),
-            Self::Line(palette) => {
-                html! { path class={ "line " (palette.line_class()) } d=(format!("M{left} {y:.1}h12")) {} }
-            }
-            Self::Steps(palette) => {
-                html! { path class={ "line " (palette.class()) } d=(format!("M{left} {y:.1}h12")) {} }
-            }
-            Self::Area(palette) => {
-                html! { rect class={ "area " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
-            }
-            Self::Bar(palette) => {
-                html! { rect class={ "fill " (palette.class()) } x=(left) y=(top) width="12" height="8" {} }
-            }
+            Self::Line(palette) => line(palette.line_class()),
+            Self::Steps(palette) => line(palette.class()),
+            Self::Area(palette) => stretch("area", palette),
+            Self::Bar(palette) => stretch("fill", palette),
         }
     }
 }
@@ -89,20 +85,16 @@ impl Palette {
 
     /// Its shape around a point.
     pub(super) fn mark(self, (x, y): (f64, f64)) -> Markup {
-        let class = self.class();
-        let at = |path: &str| format!("M{x:.1} {y:.1}{path}");
-        match self {
+        let (form, path) = match self {
             Self::First | Self::Faint => {
-                html! { circle class={ "mark " (class) } cx=(format!("{x:.1}")) cy=(format!("{y:.1}")) r="3.6" {} }
+                let (cx, cy) = (format!("{x:.1}"), format!("{y:.1}"));
+                return html! { circle class={ "mark " (self.class()) } cx=(cx) cy=(cy) r="3.6" {} };
             }
-            Self::Second => html! { path class={ "mark " (class) } d=(at("m-3.5 -3.5h7v7h-7z")) {} },
-            Self::Third => {
-                html! { path class={ "mark " (class) } d=(at("m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z")) {} }
-            }
-            Self::Fourth => html! { path class={ "mark " (class) } d=(at("m0 -4.6l4.6 8h-9.2z")) {} },
-            Self::Failure => {
-                html! { path class={ "cross " (class) } d=(at("m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2")) {} }
-            }
-        }
+            Self::Second => ("mark", "m-3.5 -3.5h7v7h-7z"),
+            Self::Third => ("mark", "m0 -4.8l4.8 4.8l-4.8 4.8l-4.8 -4.8z"),
+            Self::Fourth => ("mark", "m0 -4.6l4.6 8h-9.2z"),
+            Self::Failure => ("cross", "m-3.6 -3.6l7.2 7.2m0 -7.2l-7.2 7.2"),
+        };
+        html! { path class={ (form) " " (self.class()) } d=(format!("M{x:.1} {y:.1}{path}")) {} }
     }
 }

@@ -2,108 +2,80 @@
 
 use std::borrow::Cow;
 
+use crate::report::unit::Unit;
+
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
 pub(super) struct DataColumn<R> {
     /// Its name, which ends in its unit where it has one.
-    pub(super) name: &'static str,
-    /// Its unit.
+    pub(super) name: Cow<'static, str>,
     pub(super) unit: Unit,
-    /// What it tells.
-    pub(super) meaning: &'static str,
+    pub(super) meaning: Cow<'static, str>,
     /// How it is read, and so its type.
     pub(super) read: ReadAs<R>,
 }
 
 /// How a column is read from a row. What is not known is `None`, never 0.
 pub(super) enum ReadAs<R> {
-    /// A text.
     Text(ReadText<R>),
     /// A count or a place.
     Whole(fn(&R) -> Option<u64>),
-    /// A measure.
-    Number(fn(&R) -> Option<f64>),
-    /// Yes or no.
+    Number(Box<dyn Fn(&R) -> Option<f64>>),
     Flag(fn(&R) -> Option<bool>),
 }
 
-/// Reads a text.
 pub(super) type ReadText<R> = for<'r> fn(&'r R) -> Option<Cow<'r, str>>;
 
-/// What the numbers of a column count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unit {
-    /// They count nothing that has a unit, or are no numbers.
-    None,
-    /// Seconds since the run's zero.
-    Seconds,
-    /// Milliseconds.
-    Milliseconds,
-    /// Tokens.
-    Tokens,
+fn new<R>(
+    name: impl Into<Cow<'static, str>>,
+    unit: Unit,
+    meaning: impl Into<Cow<'static, str>>,
+    read: ReadAs<R>,
+) -> DataColumn<R> {
+    DataColumn { name: name.into(), unit, meaning: meaning.into(), read }
 }
 
-impl Unit {
-    /// Its sign; empty where there is none.
-    pub(super) const fn sign(self) -> &'static str {
-        match self {
-            Self::None => "",
-            Self::Seconds => "s",
-            Self::Milliseconds => "ms",
-            Self::Tokens => "tokens",
-        }
-    }
+pub(super) fn text<R>(name: &'static str, meaning: &'static str, read: ReadText<R>) -> DataColumn<R> {
+    new(name, Unit::NONE, meaning, ReadAs::Text(read))
 }
 
-impl<R> DataColumn<R> {
-    pub(super) const fn text(name: &'static str, meaning: &'static str, read: ReadText<R>) -> Self {
-        Self { name, unit: Unit::None, meaning, read: ReadAs::Text(read) }
-    }
-
-    /// A place or a count.
-    pub(super) const fn whole(
-        name: &'static str,
-        meaning: &'static str,
-        read: fn(&R) -> Option<u64>,
-    ) -> Self {
-        Self { name, unit: Unit::None, meaning, read: ReadAs::Whole(read) }
-    }
-
-    pub(super) const fn tokens(
-        name: &'static str,
-        meaning: &'static str,
-        read: fn(&R) -> Option<u64>,
-    ) -> Self {
-        Self { name, unit: Unit::Tokens, meaning, read: ReadAs::Whole(read) }
-    }
-
-    /// A moment.
-    pub(super) const fn at(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<f64>) -> Self {
-        Self { name, unit: Unit::Seconds, meaning, read: ReadAs::Number(read) }
-    }
-
-    /// A length of time.
-    pub(super) const fn ms(name: &'static str, meaning: &'static str, read: fn(&R) -> Option<f64>) -> Self {
-        Self { name, unit: Unit::Milliseconds, meaning, read: ReadAs::Number(read) }
-    }
-
-    pub(super) const fn flag(
-        name: &'static str,
-        meaning: &'static str,
-        read: fn(&R) -> Option<bool>,
-    ) -> Self {
-        Self { name, unit: Unit::None, meaning, read: ReadAs::Flag(read) }
-    }
+pub(super) fn whole<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: fn(&R) -> Option<u64>,
+) -> DataColumn<R> {
+    new(name, Unit::NONE, meaning, ReadAs::Whole(read))
 }
 
-#[cfg(test)]
-impl<R> ReadAs<R> {
-    /// The name of its type, in the README.
-    pub(super) const fn type_name(&self) -> &'static str {
-        match self {
-            Self::Text(_) => "text",
-            Self::Whole(_) => "integer",
-            Self::Number(_) => "number",
-            Self::Flag(_) => "true or false",
-        }
-    }
+pub(super) fn tokens<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: fn(&R) -> Option<u64>,
+) -> DataColumn<R> {
+    new(name, Unit::TOKENS, meaning, ReadAs::Whole(read))
+}
+
+/// A moment.
+pub(super) fn at<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: impl Fn(&R) -> Option<f64> + 'static,
+) -> DataColumn<R> {
+    new(name, Unit::SECONDS, meaning, ReadAs::Number(Box::new(read)))
+}
+
+/// A length of time.
+pub(super) fn ms<R>(
+    name: impl Into<Cow<'static, str>>,
+    meaning: impl Into<Cow<'static, str>>,
+    read: impl Fn(&R) -> Option<f64> + 'static,
+) -> DataColumn<R> {
+    new(name, Unit::MILLISECONDS, meaning, ReadAs::Number(Box::new(read)))
+}
+
+pub(super) fn flag<R>(
+    name: &'static str,
+    meaning: &'static str,
+    read: fn(&R) -> Option<bool>,
+) -> DataColumn<R> {
+    new(name, Unit::NONE, meaning, ReadAs::Flag(read))
 }

@@ -7,22 +7,23 @@ use csv::Writer;
 
 use super::column::{DataColumn, ReadAs};
 use super::request::{RequestRow, in_order};
-use crate::report::{Out, RunReport, printable};
+use crate::report::render::printable;
+use crate::report::run_report::{Out, RunReport};
 
 /// `requests.csv`: a line a request, in order of their scheduled moments. What is not known is empty.
 pub(in crate::report) fn requests_csv(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
-    write(RequestRow::COLUMNS, rows, out)
+    write(&RequestRow::columns(), rows, out)
 }
 
 fn write<R>(columns: &[DataColumn<R>], rows: impl Iterator<Item = R>, out: Out<'_>) -> io::Result<()> {
     let mut writer = Writer::from_writer(out);
-    writer.write_record(columns.iter().map(|column| column.name))?;
+    writer.write_record(columns.iter().map(|column| column.name.as_bytes()))?;
     let mut field = Vec::new();
     for row in rows {
         for column in columns {
             field.clear();
-            match column.read {
+            match &column.read {
                 ReadAs::Text(read) => field.extend(read(&row).map(text).unwrap_or_default().bytes()),
                 ReadAs::Whole(read) => read(&row).map_or(Ok(()), |count| write!(field, "{count}"))?,
                 ReadAs::Number(read) => read(&row).map_or(Ok(()), |value| write!(field, "{value}"))?,

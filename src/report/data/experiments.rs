@@ -6,9 +6,9 @@ use csv::Writer;
 use serde::Serialize;
 
 use super::csv::text;
-use super::figures::mark;
-use crate::experiment::{AbMetric, AbTest, AbUnit, Load, LoadClass, Sweep};
-use crate::report::Out;
+use crate::analysis::SampleWarning;
+use crate::experiment::{AbTest, AbUnit, Load, LoadClass, Sweep};
+use crate::report::run_report::Out;
 
 /// A figure of a load.
 #[derive(Serialize)]
@@ -17,7 +17,7 @@ struct PointRow {
     load_kind: &'static str,
     load: f64,
     /// Whether the load meets the objectives.
-    class: &'static str,
+    class: LoadClass,
     metric: String,
     /// Mean over the load's runs.
     value: Option<f64>,
@@ -28,7 +28,7 @@ struct PointRow {
     std: Option<f64>,
     interval_low: Option<f64>,
     interval_high: Option<f64>,
-    mark: &'static str,
+    mark: Option<SampleWarning>,
 }
 
 /// `points.csv`: a row a figure and load of a sweep, from low to high.
@@ -44,7 +44,7 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
             writer.serialize(PointRow {
                 load_kind,
                 load: point.load.amount(),
-                class: class(point.class),
+                class: point.class,
                 metric: key.field(),
                 value: across.mean,
                 at_least: open(across.mean_at_least),
@@ -53,22 +53,11 @@ pub(in crate::report) fn points_csv(sweep: &Sweep, out: Out<'_>) -> io::Result<(
                 std: across.std,
                 interval_low: across.interval_low,
                 interval_high: across.interval_high,
-                mark: mark(across.mark),
+                mark: across.mark,
             })?;
         }
     }
     writer.flush()
-}
-
-const fn class(class: LoadClass) -> &'static str {
-    match class {
-        LoadClass::Passed => "passed",
-        LoadClass::Failed => "failed",
-        LoadClass::Saturated => "saturated",
-        LoadClass::Undecided => "undecided",
-        LoadClass::Unknown => "unknown",
-        LoadClass::Measured => "measured",
-    }
 }
 
 /// A metric in a round.
@@ -94,28 +83,18 @@ pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<(
     let all = whole.into_iter().map(|(role, metrics)| (role, "".into(), metrics)).chain(of_classes);
     for (role, class, metrics) in all {
         for metric in metrics {
-            rounds(&mut writer, role, &class, metric)?;
+            let name = text(metric.metric.as_str().into());
+            let unit = match metric.unit {
+                AbUnit::Ms => "ms",
+                AbUnit::PerS => "1/s",
+                AbUnit::Share => "share",
+                AbUnit::Count => "",
+            };
+            for pair in &metric.figures {
+                let (round, a, b) = (pair.round, pair.a, pair.b);
+                writer.serialize(RoundRow { round, role, class: &class, metric: &name, unit, a, b })?;
+            }
         }
     }
     writer.flush()
-}
-
-fn rounds<W: io::Write>(
-    writer: &mut Writer<W>,
-    role: &'static str,
-    class: &str,
-    metric: &AbMetric,
-) -> io::Result<()> {
-    let unit = match metric.unit {
-        AbUnit::Ms => "ms",
-        AbUnit::PerS => "1/s",
-        AbUnit::Share => "share",
-        AbUnit::Count => "",
-    };
-    let name = text(metric.metric.as_str().into());
-    for pair in &metric.figures {
-        let row = RoundRow { round: pair.round, role, class, metric: &name, unit, a: pair.a, b: pair.b };
-        writer.serialize(row)?;
-    }
-    Ok(())
 }

@@ -1,132 +1,27 @@
-//! JSON as every report writes it, and the summary as JSON.
+//! JSON as every report writes it: indented results, and lines of requests.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use serde::Serialize;
-use serde_json::Serializer;
-use serde_json::ser::{Formatter, PrettyFormatter};
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+use serde_json::json;
+use serde_json::ser::Formatter;
 
+use super::column::{DataColumn, ReadAs};
+use super::request::{RequestRow, in_order};
 use crate::analysis::Summary;
-use crate::report::Extras;
+use crate::experiment::EngineFit;
+use crate::foreign::ForeignRun;
+use crate::report::run_report::{Extras, Out, RunReport};
 use crate::units::steers;
+
+/// Version of the format of [`foreign_json`].
+const FOREIGN_SCHEMA: u32 = 2;
 
 /// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
 pub fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
     indented(&Whole { summary, extras })
-}
-
-/// Indented JSON with a line break at its end.
-pub fn indented(value: &impl Serialize) -> serde_json::Result<String> {
-    let mut bytes = Vec::new();
-    write_indented(&mut bytes, value)?;
-    String::from_utf8(bytes).map_err(|error| serde_json::Error::io(io::Error::other(error)))
-}
-
-/// The same into a file or a pipe.
-pub(in crate::report) fn write_indented(
-    out: &mut dyn Write,
-    value: &impl Serialize,
-) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless(Some(PrettyFormatter::new()))))?;
-    out.write_all(b"\n").map_err(serde_json::Error::io)
-}
-
-/// JSON on one line, with a line break at its end.
-pub(in crate::report) fn write_line(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
-    value.serialize(&mut Serializer::with_formatter(&mut *out, Harmless(None)))?;
-    out.write_all(b"\n").map_err(serde_json::Error::io)
-}
-
-/// Writes signs that could steer a terminal by their numbers, which means the same in JSON; indented where there is how.
-struct Harmless(Option<PrettyFormatter<'static>>);
-
-impl Formatter for Harmless {
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let mut rest = fragment;
-        while let Some((place, sign)) = rest.char_indices().find(|(_, sign)| steers(*sign)) {
-            out.write_all(&rest.as_bytes()[..place])?;
-            for unit in sign.encode_utf16(&mut [0; 2]) {
-                write!(out, "\\u{unit:04x}")?;
-            }
-            rest = &rest[place + sign.len_utf8()..];
-        }
-        out.write_all(rest.as_bytes())
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.begin_array(out),
-            None => out.write_all(b"["),
-        }
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.end_array(out),
-            None => out.write_all(b"]"),
-        }
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.begin_array_value(out, first),
-            None => {
-                if first {
-                    Ok(())
-                } else {
-                    out.write_all(b",")
-                }
-            }
-        }
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.end_array_value(out),
-            None => Ok(()),
-        }
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.begin_object(out),
-            None => out.write_all(b"{"),
-        }
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.end_object(out),
-            None => out.write_all(b"}"),
-        }
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.begin_object_key(out, first),
-            None => {
-                if first {
-                    Ok(())
-                } else {
-                    out.write_all(b",")
-                }
-            }
-        }
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.begin_object_value(out),
-            None => out.write_all(b":"),
-        }
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        match &mut self.0 {
-            Some(indented) => indented.end_object_value(out),
-            None => Ok(()),
-        }
-    }
 }
 
 #[derive(Serialize)]
@@ -136,6 +31,91 @@ pub(in crate::report) struct Whole<'a> {
     summary: &'a Summary,
     #[serde(flatten)]
     extras: Extras<'a>,
+}
+
+/// Runs of other tools as indented JSON with a line break at its end.
+pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
+    indented(&json!({ "schema": FOREIGN_SCHEMA, "runs": runs }))
+}
+
+/// A result that was predicted with a fitted engine, the fit under `engine_fit`.
+pub fn fitted_json(result: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
+    let mut result = serde_json::to_value(result)?;
+    result["engine_fit"] = serde_json::to_value(engine_fit)?;
+    indented(&result)
+}
+
+/// Indented JSON with a line break at its end.
+pub fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+    Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
+}
+
+/// JSON on one line, with a line break at its end.
+pub(in crate::report) fn write_line(out: &mut dyn Write, value: &impl Serialize) -> serde_json::Result<()> {
+    value.serialize(&mut serde_json::Serializer::with_formatter(&mut *out, Harmless))?;
+    out.write_all(b"\n").map_err(serde_json::Error::io)
+}
+
+/// Writes the texts inside JSON so that they steer no terminal.
+struct Harmless;
+
+impl Formatter for Harmless {
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
+        if fragment.contains(steers) {
+            out.write_all(harmless(fragment).as_bytes())
+        } else {
+            out.write_all(fragment.as_bytes())
+        }
+    }
+}
+
+/// JSON with numbers for the signs that could steer a terminal, which mean the same there. Line breaks stand only between
+/// its values and stay.
+fn harmless(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for sign in json.chars() {
+        if sign == '\n' || !steers(sign) {
+            out.push(sign);
+            continue;
+        }
+        for unit in sign.encode_utf16(&mut [0; 2]) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "\\u{unit:04x}");
+        }
+    }
+    out
+}
+
+/// `requests.jsonl`: an object a request, in order of their scheduled moments.
+pub(in crate::report) fn requests_jsonl(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+    let columns = RequestRow::columns();
+    for record in in_order(report.log) {
+        let row = RequestRow::of(report.log, record);
+        write_line(out, &JsonRow { columns: &columns, row: &row })?;
+    }
+    Ok(())
+}
+
+/// A row of a table as an object.
+struct JsonRow<'r, R> {
+    columns: &'r [DataColumn<R>],
+    row: &'r R,
+}
+
+impl<R> Serialize for JsonRow<'_, R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { columns, row } = self;
+        let mut line = serializer.serialize_map(Some(columns.len()))?;
+        for DataColumn { name, read, .. } in *columns {
+            match read {
+                ReadAs::Text(read) => line.serialize_entry(name, &read(row))?,
+                ReadAs::Whole(read) => line.serialize_entry(name, &read(row))?,
+                ReadAs::Number(read) => line.serialize_entry(name, &read(row))?,
+                ReadAs::Flag(read) => line.serialize_entry(name, &read(row))?,
+            }
+        }
+        line.end()
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use super::column::{DataColumn, ReadAs};
 use super::request::{RequestRow, in_order};
 use super::token::TokenRow;
 use crate::record::RunLog;
-use crate::report::{Out, RunReport};
+use crate::report::run_report::{Out, RunReport};
 
 /// Rows of a group: what is held at a time.
 const REQUESTS_AT_A_TIME: usize = 1 << 16;
@@ -25,13 +25,14 @@ const TOKENS_AT_A_TIME: usize = 1 << 19;
 /// `requests.parquet`: a row a request, in order of their scheduled moments.
 pub(in crate::report) fn requests_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let rows = in_order(report.log).into_iter().map(|record| RequestRow::of(report.log, record));
-    write("requests", RequestRow::COLUMNS, REQUESTS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
+    write("requests", &RequestRow::columns(), REQUESTS_AT_A_TIME, report.log, rows, out)
+        .map_err(io::Error::from)
 }
 
 /// `tokens.parquet`: a row a chunk, answer by answer in the same order.
 pub(in crate::report) fn tokens_parquet(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let rows = in_order(report.log).into_iter().flat_map(TokenRow::of);
-    write("tokens", TokenRow::COLUMNS, TOKENS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
+    write("tokens", &TokenRow::columns(), TOKENS_AT_A_TIME, report.log, rows, out).map_err(io::Error::from)
 }
 
 /// Writes a table of which so many rows are held at a time.
@@ -68,7 +69,7 @@ pub(super) fn write<R>(
 
 /// What a reader finds beside the rows: which program wrote them of which run, and what the columns mean.
 fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
-    let column = |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign(), "meaning": column.meaning });
+    let column = |column: &DataColumn<R>| json!({ "name": column.name, "unit": column.unit.sign, "meaning": column.meaning });
     let columns: Vec<_> = columns.iter().map(column).collect();
     let header = &log.header;
     let run = json!({
@@ -89,13 +90,13 @@ fn about<R>(columns: &[DataColumn<R>], log: &RunLog) -> Vec<KeyValue> {
 
 fn schema<R>(name: &str, columns: &[DataColumn<R>]) -> Result<Arc<Type>> {
     let field = |column: &DataColumn<R>| {
-        let (physical, logical) = match column.read {
+        let (physical, logical) = match &column.read {
             ReadAs::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
             ReadAs::Whole(_) => (Physical::INT64, None),
             ReadAs::Number(_) => (Physical::DOUBLE, None),
             ReadAs::Flag(_) => (Physical::BOOLEAN, None),
         };
-        let builder = Type::primitive_type_builder(column.name, physical).with_logical_type(logical);
+        let builder = Type::primitive_type_builder(&column.name, physical).with_logical_type(logical);
         builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     };
     let fields = columns.iter().map(field).collect::<Result<_>>()?;
@@ -103,7 +104,7 @@ fn schema<R>(name: &str, columns: &[DataColumn<R>]) -> Result<Arc<Type>> {
 }
 
 fn write_column<R>(column: &DataColumn<R>, rows: &[R], into: &mut SerializedColumnWriter<'_>) -> Result<()> {
-    match column.read {
+    match &column.read {
         ReadAs::Text(read) => {
             let bytes = |row| read(row).map(|text| ByteArray::from(text.into_owned().into_bytes()));
             write_values::<ByteArrayType>(rows.iter().map(bytes), into)

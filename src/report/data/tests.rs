@@ -6,15 +6,16 @@ use ::parquet::record::{Field, Row};
 use bytes::Bytes;
 use serde_json::{Map, Value};
 
-use super::column::{DataColumn, Unit};
+use super::column::{DataColumn, ReadAs};
 use super::request::RequestRow;
 use super::token::TokenRow;
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Metric, summarise};
 use crate::record::{Failure, FailureKind, Phase, RunLog, Turn};
+use crate::report::run_report::{Extras, Out, RunReport};
 use crate::report::sample_runs::observed;
-use crate::report::{Extras, Out, RunReport};
+use crate::report::unit::Unit;
 use crate::workload::{Priority, Slo};
 
 /// A run with something of everything: warm-up, a turn, chunks of several tokens and of none, a failure with a hostile
@@ -58,19 +59,19 @@ fn lines(log: &RunLog) -> Vec<Map<String, Value>> {
 fn a_name_ends_in_its_unit() {
     fn check<R>(columns: &[DataColumn<R>]) {
         for (place, column) in columns.iter().enumerate() {
-            let name = column.name;
+            let name = column.name.as_ref();
             assert!(columns[..place].iter().all(|before| before.name != name), "{name} is there twice");
             let fits = match column.unit {
-                Unit::None => !name.ends_with("_s") && !name.ends_with("_ms"),
-                Unit::Seconds => name.ends_with("_s"),
-                Unit::Milliseconds => name.ends_with("_ms"),
-                Unit::Tokens => name.contains("tokens"),
+                Unit::NONE => !name.ends_with("_s") && !name.ends_with("_ms"),
+                Unit::SECONDS => name.ends_with("_s"),
+                Unit::MILLISECONDS => name.ends_with("_ms"),
+                _ => name.contains("tokens"),
             };
             assert!(fits && !column.meaning.is_empty(), "{name}");
         }
     }
-    check(RequestRow::COLUMNS);
-    check(TokenRow::COLUMNS);
+    check(&RequestRow::columns());
+    check(&TokenRow::columns());
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn a_long_table_comes_in_groups_of_rows() {
     let log = mixed();
     let rows = request::in_order(&log).into_iter().map(|record| RequestRow::of(&log, record));
     let mut bytes = Vec::new();
-    parquet::write("requests", RequestRow::COLUMNS, 2, &log, rows, &mut bytes).unwrap();
+    parquet::write("requests", &RequestRow::columns(), 2, &log, rows, &mut bytes).unwrap();
     let reader = SerializedFileReader::new(Bytes::from(bytes.clone())).unwrap();
     let groups = reader.metadata().row_groups();
     assert_eq!(groups.iter().map(RowGroupMetaData::num_rows).collect::<Vec<_>>(), [2, 2, 1]);
@@ -233,7 +234,7 @@ fn a_long_table_comes_in_groups_of_rows() {
     let of = |key: &str| about.iter().find(|entry| entry.key == key).unwrap().value.clone().unwrap();
     assert_eq!(of("skyline.version"), env!("CARGO_PKG_VERSION"));
     let columns: Value = serde_json::from_str(&of("skyline.columns")).unwrap();
-    assert_eq!(columns.as_array().unwrap().len(), RequestRow::COLUMNS.len());
+    assert_eq!(columns.as_array().unwrap().len(), RequestRow::columns().len());
     assert_eq!(columns[0]["name"], "index");
 }
 
@@ -246,22 +247,25 @@ fn a_run_of_nothing_has_tables_without_rows() {
     assert!(parquet_rows(written(&log, tokens_parquet)).is_empty());
 }
 
+const fn type_name<R>(read: &ReadAs<R>) -> &'static str {
+    match read {
+        ReadAs::Text(_) => "text",
+        ReadAs::Whole(_) => "integer",
+        ReadAs::Number(_) => "number",
+        ReadAs::Flag(_) => "true or false",
+    }
+}
+
 /// A line of the README's list.
 fn documented<R>(column: &DataColumn<R>) -> String {
-    format!(
-        "| `{}` | {} | {} | {} |",
-        column.name,
-        column.read.type_name(),
-        column.unit.sign(),
-        column.meaning
-    )
+    format!("| `{}` | {} | {} | {} |", column.name, type_name(&column.read), column.unit.sign, column.meaning)
 }
 
 #[test]
 fn the_readme_lists_the_columns() {
     let readme = include_str!("../../../README.md");
-    let requests: Vec<_> = RequestRow::COLUMNS.iter().map(documented).collect();
-    let tokens: Vec<_> = TokenRow::COLUMNS.iter().map(documented).collect();
+    let requests: Vec<_> = RequestRow::columns().iter().map(documented).collect();
+    let tokens: Vec<_> = TokenRow::columns().iter().map(documented).collect();
     for list in [requests, tokens] {
         let list = list.join("\n");
         assert!(readme.contains(&list), "README.md does not have this list:\n{list}");

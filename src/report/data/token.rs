@@ -1,6 +1,6 @@
 //! The table of tokens: every chunk of every answer, with the silence before it.
 
-use super::column::DataColumn;
+use super::column::{DataColumn, at, ms, tokens, whole};
 use crate::clock::Timestamp;
 use crate::record::RequestRecord;
 use crate::units::millis;
@@ -32,20 +32,17 @@ impl TokenRow {
             Self { request: record.index, chunk: number, at: chunk.at, tokens: chunk.tokens, gap_ms, itl_ms }
         })
     }
-}
 
-impl TokenRow {
     /// The table's columns, in their order.
-    pub(super) const COLUMNS: &'static [DataColumn<Self>] = &[
-        DataColumn::whole("request_index", "index of its request", |row| Some(row.request)),
-        DataColumn::whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-        DataColumn::at("at_s", "When it arrived", |row| Some(row.at.as_secs_f64())),
-        DataColumn::tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
-        DataColumn::ms("gap_ms", "Since the chunk before it: chunk_gap", |row| row.gap_ms),
-        DataColumn::ms(
-            "itl_ms",
-            "Since the token before it, divided by its tokens: itl, once for each of them",
-            |row| row.itl_ms,
-        ),
-    ];
+    pub(super) fn columns() -> Vec<DataColumn<Self>> {
+        let of_gap = "Since the token before it, divided by its tokens: itl, once for each of them";
+        vec![
+            whole("request_index", "index of its request", |row| Some(row.request)),
+            whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
+            at("at_s", "When it arrived", |row: &Self| Some(row.at.as_secs_f64())),
+            tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
+            ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
+            ms("itl_ms", of_gap, |row: &Self| row.itl_ms),
+        ]
+    }
 }

@@ -1,7 +1,25 @@
-//! Notes: what went well or wrong, why, and what to do about it.
+//! Notes: what went well or wrong, why, and what to do about it. For whom a part of a document is, and whether it is good news.
 
-use super::emphasis::Tone;
 use crate::analysis::Status;
+
+/// Whether something is good news. Renderers say it with a sign and with a colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Neutral,
+    Good,
+    Bad,
+}
+
+/// Who needs a section, a row or a column.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// Everybody: a terminal shows it within a screen, a page shows it unfolded.
+    Summary,
+    /// Who asks: a terminal shows it with `--full`, a page and Markdown fold it.
+    Detail,
+    /// Who looks something up: explanations and copies of files, which only a page holds.
+    Reference,
+}
 
 /// A sentence of its own kind, with what belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,7 @@
 //! A document: a verdict, and sections of blocks that say what is meant and never how it looks.
 
 use super::chart::Chart;
-use super::emphasis::{Level, Tone};
-use super::note::Note;
+use super::note::{Level, Note, Tone};
 use super::table::Table;
 
 /// What a result says.
@@ -51,6 +50,12 @@ pub(crate) struct VerdictLine {
 impl VerdictLine {
     pub(crate) fn new(tone: Tone, word: impl Into<String>, sentence: impl Into<String>) -> Self {
         Self { tone, word: word.into(), sentence: sentence.into() }
+    }
+
+    /// `VALID: 600 of 600 requests completed`.
+    pub(crate) fn in_words(&self) -> String {
+        let colon = if self.sentence.is_empty() { "" } else { ": " };
+        format!("{}{colon}{}", self.word, self.sentence)
     }
 }
 
@@ -161,7 +166,7 @@ impl Section {
     }
 
     pub(crate) fn attachment(&mut self, title: impl Into<String>, text: impl Into<String>) {
-        self.blocks.push(Block::Attachment(Attachment { title: title.into(), text: text.into() }));
+        self.blocks.push(Block::Attachment { title: title.into(), text: text.into() });
     }
 }
 
@@ -180,8 +185,11 @@ pub(crate) enum Block {
     Remark(String),
     /// A command that can be pasted into a shell.
     Command(String),
-    /// The text of a file.
-    Attachment(Attachment),
+    /// The text of a file under its title.
+    Attachment {
+        title: String,
+        text: String,
+    },
 }
 
 /// A figure that matters most.
@@ -192,15 +200,8 @@ pub(crate) struct KeyFigure {
     pub(crate) unit: String,
     /// What belongs to it: its interval, its mark, what it is compared with.
     pub(crate) below: Vec<String>,
-    pub(crate) place: FigurePlace,
-}
-
-/// Where a key figure stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FigurePlace {
-    Everywhere,
-    /// On a page: elsewhere a table of the same level already holds it.
-    CardOnly,
+    /// Only pages have it: elsewhere a table of the same level already holds it.
+    pub(crate) card_only: bool,
 }
 
 impl KeyFigure {
@@ -210,7 +211,7 @@ impl KeyFigure {
             value: value.into(),
             unit: unit.into(),
             below: Vec::new(),
-            place: FigurePlace::Everywhere,
+            card_only: false,
         }
     }
 
@@ -220,8 +221,13 @@ impl KeyFigure {
     }
 
     pub(crate) fn card_only(mut self) -> Self {
-        self.place = FigurePlace::CardOnly;
+        self.card_only = true;
         self
+    }
+
+    /// What stands between the value and its unit in a line: nothing before `/s`.
+    pub(crate) fn space(&self) -> &'static str {
+        if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " }
     }
 }
 
@@ -263,11 +269,4 @@ impl From<&str> for Statement {
     fn from(text: &str) -> Self {
         text.to_owned().into()
     }
-}
-
-/// The text of a file under its title.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Attachment {
-    pub(crate) title: String,
-    pub(crate) text: String,
 }

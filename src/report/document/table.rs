@@ -1,6 +1,6 @@
 //! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
 
-use super::emphasis::Level;
+use super::note::Level;
 use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
 use crate::units::{count, three_digits};
 

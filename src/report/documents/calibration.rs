@@ -6,7 +6,7 @@ use crate::analysis::CalibrationSummary;
 use crate::analysis::wording::{counted, seconds};
 use crate::calibration::ClientCapacity;
 use crate::record::{Calibration, HostFacts};
-use crate::report::data::json::indented;
+use crate::report::data::json;
 use crate::report::document::{Document, Level, Section, Table};
 use crate::units::{count, three_digits};
 
@@ -38,7 +38,7 @@ fn trusted(found: &Calibration) -> Vec<Trusted> {
 /// The calibration as indented JSON with a line break at its end.
 pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
     let printed = Printed { schema: 1, host, calibration: (*found).into(), trusted: trusted(found) };
-    indented(&printed)
+    json(&printed)
 }
 
 /// What the calibration says.

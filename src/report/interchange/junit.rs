@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
-use crate::analysis::{Fact, Judgement, Status, Summary};
-use crate::report::{RunReport, printable};
+use super::facts::facts;
+use crate::analysis::{Judgement, Status, Summary};
+use crate::report::render::printable;
+use crate::report::run_report::RunReport;
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";
 
-/// The run as one suite. A run that is INVALID and an objective that cannot be told are errors, an objective that was
+/// The run as one suite. A run that is INVALID and an objective that cannot be decided are errors, an objective that was
 /// missed is a failure; an objective of an INVALID run says what it would of a valid one.
 ///
 /// # Errors
@@ -32,36 +34,19 @@ pub fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     report.to_string()
 }
 
-/// What tells the run from others.
+/// What tells the run from others, and what became of its requests.
 fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
-    let run = &summary.run;
-    let mut all = vec![
+    let (run, requests) = (&summary.run, &summary.requests);
+    let own = [
         ("workload", run.workload.clone()),
-        ("seed", run.seed.to_string()),
-        ("plan_hash", run.plan_hash.clone()),
-        ("engine", run.engine.engine.clone()),
-        ("url", run.engine.url.clone()),
         ("model", run.engine.model.clone()),
         ("started_at", run.started_at.to_string()),
-        ("skyline_version", run.skyline_version.clone()),
-    ];
-    let report = |fact| summary.reproduction.value(fact).map(str::to_owned);
-    let server = [
-        ("server_version", report(Fact::EngineVersion)),
-        ("hardware", report(Fact::Hardware)),
-        ("gpus", run.deployment.gpus.map(|gpus| gpus.to_string())),
-        ("precision", report(Fact::Precision)),
-        ("driver", report(Fact::Driver)),
-    ];
-    all.extend(server.into_iter().filter_map(|(name, value)| Some((name, value?))));
-    let requests = &summary.requests;
-    all.extend([
         ("requests_planned", requests.planned.to_string()),
         ("requests_completed", requests.completed.to_string()),
         ("requests_failed", requests.failed.to_string()),
         ("requests_censored", requests.censored.to_string()),
-    ]);
-    all
+    ];
+    own.into_iter().chain(facts(summary)).collect()
 }
 
 fn validity(summary: &Summary) -> TestCase {
@@ -95,13 +80,13 @@ fn objective(summary: &Summary, judgement: &Judgement) -> TestCase {
     case
 }
 
-/// The figure, the bar and the interval, a line each.
+/// The figure, the limit and the interval, a line each.
 fn figures(judgement: &Judgement) -> Vec<String> {
     let objective = &judgement.objective;
     let lines = [
         ("objective", Some(objective.text.clone())),
         ("figure", judgement.figure_in_words()),
-        ("bar", Some(objective.key.show(objective.bound))),
+        ("limit", Some(objective.key.show(objective.bound))),
         ("95 % interval", judgement.interval_in_words()),
     ];
     lines.into_iter().filter_map(|(name, value)| Some(format!("{name}: {}", value?))).collect()

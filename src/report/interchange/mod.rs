@@ -1,6 +1,7 @@
 //! A run in the forms of other tools: result files, test reports, metrics pages and blocks to paste.
 
 mod benchmark_report;
+mod facts;
 mod junit;
 mod metrics;
 mod paste;

@@ -9,11 +9,11 @@ use crate::clock::Timestamp;
 use crate::report::sample_runs::observed;
 
 #[test]
-fn both_sides_are_told_figure_by_figure() {
+fn both_sides_are_there_figure_by_figure() {
     let log = observed();
     let figures = side_figures(&summarise(&log, &[]));
     let report: BTreeMap<_, _> =
-        figures.iter().map(|figure| ((figure.metric, figure.statistic.name()), figure)).collect();
+        figures.iter().map(|figure| ((figure.metric, figure.statistic), figure)).collect();
     assert_eq!(report.len(), figures.len(), "no name is there twice");
     let minute = Timestamp::from_secs_f64(60.0);
     let firsts = log.records.iter().filter_map(|record| Some((record.chunks.first_at()?, record.sent?)));
@@ -49,16 +49,16 @@ fn both_sides_are_told_figure_by_figure() {
         (("client_read_delay", "p99"), 0.5),
     ];
     for (name, value) in expected {
-        let Known::Exactly(found) = report[&name].value else { panic!("{name:?} is not exact") };
+        let Figure::Exact(found) = report[&name].value else { panic!("{name:?} is not exact") };
         assert!((found - value).abs() < 1e-9 * value.abs().max(1.0), "{name:?}: {found} is not {value}");
     }
     // A server's percentile is known to lie in a bucket.
     let ttft = report[&("server_ttft", "p99")];
-    assert_eq!((ttft.value, ttft.n), (Known::Within(250.0, Some(500.0)), Some(590)));
+    assert_eq!((ttft.value, ttft.n), (Figure::Between { low: 250.0, high: 500.0 }, Some(590)));
 }
 
 #[test]
-fn what_nobody_told_is_not_there() {
+fn what_nobody_reports_is_not_there() {
     assert!(side_figures(&summarise(&run(1_000, Vec::new()), &[])).is_empty());
 }
 
@@ -66,9 +66,9 @@ fn what_nobody_told_is_not_there() {
 fn the_readme_lists_them() {
     let mut lines: Vec<String> = Vec::new();
     for of_metric in side_figures(&summarise(&observed(), &[])).chunk_by(|a, b| a.metric == b.metric) {
-        let mut units: Vec<_> = of_metric.iter().map(|figure| figure.unit.sign()).collect();
+        let mut units: Vec<_> = of_metric.iter().map(|figure| figure.unit.sign).collect();
         units.dedup();
-        let statistics: Vec<_> = of_metric.iter().map(|figure| figure.statistic.name()).collect();
+        let statistics: Vec<_> = of_metric.iter().map(|figure| figure.statistic).collect();
         let (metric, meaning) = (of_metric[0].metric, of_metric[0].meaning);
         let (statistics, units) = (statistics.join(", "), units.join(", "));
         lines.push(format!("| `{metric}` | {statistics} | {units} | {meaning} |"));

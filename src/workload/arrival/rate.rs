@@ -51,28 +51,39 @@ impl ArrivalPattern {
         }
     }
 
+    /// The rate over time of a Poisson process that follows a fixed course of stages: from the first again after the
+    /// last, unless that never ends. Empty for processes of other kinds.
+    pub fn course(&self) -> Vec<RateStage> {
+        match self {
+            Self::Poisson { rate_per_s } => vec![RateStage::endless(*rate_per_s)],
+            Self::Bursts { base_rate_per_s, burst_rate_per_s, base_s, burst_s } => {
+                vec![
+                    RateStage::level(*base_s, *base_rate_per_s),
+                    RateStage::level(*burst_s, *burst_rate_per_s),
+                ]
+            }
+            Self::Stages { stages } => {
+                let last = stages.last().map_or(0.0, |stage| stage.to_rate_per_s);
+                stages.iter().copied().chain([RateStage::endless(last)]).collect()
+            }
+            Self::Spikes { base_rate_per_s, spikes } => Spike::stages(*base_rate_per_s, spikes),
+            _ => Vec::new(),
+        }
+    }
+
     /// Highest rate of the pattern, requests per second; of classes the sum of theirs. 0 for closed-loop users.
     pub fn peak_rate_per_s(&self) -> f64 {
-        let highest = |rates: &mut dyn Iterator<Item = f64>| rates.fold(0.0, f64::max);
+        let course = self.course();
         match self {
-            Self::Bursts { base_rate_per_s, burst_rate_per_s, .. } => base_rate_per_s.max(*burst_rate_per_s),
-            Self::Stages { stages } => {
-                highest(&mut stages.iter().map(|stage| stage.from_rate_per_s.max(stage.to_rate_per_s)))
-            }
-            Self::Markov { states } => highest(&mut states.iter().map(|state| state.rate_per_s)),
+            Self::Markov { states } => states.iter().map(|state| state.rate_per_s).fold(0.0, f64::max),
             Self::Diurnal { rate_per_s, amplitude, .. } => rate_per_s * (1.0 + amplitude),
-            Self::Spikes { base_rate_per_s, spikes } => {
-                highest(&mut spikes.iter().map(|spike| spike.rate_per_s)).max(*base_rate_per_s)
-            }
             Self::ByClass { classes } => classes.iter().map(Self::peak_rate_per_s).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.peak_per_s as f64),
-            Self::Users { .. } => 0.0,
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. } => self.mean_rate_per_s(),
+            _ if course.is_empty() => self.mean_rate_per_s(),
+            _ => {
+                let highest = |stage: &RateStage| stage.from_rate_per_s.max(stage.to_rate_per_s);
+                course.iter().map(highest).fold(0.0, f64::max)
+            }
         }
     }
 
@@ -86,30 +97,16 @@ impl ArrivalPattern {
                 base_rate_per_s * (periods * base_s + rest.min(*base_s))
                     + burst_rate_per_s * (periods * burst_s + (rest - base_s).max(0.0))
             }
-            Self::Stages { stages } => expected_of_stages(stages, until_s),
-            Self::Spikes { base_rate_per_s, spikes } => {
-                expected_of_stages(&Spike::stages(*base_rate_per_s, spikes), until_s)
-            }
             Self::Diurnal { rate_per_s, amplitude, period_s, phase_s } => {
                 let cosine = |t: f64| libm::cos(TAU * ((t + phase_s) / period_s).fract());
                 rate_per_s * (until_s + amplitude * period_s / TAU * (cosine(0.0) - cosine(until_s)))
             }
             Self::ByClass { classes } => classes.iter().map(|class| class.expected_arrivals(until_s)).sum(),
             Self::Trace(trace) => trace.found.as_ref().map_or(0.0, |found| found.arrivals_by(until_s)),
-            Self::Users { users, ramp_s, .. } => {
-                if until_s < *ramp_s {
-                    *users as f64 * until_s / ramp_s
-                } else {
-                    *users as f64
-                }
-            }
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Markov { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. } => self.mean_rate_per_s() * until_s,
+            Self::Users { users, ramp_s, .. } if until_s < *ramp_s => *users as f64 * until_s / ramp_s,
+            Self::Users { users, .. } => *users as f64,
+            Self::Stages { .. } | Self::Spikes { .. } => expected_of_stages(&self.course(), until_s),
+            _ => self.mean_rate_per_s() * until_s,
         }
     }
 
@@ -121,27 +118,21 @@ impl ArrivalPattern {
     /// How the rate develops over a run; for several classes, what all of them have in common.
     pub fn rate_profile(&self) -> RateProfile {
         match self {
-            Self::Poisson { .. }
-            | Self::Constant { .. }
-            | Self::Gamma { .. }
-            | Self::Weibull { .. }
-            | Self::Clients { .. }
-            | Self::Population { .. }
-            | Self::Users { .. } => RateProfile::Level,
-            Self::Bursts { base_s, burst_s, .. } => RateProfile::Periodic(base_s + burst_s),
             Self::Diurnal { period_s, .. } => RateProfile::Periodic(*period_s),
-            Self::Stages { .. } | Self::Markov { .. } | Self::Spikes { .. } | Self::Trace(_) => {
-                RateProfile::Changing
-            }
+            Self::Markov { .. } | Self::Trace(_) => RateProfile::Changing,
             Self::ByClass { classes } => {
-                classes.iter().map(Self::rate_profile).fold(RateProfile::Level, |all, course| {
-                    match (all, course) {
-                        (RateProfile::Level, course) => course,
-                        (all, course) if course == RateProfile::Level || course == all => all,
-                        _ => RateProfile::Changing,
-                    }
+                let profiles = classes.iter().map(Self::rate_profile);
+                profiles.fold(RateProfile::Level, |all, profile| match (all, profile) {
+                    (RateProfile::Level, profile) => profile,
+                    (all, profile) if profile == RateProfile::Level || profile == all => all,
+                    _ => RateProfile::Changing,
                 })
             }
+            _ => match self.course().as_slice() {
+                [] | [_] => RateProfile::Level,
+                [.., last] if last.duration_s.is_infinite() => RateProfile::Changing,
+                round => RateProfile::Periodic(round.iter().map(|stage| stage.duration_s).sum()),
+            },
         }
     }
 
@@ -220,6 +211,7 @@ impl ArrivalPattern {
     }
 }
 
+/// Expected arrivals of stages of which the last never ends.
 fn expected_of_stages(stages: &[RateStage], until_s: f64) -> f64 {
     let mut left = until_s;
     let mut arrivals = 0.0;
@@ -229,7 +221,7 @@ fn expected_of_stages(stages: &[RateStage], until_s: f64) -> f64 {
         arrivals += spent * (stage.from_rate_per_s + slope * spent / 2.0);
         left -= spent;
     }
-    arrivals + left * stages.last().map_or(0.0, |last| last.to_rate_per_s)
+    arrivals
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub struct Spike {
 }
 
 /// One stage of [`ArrivalPattern::Stages`](crate::workload::ArrivalPattern::Stages): the rate changes linearly from `from_rate_per_s` to `to_rate_per_s`.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RateStage {
     /// Length, seconds.
@@ -52,6 +52,16 @@ pub struct RateStage {
 }
 
 impl RateStage {
+    /// A stage with a constant rate.
+    pub const fn level(duration_s: f64, rate_per_s: f64) -> Self {
+        Self { duration_s, from_rate_per_s: rate_per_s, to_rate_per_s: rate_per_s }
+    }
+
+    /// A constant rate that never ends.
+    pub const fn endless(rate_per_s: f64) -> Self {
+        Self::level(f64::INFINITY, rate_per_s)
+    }
+
     pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a stage", |fields| {
             let duration_s = fields.required("duration_s", |value| value.number(SECONDS));

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use super::test_classes::{TOKENIZER, classes, count, tokenizer};
 use super::*;
-use crate::generator::prompts::shared::TextPosition;
 use crate::record::Turn;
 
 fn text(prompt: Prompt) -> String {
@@ -18,7 +17,7 @@ fn text(prompt: Prompt) -> String {
 fn later_turns_say_exactly_their_new_tokens() {
     let builder = PromptBuilder::with_tokenizer(&classes(), 1, TOKENIZER).unwrap();
     let tokenizer = tokenizer();
-    let mut said = builder.shared("an answer", 30, TextPosition::Opening);
+    let mut said = builder.shared("an answer", 30);
     let mut total = 30;
     for (number, new_tokens) in (1..60).zip((1..600).step_by(9)) {
         let turn = Turn { session: 5, number, of: None, begun: 0, history_tokens: total };
@@ -85,7 +84,7 @@ fn estimated_prompts_spend_exactly_their_budget() {
     for asked in 1..1_000 {
         for class in 0..2 {
             let prompt = text(builder.build(class, asked, u64::from(asked)));
-            let estimate = crate::generator::prompts::estimate::estimate_tokens(&prompt);
+            let estimate = crate::generator::prompts::costs::estimate_tokens(&prompt);
             assert!(estimate.abs_diff(asked) <= 1, "{asked} asked, {estimate} in {prompt:?}");
             assert!(!prompt.contains(".."), "{prompt:?}");
         }

@@ -19,12 +19,11 @@ pub(crate) struct CsvTraceColumns {
 /// Tokens of the blocks that stand for a session's text.
 const SESSION_BLOCK: u32 = 16;
 
-/// A column of the file.
+/// A column of a file; its place counts from 0.
 #[derive(Clone, Debug)]
-struct Column {
-    /// From 0.
-    place: usize,
-    name: &'static str,
+pub(in crate::generator::traces) struct Column {
+    pub(in crate::generator::traces) place: usize,
+    pub(in crate::generator::traces) name: &'static str,
 }
 
 /// How moments are written.
@@ -109,14 +108,14 @@ fn blocks_of(session: &str, input_tokens: u32) -> Box<[u64]> {
 }
 
 impl Column {
-    fn of<'l>(&self, line: &'l str) -> Result<&'l str, BadLine> {
+    pub(in crate::generator::traces) fn of<'l>(&self, line: &'l str) -> Result<&'l str, BadLine> {
         cells(line).nth(self.place).ok_or_else(|| {
             let columns = cells(line).count();
             self.bad(format!("the line has only {columns} columns"))
         })
     }
 
-    fn bad(&self, cause: String) -> BadLine {
+    pub(in crate::generator::traces) fn bad(&self, cause: String) -> BadLine {
         BadLine { place: format!("column {} (`{}`)", self.place + 1, self.name), cause }
     }
 }

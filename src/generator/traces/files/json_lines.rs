@@ -1,9 +1,11 @@
-//! JSON-lines traces: Mooncake's, Bailian's and Skyline's own.
+//! JSON-lines traces: Mooncake's, Bailian's and Skyline's own, which are also written.
+
+use std::io::{self, Write};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::generator::objects::Object;
+use crate::generator::rows::{Object, cause_of};
 use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, nanoseconds, tokens};
 use crate::workload::Priority;
 
@@ -17,31 +19,27 @@ pub(crate) struct Heading {
     /// The schema.
     pub(crate) skyline_trace: u32,
     /// Tokens of the blocks that requests name, where they name any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) block_tokens: Option<u32>,
     /// The window that a run measured, if the trace was made from one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) window: Option<TracedWindow>,
 }
 
-/// A request in Skyline's own traces.
-#[derive(Debug, Deserialize, Serialize)]
+/// A request in Skyline's own traces, as [`TracedRequest`] is written.
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct OwnLine {
+struct OwnLine {
     /// Nanoseconds since the trace's zero.
-    pub(crate) at_ns: u64,
-    pub(crate) input_tokens: u64,
-    pub(crate) output_tokens: u64,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) class: Option<Box<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) priority: Option<Priority>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tenant: Option<Box<str>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) model: Option<Box<str>>,
-    #[serde(default, skip_serializing_if = "<[u64]>::is_empty")]
-    pub(crate) blocks: Box<[u64]>,
+    at_ns: u64,
+    input_tokens: u64,
+    output_tokens: u64,
+    class: Option<Box<str>>,
+    priority: Option<Priority>,
+    tenant: Option<Box<str>>,
+    model: Option<Box<str>>,
+    #[serde(default)]
+    blocks: Box<[u64]>,
 }
 
 /// A request in the traces of Mooncake and Bailian; other fields are ignored.
@@ -52,7 +50,7 @@ struct PublicLine {
     output_length: u64,
     #[serde(default)]
     hash_ids: Box<[u64]>,
-    #[serde(default, rename = "type")]
+    #[serde(rename = "type")]
     kind: Option<Box<str>>,
 }
 
@@ -89,10 +87,9 @@ pub(crate) fn own(line: &[u8]) -> Result<TracedRequest, BadLine> {
 }
 
 pub(crate) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
-    serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| {
-        let cause = error.to_string();
-        let cause = cause.rsplit_once(" at line ").map_or(cause.as_str(), |(cause, _)| cause).to_owned();
-        BadLine { place: format!("column {}", error.column().max(1)), cause }
+    serde_json::from_slice(line).map(|Object(value)| value).map_err(|error| BadLine {
+        place: format!("column {}", error.column().max(1)),
+        cause: cause_of(&error),
     })
 }
 
@@ -100,4 +97,35 @@ pub(crate) fn json<T: DeserializeOwned>(line: &[u8]) -> Result<T, BadLine> {
 pub(crate) fn of_field(line: &[u8], field: &str, cause: String) -> BadLine {
     let column = memchr::memmem::find(line, format!("\"{field}\"").as_bytes()).map_or(1, |at| at + 1);
     BadLine { place: format!("column {column} (`{field}`)"), cause }
+}
+
+/// Writes a trace of Skyline's own, request by request, in order: moments, lengths and categories, no text.
+#[derive(Debug)]
+pub struct TraceWriter<W> {
+    out: W,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a trace. `block_tokens` is the size of its requests' blocks, if any; `window` is what a run measured,
+    /// if it was made from one.
+    pub fn begin(out: W, block_tokens: Option<u32>, window: Option<TracedWindow>) -> io::Result<Self> {
+        let mut writer = Self { out };
+        writer.line(&Heading { skyline_trace: SCHEMA, block_tokens, window })?;
+        Ok(writer)
+    }
+
+    /// Adds a request; a moment before the trace's zero counts as zero.
+    pub fn add(&mut self, request: TracedRequest) -> io::Result<()> {
+        self.line(&TracedRequest { at_ns: request.at_ns.max(0), ..request })
+    }
+
+    fn line(&mut self, line: &impl Serialize) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, line)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Ends the trace.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }

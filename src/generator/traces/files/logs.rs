@@ -1,25 +1,19 @@
-//! Traces made from access logs.
-
-use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+//! The lines of access logs.
 
 use serde_json::Value;
 
 use super::json_lines::{json, of_field};
-use super::reader::LONGEST_LINE;
-use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{
     BadLine, TracedRequest, excerpt, nanoseconds, parse_moment, tokens,
 };
-use crate::workload::BadLines;
 
 /// The fields of an access log; a nested field is `usage.prompt_tokens`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct AccessLogFields {
-    /// Arrival time: a date, or a number of `unit`.
+    /// Arrival time: a date, or a number.
     pub time: String,
-    /// Unit of a numeric time.
-    pub unit: TimeUnit,
+    /// Nanoseconds in the unit of a numeric time.
+    pub unit_ns: f64,
     /// Tokens of the prompt.
     pub input: String,
     /// Tokens of the answer.
@@ -28,33 +22,9 @@ pub struct AccessLogFields {
     pub class: Option<String>,
 }
 
-/// Unit of a numeric time in an access log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimeUnit {
-    /// Seconds.
-    Seconds,
-    /// Milliseconds.
-    Milliseconds,
-    /// Microseconds.
-    Microseconds,
-    /// Nanoseconds.
-    Nanoseconds,
-}
-
-impl TimeUnit {
-    fn nanoseconds(self) -> f64 {
-        match self {
-            Self::Seconds => 1e9,
-            Self::Milliseconds => 1e6,
-            Self::Microseconds => 1e3,
-            Self::Nanoseconds => 1.0,
-        }
-    }
-}
-
 impl AccessLogFields {
     /// Reads the request of a log line.
-    fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
+    pub(super) fn request(&self, bytes: &[u8]) -> Result<TracedRequest, BadLine> {
         let line: Value = json(bytes)?;
         let value_at = |field: &str| {
             at(&line, field).ok_or_else(|| BadLine {
@@ -96,8 +66,8 @@ impl AccessLogFields {
             Value::String(text) => parse_moment(text),
             // Whole numbers keep their last digit, unlike a float of nanoseconds since 1970.
             Value::Number(number) => match (number.as_i64(), number.as_f64()) {
-                (Some(whole), _) => whole.checked_mul(self.unit.nanoseconds() as i64),
-                (None, value) => value.and_then(|value| nanoseconds(value, self.unit.nanoseconds())),
+                (Some(whole), _) => whole.checked_mul(self.unit_ns as i64),
+                (None, value) => value.and_then(|value| nanoseconds(value, self.unit_ns)),
             },
             _ => None,
         }
@@ -117,63 +87,16 @@ fn at<'v>(line: &'v Value, field: &str) -> Option<&'v Value> {
     line.get(field).or(inside)
 }
 
-/// The requests of an access log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AccessLog {
-    /// Its requests in order; moments count from the first.
-    pub requests: Vec<TracedRequest>,
-    /// Lines that were left out.
-    pub skipped: u64,
-}
-
-/// Reads a log in JSON lines; it keeps none of its text.
-pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
-    let unreadable = |cause| TraceError::Io { path: path.to_owned(), cause };
-    let mut file = BufReader::with_capacity(1 << 17, File::open(path).map_err(unreadable)?);
-    let (mut requests, mut skipped, mut line) = (Vec::new(), 0, Vec::new());
-    for number in 1_u64.. {
-        line.clear();
-        let read = file.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(unreadable)?;
-        if read == 0 {
-            break;
-        }
-        if read as u64 == LONGEST_LINE {
-            let cause = format!("the line is longer than {LONGEST_LINE} bytes");
-            return Err(TraceError::Heading { path: path.to_owned(), line: number, cause });
-        }
-        let text = line.trim_ascii();
-        match if text.is_empty() { continue } else { fields.request(text) } {
-            Ok(request) => requests.push(request),
-            Err(_) if bad_lines == BadLines::Skip => skipped += 1,
-            Err(BadLine { place, cause }) => {
-                return Err(TraceError::LogLine { path: path.to_owned(), line: number, place, cause });
-            }
-        }
-    }
-    if requests.is_empty() {
-        return Err(TraceError::NoRequest { path: path.to_owned(), skipped });
-    }
-    Ok(AccessLog { requests: from_the_first(requests), skipped })
-}
-
-/// Sorts the requests of a log and counts their moments from the first.
-fn from_the_first(mut requests: Vec<TracedRequest>) -> Vec<TracedRequest> {
-    requests.sort_by_key(|request| request.at_ns);
-    let zero = requests.first().map_or(0, |request| request.at_ns);
-    for request in &mut requests {
-        request.at_ns = request.at_ns.saturating_sub(zero);
-    }
-    requests
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::traces::files::reader::{AccessLog, read_log};
+    use crate::workload::BadLines;
 
     fn fields() -> AccessLogFields {
         AccessLogFields {
             time: "ts".to_owned(),
-            unit: TimeUnit::Milliseconds,
+            unit_ns: 1e6,
             input: "usage.prompt_tokens".to_owned(),
             output: "usage.completion_tokens".to_owned(),
             class: Some("route".to_owned()),

@@ -1,11 +1,11 @@
 //! Trace files: their formats, read line by line and put in order, and written.
 
 pub(super) mod columns;
-pub(super) mod json_lines;
-pub(super) mod logs;
+mod json_lines;
+mod logs;
 pub(super) mod order;
 pub(super) mod reader;
-pub(super) mod write;
 
-pub use logs::{AccessLog, AccessLogFields, TimeUnit, read_log};
-pub use write::TraceWriter;
+pub use json_lines::TraceWriter;
+pub use logs::AccessLogFields;
+pub use reader::{AccessLog, read_log};

@@ -1,11 +1,10 @@
 //! Puts the requests of a trace in the order of their moments.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use super::reader::TraceReader;
 use crate::generator::traces::error::TraceError;
-use crate::generator::traces::requests::TracedRequest;
+use crate::generator::traces::requests::{TraceFacts, TracedRequest};
 
 /// How far back a request may belong, seconds of the trace. A log written at the end of answers is out of order by
 /// their duration.
@@ -18,82 +17,41 @@ const MOST_HELD: usize = 100_000;
 #[derive(Debug)]
 pub(crate) struct SortedRequests {
     reader: TraceReader,
-    /// Requests that an earlier one may still precede.
-    held: BinaryHeap<Reverse<Held>>,
+    /// Requests that an earlier one may still precede, by moment and line.
+    held: BTreeMap<(i64, u64), TracedRequest>,
     /// The latest moment read.
     latest: i64,
     /// The moment of the request emitted last.
     released_ns: i64,
-    reordered: u64,
     /// Whether the file has been read to its end.
     read: bool,
 }
 
-/// A request with its line number, which breaks ties.
-#[derive(Debug)]
-struct Held {
-    at_ns: i64,
-    line: u64,
-    request: TracedRequest,
-}
-
-impl PartialEq for Held {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Held {}
-
-impl PartialOrd for Held {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Held {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        (self.at_ns, self.line).cmp(&(other.at_ns, other.line))
-    }
-}
-
 impl SortedRequests {
     pub(crate) fn new(reader: TraceReader) -> Self {
-        Self {
-            reader,
-            held: BinaryHeap::new(),
-            latest: i64::MIN,
-            released_ns: i64::MIN,
-            reordered: 0,
-            read: false,
-        }
+        Self { reader, held: BTreeMap::new(), latest: i64::MIN, released_ns: i64::MIN, read: false }
     }
 
-    pub(crate) fn reader(&self) -> &TraceReader {
-        &self.reader
-    }
-
-    /// Requests so far that the file lists after a later one.
-    pub(crate) fn reordered(&self) -> u64 {
-        self.reordered
+    pub(crate) fn facts(&self) -> &TraceFacts {
+        self.reader.facts()
     }
 
     /// Reads one request; false at the end.
     fn read_next(&mut self) -> Result<bool, TraceError> {
         let Some(request) = self.reader.next().transpose()? else { return Ok(false) };
-        let (at_ns, line) = (request.at_ns, self.reader.line_number());
+        let (at_ns, line) = (request.at_ns, self.reader.lines.number);
         if at_ns < self.released_ns {
             return Err(TraceError::Disorder {
-                path: self.reader.path().to_owned(),
+                path: self.reader.path.clone(),
                 line,
                 late_s: self.latest.saturating_sub(at_ns) as f64 / 1e9,
                 bound_s: BOUND_S,
                 bound: MOST_HELD,
             });
         }
-        self.reordered += u64::from(at_ns < self.latest);
+        self.reader.facts.reordered += u64::from(at_ns < self.latest);
         self.latest = self.latest.max(at_ns);
-        self.held.push(Reverse(Held { at_ns, line, request }));
+        self.held.insert((at_ns, line), request);
         Ok(true)
     }
 }
@@ -103,7 +61,7 @@ impl Iterator for SortedRequests {
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.read {
-            let first = self.held.peek().map(|Reverse(held)| held.at_ns);
+            let first = self.held.first_key_value().map(|((at_ns, _), _)| *at_ns);
             let settled = first.is_some_and(|first| first.saturating_add(BOUND_NS) <= self.latest);
             if settled || self.held.len() >= MOST_HELD {
                 break;
@@ -117,8 +75,8 @@ impl Iterator for SortedRequests {
                 }
             }
         }
-        let Reverse(held) = self.held.pop()?;
-        self.released_ns = held.at_ns;
-        Some(Ok(held.request))
+        let ((at_ns, _), request) = self.held.pop_first()?;
+        self.released_ns = at_ns;
+        Some(Ok(request))
     }
 }

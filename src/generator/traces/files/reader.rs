@@ -1,37 +1,34 @@
-//! Reads a trace file line by line.
+//! Reads a trace file or an access log line by line.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::BufReader;
 
 use super::columns::CsvTraceColumns;
 use super::json_lines::{self, Heading, SCHEMA};
+use super::logs::AccessLogFields;
+use crate::generator::rows::{LineError, Lines};
 use crate::generator::traces::error::TraceError;
-use crate::generator::traces::requests::{BadLine, TracedRequest, TracedWindow, excerpt};
+use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// Longest line, bytes: the hash ids of a prompt of a million tokens take a tenth of it.
-pub(crate) const LONGEST_LINE: u64 = 16 << 20;
-/// Some editors write it at the beginning.
-const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+const LONGEST_LINE: u64 = 16 << 20;
+/// The columns that Azure's traces need.
+const AZURE: &str = "TIMESTAMP, ContextTokens and GeneratedTokens";
+/// The columns that `BurstGPT`'s files need.
+const BURST_GPT: &str = "Timestamp, Request tokens and Response tokens";
 
-/// The requests of a trace file in the order of its lines.
+/// The requests of a file in the order of its lines.
 #[derive(Debug)]
 pub(crate) struct TraceReader {
-    path: String,
-    lines: BufReader<File>,
-    /// The last line read, without its end.
-    line: Vec<u8>,
-    /// Its number, from 1.
-    number: u64,
+    pub(super) path: String,
+    pub(super) lines: Lines<BufReader<File>>,
     /// Whether the line was only read to recognise the format and is still to be used.
     unread: bool,
-    format: TraceFormat,
     layout: LineLayout,
-    block_tokens: Option<u32>,
-    window: Option<TracedWindow>,
+    pub(super) facts: TraceFacts,
     bad_lines: BadLines,
-    skipped: u64,
-    /// Whether a bad line has stopped the reader.
+    /// Whether an error has stopped the reader.
     stopped: bool,
 }
 
@@ -43,87 +40,72 @@ enum LineLayout {
     },
     Own,
     Columns(CsvTraceColumns),
+    Log(AccessLogFields),
+}
+
+/// The requests of an access log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessLog {
+    /// Its requests in order; moments count from the first.
+    pub requests: Vec<TracedRequest>,
+    /// Lines that were left out.
+    pub skipped: u64,
+}
+
+/// Reads a log in JSON lines; it keeps none of its text.
+pub fn read_log(path: &str, fields: &AccessLogFields, bad_lines: BadLines) -> Result<AccessLog, TraceError> {
+    let mut reader = TraceReader::new(path, LineLayout::Log(fields.clone()), bad_lines)?;
+    let mut requests = reader.by_ref().collect::<Result<Vec<_>, _>>()?;
+    let skipped = reader.facts.skipped;
+    requests.sort_by_key(|request| request.at_ns);
+    let Some(zero) = requests.first().map(|request| request.at_ns) else {
+        return Err(TraceError::NoRequest { path: path.to_owned(), skipped });
+    };
+    for request in &mut requests {
+        request.at_ns = request.at_ns.saturating_sub(zero);
+    }
+    Ok(AccessLog { requests, skipped })
 }
 
 impl TraceReader {
     /// Opens the file of `trace` and recognises its format if the spec does not name it.
     pub(crate) fn open(trace: &Trace) -> Result<Self, TraceError> {
-        let path = trace.path.clone();
-        let file = File::open(&path).map_err(|cause| TraceError::Io { path: path.clone(), cause })?;
-        let mut reader = Self {
-            path,
-            lines: BufReader::with_capacity(1 << 17, file),
-            line: Vec::new(),
-            number: 0,
-            unread: false,
-            format: TraceFormat::Skyline,
-            layout: LineLayout::Own,
-            block_tokens: None,
-            window: None,
-            bad_lines: trace.bad_lines,
-            skipped: 0,
-            stopped: false,
-        };
-        reader.recognise(trace.format)?;
+        let mut reader = Self::new(&trace.path, LineLayout::Own, trace.bad_lines)?;
+        reader.layout = reader.recognise(trace.format)?;
+        reader.unread = matches!(reader.layout, LineLayout::Public { .. });
         Ok(reader)
     }
 
-    pub(crate) fn format(&self) -> TraceFormat {
-        self.format
+    fn new(path: &str, layout: LineLayout, bad_lines: BadLines) -> Result<Self, TraceError> {
+        let path = path.to_owned();
+        let file = match File::open(&path) {
+            Ok(file) => BufReader::with_capacity(1 << 17, file),
+            Err(cause) => return Err(TraceError::Io { path, cause }),
+        };
+        let lines = Lines::new(file, LONGEST_LINE);
+        let facts = TraceFacts::of(TraceFormat::Skyline);
+        Ok(Self { path, lines, unread: false, layout, facts, bad_lines, stopped: false })
     }
 
-    /// Tokens of its requests' blocks; `None` where they have none.
-    pub(crate) fn block_tokens(&self) -> Option<u32> {
-        self.block_tokens
+    pub(crate) fn facts(&self) -> &TraceFacts {
+        &self.facts
     }
 
-    /// The window that a run measured, if the trace was made from one.
-    pub(crate) fn window(&self) -> Option<TracedWindow> {
-        self.window
-    }
-
-    /// Lines left out so far.
-    pub(crate) fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    pub(crate) fn line_number(&self) -> u64 {
-        self.number
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.path
-    }
-
-    fn recognise(&mut self, named: Option<TraceFormat>) -> Result<(), TraceError> {
-        if !self.next_line()? {
+    fn recognise(&mut self, named: Option<TraceFormat>) -> Result<LineLayout, TraceError> {
+        if !self.advance()? {
             return Err(TraceError::NoLine { path: self.path.clone() });
         }
-        if self.line.starts_with(&[0x1f, 0x8b]) {
+        if self.lines.line.starts_with(&[0x1f, 0x8b]) {
             return Err(TraceError::Compressed { path: self.path.clone() });
         }
-        let begins = String::from_utf8_lossy(&self.line).into_owned();
-        let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown())?;
-        self.format = format;
-        self.block_tokens = format.block_tokens();
-        let columns = |found: Option<CsvTraceColumns>, wanted: &str| {
-            found
-                .map(LineLayout::Columns)
-                .ok_or_else(|| self.heading(format!("{:?} does not name {wanted}", excerpt(&begins))))
-        };
-        self.layout = match format {
-            TraceFormat::Mooncake => LineLayout::Public { unit_ns: 1e6 },
-            TraceFormat::Bailian => LineLayout::Public { unit_ns: 1e9 },
-            TraceFormat::Azure => columns(
-                CsvTraceColumns::azure(&begins),
-                "the columns TIMESTAMP, ContextTokens and GeneratedTokens",
-            )?,
-            TraceFormat::BurstGpt => columns(
-                CsvTraceColumns::burst_gpt(&begins),
-                "the columns Timestamp, Request tokens and Response tokens",
-            )?,
+        let begins = String::from_utf8_lossy(&self.lines.line).into_owned();
+        let format = named.or_else(|| guess(&begins)).ok_or_else(|| self.unknown(&begins))?;
+        self.facts = TraceFacts::of(format);
+        let (columns, wanted) = match format {
+            TraceFormat::Mooncake => return Ok(LineLayout::Public { unit_ns: 1e6 }),
+            TraceFormat::Bailian => return Ok(LineLayout::Public { unit_ns: 1e9 }),
             // A pool is a folder; its files do not list requests.
-            TraceFormat::ServeGen => return Err(self.unknown()),
+            TraceFormat::ServeGen => return Err(self.unknown(&begins)),
             TraceFormat::Skyline => {
                 let heading: Heading = json_lines::json(begins.as_bytes()).map_err(|bad| {
                     self.heading(format!("not the first line of a trace of Skyline's: {}", bad.cause))
@@ -134,69 +116,71 @@ impl TraceReader {
                         "the trace has schema {schema}, and this skyline reads up to {SCHEMA}; use a newer one"
                     )));
                 }
-                self.block_tokens = heading.block_tokens.filter(|tokens| *tokens > 0);
-                self.window = heading.window.filter(|window| window.from_ns < window.to_ns);
-                LineLayout::Own
+                self.facts.block_tokens = heading.block_tokens.filter(|tokens| *tokens > 0);
+                self.facts.window = heading.window.filter(|window| window.from_ns < window.to_ns);
+                return Ok(LineLayout::Own);
             }
+            TraceFormat::Azure => (CsvTraceColumns::azure(&begins), AZURE),
+            TraceFormat::BurstGpt => (CsvTraceColumns::burst_gpt(&begins), BURST_GPT),
         };
-        if let LineLayout::Columns(columns) = &self.layout {
-            self.block_tokens = columns.block_tokens();
-        }
-        self.unread = matches!(self.layout, LineLayout::Public { .. });
-        Ok(())
+        let missing = || self.heading(format!("{:?} does not name the columns {wanted}", excerpt(&begins)));
+        let columns = columns.ok_or_else(missing)?;
+        self.facts.block_tokens = columns.block_tokens();
+        Ok(LineLayout::Columns(columns))
     }
 
-    fn unknown(&self) -> TraceError {
-        let path = self.path.clone();
-        let begins = excerpt(&String::from_utf8_lossy(&self.line));
+    fn unknown(&self, begins: &str) -> TraceError {
+        let (path, begins) = (self.path.clone(), excerpt(begins));
         let cure = if begins.starts_with('{') {
             format!(
                 "name its format (--trace-format), or convert it: `skyline trace from {path}` reads JSON lines with fields \
                  of any name"
             )
         } else {
-            "of CSV files the first line names the columns: TIMESTAMP, ContextTokens and GeneratedTokens (azure), or \
-             Timestamp, Request tokens and Response tokens (burst_gpt)"
-                .to_owned()
+            format!(
+                "of CSV files the first line names the columns: {AZURE} (azure), or {BURST_GPT} (burst_gpt)"
+            )
         };
         TraceError::Unknown { path, begins, cure }
     }
 
     fn heading(&self, cause: String) -> TraceError {
-        TraceError::Heading { path: self.path.clone(), line: self.number, cause }
+        TraceError::Heading { path: self.path.clone(), line: self.lines.number, cause }
     }
 
     /// Reads the next line that is not blank; false at the end.
-    fn next_line(&mut self) -> Result<bool, TraceError> {
-        loop {
-            if std::mem::take(&mut self.unread) {
-                return Ok(true);
-            }
-            self.line.clear();
-            let read = self.lines.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut self.line);
-            let read = read.map_err(|cause| TraceError::Io { path: self.path.clone(), cause })?;
-            if read == 0 {
-                return Ok(false);
-            }
-            self.number += 1;
-            if read as u64 == LONGEST_LINE {
-                return Err(self.heading(format!("the line is longer than {LONGEST_LINE} bytes")));
-            }
-            if self.number == 1 && self.line.starts_with(BYTE_ORDER_MARK) {
-                self.line.drain(..BYTE_ORDER_MARK.len());
-            }
-            self.line.truncate(self.line.trim_ascii_end().len());
-            if !self.line.is_empty() {
-                return Ok(true);
+    fn advance(&mut self) -> Result<bool, TraceError> {
+        self.lines.advance().map_err(|error| match error {
+            LineError::Io(cause) => TraceError::Io { path: self.path.clone(), cause },
+            LineError::TooLong => self.heading(format!("the line is longer than {LONGEST_LINE} bytes")),
+        })
+    }
+
+    /// Reads the next line that is a request; `None` at the end.
+    fn read(&mut self) -> Result<Option<TracedRequest>, TraceError> {
+        while std::mem::take(&mut self.unread) || self.advance()? {
+            match self.request() {
+                Ok(request) => return Ok(Some(request)),
+                Err(_) if self.bad_lines == BadLines::Skip => self.facts.skipped += 1,
+                Err(bad) => {
+                    let (path, line) = (self.path.clone(), self.lines.number);
+                    return Err(match self.layout {
+                        LineLayout::Log(_) => TraceError::LogLine { path, line, bad },
+                        _ => TraceError::Line { path, line, bad },
+                    });
+                }
             }
         }
+        Ok(None)
     }
 
     fn request(&self) -> Result<TracedRequest, BadLine> {
+        let line = &self.lines.line;
         match &self.layout {
-            LineLayout::Public { unit_ns } => json_lines::public(&self.line, *unit_ns),
-            LineLayout::Own => json_lines::own(&self.line),
-            LineLayout::Columns(columns) => columns.request(&self.line),
+            LineLayout::Public { unit_ns } => json_lines::public(line, *unit_ns),
+            LineLayout::Own => json_lines::own(line),
+            LineLayout::Columns(columns) => columns.request(line),
+            LineLayout::Log(fields) => fields.request(line.trim_ascii_start()),
         }
     }
 }
@@ -223,25 +207,8 @@ impl Iterator for TraceReader {
     type Item = Result<TracedRequest, TraceError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.stopped {
-            match self.next_line() {
-                Ok(true) => {}
-                Ok(false) => return None,
-                Err(error) => {
-                    self.stopped = true;
-                    return Some(Err(error));
-                }
-            }
-            match (self.request(), self.bad_lines) {
-                (Ok(request), _) => return Some(Ok(request)),
-                (Err(_), BadLines::Skip) => self.skipped += 1,
-                (Err(BadLine { place, cause }), BadLines::Refuse) => {
-                    self.stopped = true;
-                    let (path, line) = (self.path.clone(), self.number);
-                    return Some(Err(TraceError::Line { path, line, place, cause }));
-                }
-            }
-        }
-        None
+        let read = if self.stopped { None } else { self.read().transpose() };
+        self.stopped |= matches!(read, Some(Err(_)));
+        read
     }
 }

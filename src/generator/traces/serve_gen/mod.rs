@@ -14,7 +14,6 @@
 
 mod client;
 pub(super) mod pool;
-mod stretches;
 mod tables;
 
 #[cfg(test)]

@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::client::PoolClient;
-use super::stretches::PoolStretch;
+use super::client::{PoolClient, PoolStretch};
 use super::tables::{BadLengthTable, LengthTables, PoolLengths};
 use crate::arrivals::Superposition;
 use crate::generator::traces::error::TraceError;
-use crate::generator::traces::requests::{BadLine, TracedRequest};
+use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest};
 use crate::workload::{BadLines, Trace, TraceFormat};
 
 /// The requests of all clients of a pool in order.
@@ -19,10 +18,7 @@ pub(in crate::generator::traces) struct ClientPool {
     requests: Superposition<PoolClient>,
     /// Where the last stretch of any client ends, nanoseconds.
     ends_ns: u64,
-    /// Lines, tables and stretches left out.
-    skipped: u64,
-    /// Lines and tables replaced by the nearest that can be drawn.
-    nearest: u64,
+    facts: TraceFacts,
 }
 
 impl ClientPool {
@@ -36,7 +32,8 @@ impl ClientPool {
 
     /// Opens the pool and holds all of its tables: about 50 MB for the largest pool, two weeks of 160 clients.
     pub(in crate::generator::traces) fn open(trace: &Trace, seed: u64) -> Result<Self, TraceError> {
-        let mut reading = PoolReader { bad_lines: trace.bad_lines, skipped: 0, nearest: 0 };
+        let mut reading =
+            PoolReader { bad_lines: trace.bad_lines, facts: TraceFacts::of(TraceFormat::ServeGen) };
         let (mut clients, mut ends_s) = (Vec::new(), 0);
         for (number, traced) in chunks(&trace.path)? {
             let stretches = reading.stretches(&traced)?;
@@ -50,8 +47,7 @@ impl ClientPool {
         Ok(Self {
             requests: Superposition::new(clients),
             ends_ns: u64::from(ends_s) * 1_000_000_000,
-            skipped: reading.skipped,
-            nearest: reading.nearest,
+            facts: reading.facts,
         })
     }
 
@@ -59,12 +55,8 @@ impl ClientPool {
         self.ends_ns
     }
 
-    pub(in crate::generator::traces) fn skipped(&self) -> u64 {
-        self.skipped
-    }
-
-    pub(in crate::generator::traces) fn nearest(&self) -> u64 {
-        self.nearest
+    pub(in crate::generator::traces) fn facts(&self) -> &TraceFacts {
+        &self.facts
     }
 }
 
@@ -100,19 +92,17 @@ fn chunks(folder: &str) -> Result<Vec<(u64, PathBuf)>, TraceError> {
 /// State of reading the clients' files.
 struct PoolReader {
     bad_lines: BadLines,
-    skipped: u64,
-    nearest: u64,
+    facts: TraceFacts,
 }
 
 impl PoolReader {
     /// Skips and counts a bad line, or refuses it.
     fn refuse(&mut self, path: &Path, line: u64, bad: BadLine) -> Result<(), TraceError> {
         if self.bad_lines == BadLines::Skip {
-            self.skipped += 1;
+            self.facts.skipped += 1;
             return Ok(());
         }
-        let BadLine { place, cause } = bad;
-        Err(TraceError::Line { path: path.display().to_string(), line, place, cause })
+        Err(TraceError::Line { path: path.display().to_string(), line, bad })
     }
 
     /// The stretches of a client, plus a silent one that marks the end: the last lasts as long as the one before. A
@@ -124,7 +114,7 @@ impl PoolReader {
             let after_s = stretches.last().map(|stretch| stretch.at_s);
             match PoolStretch::read(line, after_s) {
                 Ok(stretch) => {
-                    self.nearest += u64::from(stretch.is_nearest);
+                    self.facts.nearest += u64::from(stretch.is_nearest);
                     stretches.push(stretch);
                 }
                 Err(bad) => {
@@ -156,7 +146,7 @@ impl PoolReader {
             match LengthTables::read(moment, fields.as_object().unwrap_or(&none)) {
                 Ok(read) => {
                     let sends_nothing = |read: &LengthTables| read.lengths == PoolLengths::Nothing;
-                    self.nearest += u64::from(read.as_ref().is_some_and(sends_nothing));
+                    self.facts.nearest += u64::from(read.as_ref().is_some_and(sends_nothing));
                     tables.extend(read);
                 }
                 Err(BadLengthTable { at: [moment, field], cause }) => {

@@ -148,7 +148,7 @@ fn what_is_wrong_is_named() {
     }
     let skipping =
         Trace { bad_lines: BadLines::Skip, ..pool(folder.path(), &format!("{TRACE}x\n"), DATASET) };
-    assert_eq!(ClientPool::open(&skipping, 0).unwrap().skipped(), 1);
+    assert_eq!(ClientPool::open(&skipping, 0).unwrap().facts().skipped, 1);
     let good = pool(folder.path(), TRACE, DATASET);
     std::fs::remove_file(folder.path().join("chunk-3-dataset.json")).unwrap();
     assert!(
@@ -186,7 +186,7 @@ fn nothing_is_sent_where_a_line_or_table_was_left_out() {
         let [before, bad, after] = sent(&trace);
         assert!(before > 900 && bad == 0 && after > 900, "{table}: {before} {bad} {after}");
         let pool = ClientPool::open(&trace, 1).unwrap();
-        assert_eq!((pool.skipped(), pool.nearest()), (skipped, nearest), "{table}");
+        assert_eq!((pool.facts().skipped, pool.facts().nearest), (skipped, nearest), "{table}");
     }
 }
 
@@ -197,7 +197,7 @@ fn shapes_beyond_what_is_drawn_are_taken_as_the_nearest() {
     for (shape, nearest) in [("45230", 0), ("2198", 0), ("0.0067", 1), ("1e9", 1)] {
         let text = format!("0,2,1,Gamma,{shape},1\n600,2,1,Weibull,1,1\n1200,0,0,,0,0\n");
         let trace = pool(folder.path(), &text, DATASET);
-        assert_eq!(ClientPool::open(&trace, 1).unwrap().nearest(), nearest, "{shape}");
+        assert_eq!(ClientPool::open(&trace, 1).unwrap().facts().nearest, nearest, "{shape}");
         let found = survey(&trace, 1).unwrap();
         assert_eq!(found.nearest_drawn, nearest, "{shape}");
         if shape != "0.0067" {

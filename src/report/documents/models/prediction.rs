@@ -5,7 +5,7 @@ use crate::experiment::{LayoutComparison, LayoutFigures, Prediction};
 use crate::report::document::{Document, Note, Section, Table};
 use crate::report::documents;
 use crate::report::documents::parts::cells::latency;
-use crate::report::extras::Extras;
+use crate::report::run_report::Extras;
 use crate::simulator::BandwidthMath;
 use crate::units::{count, three_digits};
 

@@ -18,7 +18,7 @@ mod tests;
 use crate::analysis::Summary;
 use crate::record::RunLog;
 use crate::report::document::Document;
-use crate::report::extras::Extras;
+use crate::report::run_report::Extras;
 
 use crate::report::documents::parts::{diagnosis, glossary};
 

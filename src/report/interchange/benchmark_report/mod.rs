@@ -2,15 +2,14 @@
 
 mod results;
 mod scenario;
-mod statistics;
 
 use std::io;
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::report::RunReport;
-use crate::report::data::json::write_indented;
+use crate::report::data::json as indented_json;
+use crate::report::run_report::{Out, RunReport};
 use crate::units::hexadecimal;
 
 /// The report as indented JSON: what was run, what was asked of what, and the aggregates of the window.
@@ -18,14 +17,14 @@ use crate::units::hexadecimal;
 /// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`). Latencies count
 /// from sending, as in the reports of the other load generators. The whole summary, with latencies from the scheduled
 /// moment, the verdict and intervals, is under `results.observability.skyline`, where the schema lets everything be.
-pub fn benchmark_report(report: RunReport<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub fn benchmark_report(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let report = json!({
         "version": "0.2",
         "run": run(report),
         "scenario": { "stack": [scenario::server(report)], "load": scenario::load(report) },
         "results": results::results(report)?,
     });
-    Ok(write_indented(out, &report)?)
+    out.write_all(indented_json(&report)?.as_bytes())
 }
 
 fn run(report: RunReport<'_>) -> Value {

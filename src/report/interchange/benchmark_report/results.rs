@@ -3,10 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::scenario::SERVER;
-use super::statistics::{of_counts, of_latency, of_whole};
-use crate::analysis::{LatencyRow, Metric, Summary};
+use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Sample, Summary};
 use crate::record::{Counter, Gauge, Outcome, Phase, RequestRecord};
-use crate::report::RunReport;
+use crate::report::run_report::RunReport;
 
 pub(super) fn results(report: RunReport<'_>) -> serde_json::Result<Value> {
     let summary = report.summary;
@@ -72,7 +71,7 @@ fn throughput(summary: &Summary) -> Value {
     })
 }
 
-/// What the server told of itself over the window, where it did.
+/// What the server reported of itself over the window, where it did.
 fn resources(summary: &Summary) -> Option<Value> {
     let hits = summary.prefix_cache.as_ref().and_then(|cache| cache.measured).map(|hits| hits.rate);
     let gauge = |gauge, units: &str, scale: f64| {
@@ -90,4 +89,51 @@ fn resources(summary: &Summary) -> Option<Value> {
     let report: Map<String, Value> =
         report.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
     (!report.is_empty()).then_some(Value::Object(report))
+}
+
+/// A latency. Without a mean, which the schema demands, there is none: requests that were cut off may decide it.
+fn of_latency(row: &LatencyRow, units: &str) -> Option<Value> {
+    let percentiles = row.percentiles.map(|percentile| percentile.figure.exact());
+    let ends = [row.min.exact(), row.max.exact()];
+    Some(statistics(units, row.mean_ms?, row.std_ms, ends, percentiles))
+}
+
+/// A number of tokens; `None` of no request.
+fn of_counts(counts: impl Iterator<Item = u64>) -> Option<Value> {
+    let sample = Sample::new(counts.map(|count| count as f64).collect());
+    let exact = |figure: Option<Figure>| figure.and_then(Figure::exact);
+    let percentiles = Quantile::ALL.map(|quantile| exact(sample.quantile(quantile.fraction())));
+    Some(statistics(
+        "count",
+        sample.mean()?,
+        sample.std(),
+        [exact(sample.min()), exact(sample.max())],
+        percentiles,
+    ))
+}
+
+fn statistics(
+    units: &str,
+    mean: f64,
+    std: Option<f64>,
+    [min, max]: [Option<f64>; 2],
+    [p50, p90, p95, p99, p999]: [Option<f64>; 5],
+) -> Value {
+    json!({
+        "units": units,
+        "mean": mean,
+        "stddev": std,
+        "min": min,
+        "p50": p50,
+        "p90": p90,
+        "p95": p95,
+        "p99": p99,
+        "p99p9": p999,
+        "max": max,
+    })
+}
+
+/// A figure of the whole window, which has no distribution.
+fn of_whole(figure: Option<f64>, units: &str) -> Option<Value> {
+    figure.map(|mean| json!({ "units": units, "mean": mean }))
 }

@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use super::identity;
 use crate::analysis::{Fact, LoadForm};
 use crate::record::{Phase, RunHeader};
-use crate::report::RunReport;
 use crate::report::documents::arrivals;
-use crate::workload::{Distribution, PromptSource, WorkloadSpec};
+use crate::report::run_report::RunReport;
+use crate::workload::{Distribution, PromptSource, RequestClass, WorkloadSpec};
 
 /// The label of the one component that a client knows of.
 pub(super) const SERVER: &str = "server";
@@ -64,11 +64,15 @@ pub(super) fn load(report: RunReport<'_>) -> Value {
     let workload = &header.workload;
     let rate = arrivals::request_rate(report.summary).filter(|&rate| rate > 0.0);
     let measured = || report.log.records.iter().filter(|record| record.phase == Phase::Measured);
-    let input = asked(simple_input(workload), measured().map(|record| record.input_tokens_asked));
+    // A distribution of the workload says the lengths where it alone decides them.
+    let class = workload.classes.first().filter(|_| workload.classes.len() == 1);
+    let is_simple = |class: &&RequestClass| class.shared_prefix.is_none() && class.conversation.is_none();
+    let simple_input = class.filter(is_simple).map(|class| &class.input_tokens);
+    let input = asked(simple_input, measured().map(|record| record.input_tokens_asked));
     // "If enforced", says the schema: an answer that has to be of a form ends where it is whole.
     let enforced = workload.classes.iter().all(|class| class.answer.is_none());
-    let output =
-        enforced.then(|| asked(simple_output(workload), measured().map(|record| record.output_tokens_asked)));
+    let simple_output = class.map(|class| &class.output_tokens);
+    let output = enforced.then(|| asked(simple_output, measured().map(|record| record.output_tokens_asked)));
     json!({
         "metadata": {
             "cfg_id": run.plan_hash,
@@ -102,18 +106,6 @@ fn source(workload: &WorkloadSpec) -> &'static str {
     }
 }
 
-/// The distribution of prompt lengths, where one tells of all.
-fn simple_input(workload: &WorkloadSpec) -> Option<&Distribution> {
-    let [class] = workload.classes.as_slice() else { return None };
-    (class.shared_prefix.is_none() && class.conversation.is_none()).then_some(&class.input_tokens)
-}
-
-/// The same of answers.
-fn simple_output(workload: &WorkloadSpec) -> Option<&Distribution> {
-    let [class] = workload.classes.as_slice() else { return None };
-    Some(&class.output_tokens)
-}
-
 /// The lengths that were asked for: as the workload declares them where the schema has a name for that, else their mean
 /// and bounds over the requests of the window.
 fn asked(declared: Option<&Distribution>, lengths: impl Iterator<Item = u32>) -> Value {
@@ -129,18 +121,13 @@ fn asked(declared: Option<&Distribution>, lengths: impl Iterator<Item = u32>) ->
             "distribution": "gaussian", "value": mean, "std_dev": std, "min": min, "max": max,
         }),
         _ => {
-            let (mut sum, mut n, mut min, mut max) = (0.0, 0_u64, None::<u32>, None::<u32>);
-            for length in lengths {
-                sum += f64::from(length);
-                n += 1;
-                min = Some(min.map_or(length, |min| min.min(length)));
-                max = max.max(Some(length));
-            }
+            let lengths: Vec<u32> = lengths.collect();
+            let sum: f64 = lengths.iter().copied().map(f64::from).sum();
             json!({
                 "distribution": "other",
-                "value": if n > 0 { sum / n as f64 } else { 0.0 },
-                "min": min,
-                "max": max.filter(|&max| max > 0),
+                "value": if lengths.is_empty() { 0.0 } else { sum / lengths.len() as f64 },
+                "min": lengths.iter().min(),
+                "max": lengths.iter().max().filter(|&&max| max > 0),
             })
         }
     }

@@ -1,48 +1,73 @@
-//! The families of a summary.
+//! The series of a run: families of points that share a name.
 
-use super::{Family, Point, Unit};
 use crate::analysis::{
-    Attainment, Fact, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
+    Attainment, Group, Judgement, LatencyRow, LatencyTable, Metric, Percentile, Quantile, Summary,
 };
-use crate::report::sides::{Known, SideUnit, Statistic, side_figures};
+use crate::report::interchange::facts;
+use crate::report::sides::side_figures;
+use crate::report::unit::Unit;
 
-type Labels = Vec<(&'static str, String)>;
+pub(super) type Labels = Vec<(&'static str, String)>;
+
+/// Series that share a name.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Family {
+    /// Its name without the program's name before it and the unit's after it.
+    pub(super) name: String,
+    /// What it is, in one sentence without its full stop.
+    pub(super) help: String,
+    pub(super) unit: Unit,
+    pub(super) points: Vec<Point>,
+}
+
+/// One value of a family.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// What tells it from the others of its family.
+    pub(super) labels: Labels,
+    /// In the base unit.
+    pub(super) value: f64,
+}
+
+impl Family {
+    /// Of the values in `unit` those that are known.
+    fn new(
+        name: impl Into<String>,
+        help: impl Into<String>,
+        unit: Unit,
+        values: impl IntoIterator<Item = (Labels, Option<f64>)>,
+    ) -> Self {
+        let point = |(labels, value): (Labels, Option<f64>)| {
+            Some(Point { labels, value: value? / f64::from(unit.per_base) })
+        };
+        let points = values.into_iter().filter_map(point).collect();
+        Self { name: name.into(), help: help.into(), unit, points }
+    }
+
+    /// A rate or a share as the catalogue has it.
+    fn of(metric: Metric, name: &str, values: impl IntoIterator<Item = (Labels, Option<f64>)>) -> Self {
+        let info = metric.info();
+        Self::new(name, format!("{}: {}", info.title, info.meaning), info.unit.into(), values)
+    }
+}
 
 /// Every figure that is known; one that is not has no point, and a family without a point is left out.
 pub(super) fn families(summary: &Summary) -> Vec<Family> {
     let parts = parts(summary);
     let mut all = state(summary);
-    for metric in Metric::LATENCIES {
-        all.extend(latency(metric, &parts));
-    }
-    all.extend(requests(summary, &parts));
-    all.extend(flows(summary, &parts));
+    all.extend(Metric::LATENCIES.into_iter().flat_map(|metric| latency(metric, &parts)));
+    all.extend(requests(summary));
+    all.extend(rates(summary, &parts));
     all.extend(sides(summary));
     all.retain(|family| !family.points.is_empty());
     all
 }
 
-/// What tells a run from others, beside what its series are labelled with: facts, and as `label_NAME` what a person labelled
-/// it with.
-pub(super) fn facts(summary: &Summary) -> Vec<(String, String)> {
-    let run = &summary.run;
-    let (engine, said) = (&run.engine, &run.deployment);
-    let report = |fact| summary.reproduction.value(fact).map(str::to_owned);
-    let facts = [
-        ("engine", Some(engine.engine.clone())),
-        ("url", Some(engine.url.clone())),
-        ("server_version", report(Fact::EngineVersion)),
-        ("hardware", report(Fact::Hardware)),
-        ("gpus", said.gpus.map(|gpus| gpus.to_string())),
-        ("precision", report(Fact::Precision)),
-        ("driver", report(Fact::Driver)),
-        ("seed", Some(run.seed.to_string())),
-        ("plan_hash", Some(run.plan_hash.clone())),
-        ("skyline_version", Some(run.skyline_version.clone())),
-    ];
-    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    let mut all: Vec<_> = known.collect();
-    for (name, value) in &said.labels {
+/// What tells a run from others: what its series are labelled with, facts, and as `label_NAME` what a user labelled it with.
+pub(super) fn run_labels(summary: &Summary) -> Vec<(String, String)> {
+    let own = own_labels(summary).into_iter().chain(facts::facts(summary));
+    let mut all: Vec<_> = own.map(|(name, value)| (name.to_owned(), value)).collect();
+    for (name, value) in &summary.run.deployment.labels {
         let legal = |sign: char| if sign.is_ascii_alphanumeric() { sign } else { '_' };
         let name = format!("label_{}", name.chars().map(legal).collect::<String>());
         // Of two labels that are spelled alike so, the first stays: no name may be there twice.
@@ -100,83 +125,79 @@ fn labels_of(summary: &Summary, label: &'static str, group: &Group) -> Labels {
     labels
 }
 
+fn with(mut labels: Labels, name: &'static str, value: impl Into<String>) -> Labels {
+    labels.push((name, value.into()));
+    labels
+}
+
 fn state(summary: &Summary) -> Vec<Family> {
     let labels = own_labels(summary);
-    let one = |name: &str, help: &str, unit, value: f64| {
-        family(name, help, unit, [Some(Point { labels: labels.clone(), value })])
-    };
-    let started = summary.run.started_at.as_nanosecond() as f64 / 1e9;
+    let yes = |is_so: bool| Some(f64::from(u8::from(is_so)));
+    let one = |value| [(labels.clone(), value)];
     let met = |judgement: &Judgement| {
-        let objective = ("objective", judgement.objective.text.clone());
-        Some(Point {
-            labels: labels.iter().cloned().chain([objective]).collect(),
-            value: f64::from(u8::from(judgement.passed())),
-        })
+        let objective = judgement.objective.text.as_str();
+        (with(labels.clone(), "objective", objective), yes(judgement.passed()))
     };
+    let started = Some(summary.run.started_at.as_nanosecond() as f64 / 1e9);
+    let window = Some(summary.window.length_s());
     vec![
-        one(
+        Family::new(
             "run_valid",
             "1 where the figures can be trusted, 0 where the run is INVALID",
-            Unit::Yes,
-            f64::from(u8::from(summary.verdict.valid)),
+            Unit::YES,
+            one(yes(summary.verdict.valid)),
         ),
-        one("run_started_timestamp", "The run's zero, since the Unix epoch", Unit::Seconds, started),
-        one("run_window", "Length of the stretch that is measured", Unit::Seconds, summary.window.length_s()),
-        family(
+        Family::new(
+            "run_started_timestamp",
+            "The run's zero, since the Unix epoch",
+            Unit::SECONDS,
+            one(started),
+        ),
+        Family::new("run_window", "Length of the stretch that is measured", Unit::SECONDS, one(window)),
+        Family::new(
             "objective_met",
-            "1 where the objective was met, 0 where it was missed or could not be told",
-            Unit::Yes,
+            "1 where the objective was met, 0 where it was missed or could not be decided",
+            Unit::YES,
             summary.objectives.iter().map(met),
         ),
     ]
 }
 
 /// Percentiles, their intervals, mean, longest and number of samples of one latency.
-fn latency(metric: Metric, parts: &[Part<'_>]) -> Vec<Family> {
-    let rows = || parts.iter().filter_map(|part| Some((part, part.latency.row(metric)?)));
-    let by_quantile = |name: String, help: String, value: fn(&Percentile) -> Option<f64>| {
-        let points = rows().flat_map(|(part, row)| {
+fn latency(metric: Metric, parts: &[Part<'_>]) -> [Family; 6] {
+    let rows = || parts.iter().filter_map(|part| Some((&part.labels, part.latency.row(metric)?)));
+    let what = metric.info().meaning;
+    let by_quantile = |ending: &str, help: &str, value: fn(&Percentile) -> Option<f64>| {
+        let points = rows().flat_map(|(labels, row)| {
             Quantile::ALL.into_iter().map(move |quantile| {
-                let value = value(row.percentile(quantile))?;
-                let mut labels = part.labels.clone();
-                labels.push(("quantile", quantile.fraction().to_string()));
-                Some(Point { labels, value: value / 1e3 })
+                let labels = with(labels.clone(), "quantile", quantile.fraction().to_string());
+                (labels, value(row.percentile(quantile)))
             })
         });
-        family(&name, &help, Unit::Seconds, points)
+        Family::new(format!("{metric}{ending}"), format!("{help}: {what}"), Unit::MILLISECONDS, points)
     };
-    let by_row = |name: String, help: String, value: fn(&LatencyRow) -> Option<f64>| {
-        let points =
-            rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: value(row)? / 1e3 }));
-        family(&name, &help, Unit::Seconds, points)
+    let by_row = |ending: &str, help: String, unit, value: fn(&LatencyRow) -> Option<f64>| {
+        let points = rows().map(|(labels, row)| (labels.clone(), value(row)));
+        Family::new(format!("{metric}{ending}"), help, unit, points)
     };
-    let what = metric.info().meaning;
-    let samples = rows().map(|(part, row)| Some(Point { labels: part.labels.clone(), value: row.n as f64 }));
-    vec![
-        by_quantile(metric.to_string(), format!("Percentiles: {what}"), |shown| shown.figure.exact()),
-        by_quantile(
-            format!("{metric}_interval_low"),
-            format!("Lower end of the percentile's 95 % interval: {what}"),
-            |shown| shown.best_interval().0,
-        ),
-        by_quantile(
-            format!("{metric}_interval_high"),
-            format!("Upper end of the percentile's 95 % interval: {what}"),
-            |shown| shown.best_interval().1,
-        ),
-        by_row(format!("{metric}_mean"), format!("Mean: {what}"), |row| row.mean_ms),
-        by_row(format!("{metric}_max"), format!("Longest: {what}"), |row| row.max.exact()),
-        family(&format!("{metric}_samples"), "What the percentiles rest on", Unit::Samples, samples),
+    [
+        by_quantile("", "Percentiles", |shown| shown.figure.exact()),
+        by_quantile("_interval_low", "Lower end of the percentile's 95 % interval", |shown| {
+            shown.best_interval().0
+        }),
+        by_quantile("_interval_high", "Upper end of the percentile's 95 % interval", |shown| {
+            shown.best_interval().1
+        }),
+        by_row("_mean", format!("Mean: {what}"), Unit::MILLISECONDS, |row| row.mean_ms),
+        by_row("_max", format!("Longest: {what}"), Unit::MILLISECONDS, |row| row.max.exact()),
+        by_row("_samples", "What the percentiles rest on".to_owned(), Unit::SAMPLES, |row| {
+            Some(row.n as f64)
+        }),
     ]
 }
 
-fn requests(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
+fn requests(summary: &Summary) -> [Family; 2] {
     let counts = &summary.requests;
-    let labelled = |label, name: &str, value: f64| {
-        let mut labels = own_labels(summary);
-        labels.push((label, name.to_owned()));
-        Some(Point { labels, value })
-    };
     let outcomes = [
         ("completed", counts.completed),
         ("failed", counts.failed),
@@ -184,53 +205,49 @@ fn requests(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
         ("never_due", counts.never_due),
         ("unrecorded", counts.unrecorded),
     ];
-    let outcomes = outcomes.map(|(outcome, count)| labelled("outcome", outcome, count as f64));
-    let kinds = summary.failures.kinds.iter();
-    let kinds = kinds.map(|failure| labelled("kind", &failure.kind.to_string(), failure.count as f64));
-    let share = |name, help, value: Option<f64>| {
-        let point = value.map(|value| Point { labels: own_labels(summary), value });
-        family(name, help, Unit::Ratio, [point])
-    };
-    vec![
-        family("requests", "Planned requests of the window by what became of them", Unit::Requests, outcomes),
-        family("failures", "Failed requests by kind", Unit::Requests, kinds),
-        of_parts("error", "Failed requests among those whose moment came", Unit::Ratio, parts, |part| {
-            part.error_rate
-        }),
-        share("reject", "Requests that the server refused (429, 503)", summary.failures.reject_rate),
-        share("timeout", "Requests ended by the client's time limits", summary.failures.timeout_rate),
+    let outcomes =
+        outcomes.map(|(outcome, count)| (with(own_labels(summary), "outcome", outcome), Some(count as f64)));
+    let kinds = summary.failures.kinds.iter().map(|failure| {
+        let labels = with(own_labels(summary), "kind", failure.kind.to_string());
+        (labels, Some(failure.count as f64))
+    });
+    let what = "Planned requests of the window by what became of them";
+    [
+        Family::new("requests", what, Unit::REQUESTS, outcomes),
+        Family::new("failures", "Failed requests by kind", Unit::REQUESTS, kinds),
     ]
 }
 
-fn flows(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
-    let rates = &summary.rates;
-    let flow = |name, help, unit, value: Option<f64>| {
-        let point = value.map(|value| Point { labels: own_labels(summary), value });
-        family(name, help, unit, [point])
+/// Shares and rates, those of the catalogue first.
+fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
+    let (rates, failures) = (&summary.rates, &summary.failures);
+    let whole = |value| [(own_labels(summary), value)];
+    let each = |value: fn(&Part<'_>) -> Option<f64>| {
+        parts.iter().map(move |part| (part.labels.clone(), value(part)))
     };
-    let (requests, tokens) = (Unit::RequestsPerSecond, Unit::TokensPerSecond);
+    let flow = |name, help, unit, value| Family::new(name, help, unit, whole(value));
+    let (requests, tokens) = (Unit::REQUESTS_PER_SECOND, Unit::TOKENS_PER_SECOND);
     vec![
-        of_parts(
-            "slo_attainment",
-            "Requests that met their SLO among those promised one",
-            Unit::Ratio,
-            parts,
-            |part| part.slo.slo_attainment,
+        Family::of(Metric::ErrorRate, "error", each(|part| part.error_rate)),
+        Family::of(Metric::RejectRate, "reject", whole(failures.reject_rate)),
+        Family::of(Metric::TimeoutRate, "timeout", whole(failures.timeout_rate)),
+        Family::of(Metric::SloAttainment, "slo_attainment", each(|part| part.slo.slo_attainment)),
+        Family::of(
+            Metric::Goodput,
+            "goodput_requests",
+            each(|part| part.slo.goodput_per_s.filter(|_| part.slo.declared)),
         ),
-        of_parts("goodput_requests", "Requests that met their SLO", requests, parts, |part| {
-            part.slo.goodput_per_s.filter(|_| part.slo.declared)
-        }),
+        Family::of(Metric::RequestRate, "completed_requests", whole(rates.completed_requests_per_s)),
+        Family::of(Metric::InputTokens, "input_tokens", whole(rates.input_tokens_per_s)),
+        Family::of(Metric::OutputTokens, "output_tokens", whole(rates.output_tokens_per_s)),
         flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
-        flow("sent_requests", "Requests let go in the window", requests, rates.achieved_requests_per_s),
-        flow("completed_requests", "Answers whole in the window", requests, rates.completed_requests_per_s),
-        flow("input_tokens", "Prompt tokens", tokens, rates.input_tokens_per_s),
+        flow("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
         flow(
             "cached_input_tokens",
             "Prompt tokens from a prefix cache",
             tokens,
             rates.cached_input_tokens_per_s,
         ),
-        flow("output_tokens", "Answer tokens that arrived", tokens, rates.output_tokens_per_s),
         flow(
             "output_tokens_by_gpu",
             "Answer tokens that arrived, for each accelerator",
@@ -244,56 +261,23 @@ fn flows(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
 fn sides(summary: &Summary) -> Vec<Family> {
     let mut families: Vec<Family> = Vec::new();
     for figure in side_figures(summary) {
-        let Known::Exactly(value) = figure.value else { continue };
-        let mut labels = own_labels(summary);
-        let (name, what) = match figure.statistic {
-            Statistic::Total | Statistic::Share => (figure.metric.to_owned(), ""),
-            Statistic::Mean => (format!("{}_mean", figure.metric), "Mean: "),
-            Statistic::Max => (format!("{}_max", figure.metric), "Largest: "),
-            Statistic::P50 | Statistic::P99 => (figure.metric.to_owned(), "Percentiles: "),
+        let (ending, what, quantile) = match figure.statistic {
+            "mean" => ("_mean", "Mean: ", None),
+            "max" => ("_max", "Largest: ", None),
+            "p50" => ("", "Percentiles: ", Some("0.5")),
+            "p99" => ("", "Percentiles: ", Some("0.99")),
+            _ => ("", "", None),
         };
-        match figure.statistic {
-            Statistic::P50 => labels.push(("quantile", "0.5".to_owned())),
-            Statistic::P99 => labels.push(("quantile", "0.99".to_owned())),
-            Statistic::Total | Statistic::Share | Statistic::Mean | Statistic::Max => {}
-        }
-        let (unit, value) = in_base_unit(figure.unit, value);
-        let point = Some(Point { labels, value });
+        let mut labels = own_labels(summary);
+        labels.extend(quantile.map(|quantile| ("quantile", quantile.to_owned())));
+        let (name, help) = (format!("{}{ending}", figure.metric), format!("{what}{}", figure.meaning));
+        let family = Family::new(name, help, figure.unit, [(labels, figure.value.exact())]);
         match families.last_mut() {
-            Some(last) if last.name == name && last.unit == unit => last.points.extend(point),
-            _ => families.push(family(&name, &format!("{what}{}", figure.meaning), unit, [point])),
+            Some(last) if last.name == family.name && last.unit == family.unit => {
+                last.points.extend(family.points);
+            }
+            _ => families.push(family),
         }
     }
     families
-}
-
-const fn in_base_unit(unit: SideUnit, value: f64) -> (Unit, f64) {
-    match unit {
-        SideUnit::Milliseconds => (Unit::Seconds, value / 1e3),
-        SideUnit::Share => (Unit::Ratio, value),
-        SideUnit::Requests => (Unit::Requests, value),
-        SideUnit::Tokens => (Unit::Tokens, value),
-        SideUnit::TokensPerSecond => (Unit::TokensPerSecond, value),
-        SideUnit::Preemptions | SideUnit::Devices | SideUnit::Segments => (Unit::Counted, value),
-        SideUnit::Bytes => (Unit::Bytes, value),
-        SideUnit::Joules => (Unit::Joules, value),
-        SideUnit::Watts => (Unit::Watts, value),
-        SideUnit::Cores => (Unit::Cores, value),
-    }
-}
-
-fn of_parts(
-    name: &str,
-    help: &str,
-    unit: Unit,
-    parts: &[Part<'_>],
-    value: fn(&Part<'_>) -> Option<f64>,
-) -> Family {
-    let points = parts.iter().map(|part| Some(Point { labels: part.labels.clone(), value: value(part)? }));
-    family(name, help, unit, points)
-}
-
-fn family(name: &str, help: &str, unit: Unit, points: impl IntoIterator<Item = Option<Point>>) -> Family {
-    let points = points.into_iter().flatten().collect();
-    Family { name: name.to_owned(), help: help.to_owned(), unit, points }
 }

@@ -7,12 +7,11 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::registry::{Registry, Unit as MetricUnit};
+use prometheus_client::registry::{Registry, Unit};
 
-use super::families::{facts, families, own_labels};
-use super::{Family, Unit};
+use super::families::{Family, families, run_labels};
 use crate::analysis::Summary;
-use crate::report::printable;
+use crate::report::render::printable;
 
 /// The summary for Prometheus: gauges in base units, `# EOF` at the end (`OpenMetrics` 1.0). What is not known has no
 /// sample.
@@ -21,10 +20,9 @@ use crate::report::printable;
 ///
 /// None that a string can have.
 pub fn openmetrics(summary: &Summary) -> Result<String, fmt::Error> {
-    let own = own_labels(summary).into_iter().map(|(name, value)| (name.to_owned(), value));
-    let facts = own.chain(facts(summary)).map(|(name, value)| (name, printable(&value))).collect();
+    let labels = run_labels(summary).into_iter().map(|(name, value)| (name, printable(&value))).collect();
     let mut registry = Registry::default();
-    registry.register_collector(Box::new(Collected { facts, families: families(summary) }));
+    registry.register_collector(Box::new(Collected { labels, families: families(summary) }));
     let mut text = String::new();
     encode(&mut text, &registry)?;
     Ok(text)
@@ -32,7 +30,7 @@ pub fn openmetrics(summary: &Summary) -> Result<String, fmt::Error> {
 
 #[derive(Debug)]
 struct Collected {
-    facts: Vec<(String, String)>,
+    labels: Vec<(String, String)>,
     families: Vec<Family>,
 }
 
@@ -41,15 +39,14 @@ impl Collector for Collected {
         // A gauge, for the readers of Prometheus's own older format know no type `info`.
         let mut info =
             encoder.encode_descriptor("skyline_run_info", "What was run", None, MetricType::Gauge)?;
-        ConstGauge::new(1.0).encode(info.encode_family(&self.facts)?)?;
+        ConstGauge::new(1.0).encode(info.encode_family(&self.labels)?)?;
         for family in &self.families {
-            let (unit, ending) = match family.unit {
-                // These endings the encoder adds itself.
-                Unit::Seconds => (Some(MetricUnit::Seconds), ""),
-                Unit::Bytes => (Some(MetricUnit::Bytes), ""),
-                Unit::Joules => (Some(MetricUnit::Joules), ""),
-                Unit::Watts => (Some(MetricUnit::Other("watts".to_owned())), ""),
-                other => (None, other.ending()),
+            // The encoder itself adds the endings of units that have a name.
+            let (unit, ending) = match family.unit.ending {
+                "_seconds" | "_bytes" | "_joules" | "_watts" => {
+                    (Some(Unit::Other(family.unit.ending[1..].to_owned())), "")
+                }
+                other => (None, other),
             };
             let name = format!("skyline_{}{ending}", family.name);
             let mut metric =

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::*;
+use super::{openmetrics, otlp_json};
 use crate::analysis::test_runs::run;
 use crate::report::sample_runs::{hostile, minute, observed, report, three};
 

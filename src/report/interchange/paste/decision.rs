@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use super::percentiles::mean_lengths;
 use super::risk::risk;
 use crate::analysis::wording::percent;
 use crate::analysis::{Fact, Group, Judgement, Summary};
-use crate::record::{Outcome, Phase, PromptMethod, RequestRecord};
-use crate::report::RunReport;
+use crate::record::{PromptMethod, RequestRecord};
 use crate::report::documents::{arrivals, bounds};
 use crate::report::render::escape::text;
+use crate::report::run_report::RunReport;
 use crate::units::count;
 
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.
@@ -30,7 +31,7 @@ pub fn decision_fields(report: RunReport<'_>) -> String {
         ("Traffic mix", traffic(report)),
         ("SLO target", target(summary)),
         ("Pass/fail decision", decision(summary)),
-        ("Rollback risk", format!("{}: {}", risk.word(), reasons.join("; "))),
+        ("Rollback risk", format!("{}: {}", <&str>::from(risk), reasons.join("; "))),
     ];
     let mut out = "| Field | Value |\n|---|---|\n".to_owned();
     for (field, value) in fields {
@@ -40,22 +41,17 @@ pub fn decision_fields(report: RunReport<'_>) -> String {
     out
 }
 
-fn missing(what: &str, option: &str) -> String {
-    format!("{what} not recorded ({option})")
-}
-
 fn or_missing(value: Option<&str>, what: &str, option: &str) -> String {
-    value.map_or_else(|| missing(what, option), str::to_owned)
+    value.map_or_else(|| format!("{what} not recorded ({option})"), str::to_owned)
 }
 
 fn tokenizer(report: RunReport<'_>) -> String {
     let source = match &report.summary.run.prompt_method {
-        PromptMethod::Tokenizer { source } => source.clone(),
-        PromptMethod::Server => "the server's".to_owned(),
-        PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
-            missing("tokenizer", "--tokenizer")
-        }
+        PromptMethod::Tokenizer { source } => Some(source.as_str()),
+        PromptMethod::Server => Some("the server's"),
+        PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => None,
     };
+    let source = or_missing(source, "tokenizer", "--tokenizer");
     let template = match report.log.header.prompts.template_tokens {
         Some(tokens) => format!("the server's, {} tokens a prompt", count(tokens)),
         None => "the server's".to_owned(),
@@ -65,7 +61,7 @@ fn tokenizer(report: RunReport<'_>) -> String {
 
 fn runtime(summary: &Summary) -> String {
     let version = summary.reproduction.value(Fact::EngineVersion);
-    let version = version.unwrap_or("the server does not tell its version");
+    let version = version.unwrap_or("the server does not report its version");
     format!("{} / {version}", summary.run.engine.engine)
 }
 
@@ -84,28 +80,18 @@ fn traffic(report: RunReport<'_>) -> String {
     let all: u64 = summary.by_class.iter().map(|class| class.requests).sum();
     let class = |class: &Group| {
         let is_of_it =
-            |record: &RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
+            |record: &&RequestRecord| run.classes.get(usize::from(record.class)) == Some(&class.name);
+        let lengths = mean_lengths(report.log.records.iter().filter(is_of_it));
+        let lengths =
+            lengths.map_or(String::new(), |(prompt, answer)| format!(" ({prompt} → {answer} tokens)"));
         let share = percent(class.requests as f64 / all as f64);
-        let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
-        for record in &report.log.records {
-            if is_of_it(record) && record.phase == Phase::Measured && record.outcome == Outcome::Completed {
-                n += 1;
-                prompt += record.prompt_tokens();
-                answer += record.output_tokens;
-            }
-        }
-        let mean = |sum: u64| count((sum as f64 / n as f64).round() as u64);
-        let lengths = match n {
-            0 => String::new(),
-            _ => format!(" ({} → {} tokens)", mean(prompt), mean(answer)),
-        };
         (class.requests > 0).then(|| format!("{share} {}{lengths}", class.name))
     };
     let classes: Vec<_> = summary.by_class.iter().filter_map(class).collect();
     format!("{}: {}; {}", run.workload, classes.join(", "), arrivals::in_words(&run.arrival, run.load))
 }
 
-/// What was promised to requests, and what was demanded of the run.
+/// The SLOs of requests, and the objectives of the run.
 fn target(summary: &Summary) -> String {
     let mut parts: Vec<String> = Vec::new();
     let groups = summary.by_class.iter().chain(&summary.by_priority);
@@ -117,7 +103,8 @@ fn target(summary: &Summary) -> String {
         }
     }
     parts.extend(summary.objectives.iter().map(|judgement| judgement.objective.text.clone()));
-    if parts.is_empty() { missing("target", "--objective, or an SLO of a class") } else { parts.join("; ") }
+    let parts = (!parts.is_empty()).then(|| parts.join("; "));
+    or_missing(parts.as_deref(), "target", "--objective, or an SLO of a class")
 }
 
 fn decision(summary: &Summary) -> String {
@@ -128,7 +115,7 @@ fn decision(summary: &Summary) -> String {
     if objectives.is_empty() {
         let kept = summary.slo.slo_attainment;
         return kept.map_or("NONE: no objective was set".to_owned(), |kept| {
-            format!("NONE: no objective was set; {} of promised requests met their SLO", percent(kept))
+            format!("NONE: no objective was set; {} of the requests with an SLO met it", percent(kept))
         });
     }
     let word = if objectives.iter().all(Judgement::passed) { "PASS" } else { "FAIL" };

@@ -6,7 +6,8 @@ use crate::analysis::wording::seconds;
 use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::report::documents::arrivals;
-use crate::report::{RunReport, printable};
+use crate::report::render::printable;
+use crate::report::run_report::RunReport;
 use crate::units::{count, three_digits};
 
 /// The percentiles of the block, under the names that it has for them.
@@ -48,21 +49,24 @@ pub fn percentile_block(report: RunReport<'_>) -> String {
 
 fn workload(report: RunReport<'_>) -> String {
     let run = &report.summary.run;
-    let models = run.model_names();
-    let whole =
-        |record: &&RequestRecord| record.phase == Phase::Measured && record.outcome == Outcome::Completed;
-    let answers: Vec<_> = report.log.records.iter().filter(whole).collect();
-    let mean = |tokens: fn(&RequestRecord) -> u64| {
-        let sum: u64 = answers.iter().map(|record| tokens(record)).sum();
-        count((sum as f64 / answers.len() as f64).round() as u64)
-    };
-    let lengths = if answers.is_empty() {
-        String::new()
-    } else {
-        let prompt = mean(RequestRecord::prompt_tokens);
-        format!(", {prompt}-token prompts, {}-token outputs (means)", mean(|record| record.output_tokens))
-    };
-    format!("{} on {models}{lengths}", run.workload)
+    let lengths = mean_lengths(report.log.records.iter()).map_or(String::new(), |(prompt, answer)| {
+        format!(", {prompt}-token prompts, {answer}-token outputs (means)")
+    });
+    format!("{} on {}{lengths}", run.workload, run.model_names())
+}
+
+/// Mean tokens of the prompts and of the answers of those requests of the window that completed; `None` of none.
+pub(super) fn mean_lengths<'r>(records: impl Iterator<Item = &'r RequestRecord>) -> Option<(String, String)> {
+    let (mut n, mut prompt, mut answer) = (0_u64, 0, 0);
+    for record in records {
+        if record.phase == Phase::Measured && record.outcome == Outcome::Completed {
+            n += 1;
+            prompt += record.prompt_tokens();
+            answer += record.output_tokens;
+        }
+    }
+    let mean = |sum: u64| count((sum as f64 / n as f64).round() as u64);
+    (n > 0).then(|| (mean(prompt), mean(answer)))
 }
 
 fn concurrency(summary: &Summary) -> String {

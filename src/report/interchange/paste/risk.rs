@@ -7,14 +7,15 @@ use crate::analysis::{
     Comparison, FigureKind, FindingKind, Judgement, Metric, Objective, SampleWarning, Status, Summary,
 };
 
-/// A bar that is missed when the figure grows by less than this share of the bar is near.
+/// A limit that is missed when the figure grows by less than this share of it is near.
 const NEAR: f64 = 0.1;
 
-/// A run that keeps fewer of its promises than this has failed, though no objective says so.
+/// A run in which a smaller share of the SLOs is met has failed, though no objective says so.
 const FEW: f64 = 0.5;
 
 /// The risk, by what the run can tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, strum::IntoStaticStr)]
+#[strum(serialize_all = "UPPERCASE")]
 pub(super) enum Risk {
     /// Everything demanded was met with room to spare.
     Low,
@@ -24,17 +25,6 @@ pub(super) enum Risk {
     High,
     /// The run cannot tell.
     Unknown,
-}
-
-impl Risk {
-    pub(super) const fn word(self) -> &'static str {
-        match self {
-            Self::Low => "LOW",
-            Self::Medium => "MEDIUM",
-            Self::High => "HIGH",
-            Self::Unknown => "UNKNOWN",
-        }
-    }
 }
 
 /// The risk and its reasons, the gravest alone where there is one.
@@ -52,7 +42,7 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
         return (Risk::High, missed);
     }
     let mut doubts: Vec<String> = objectives.iter().filter_map(doubt).collect();
-    doubts.extend(broken_promises(summary));
+    doubts.extend(missed_slos(summary));
     doubts.extend(unsettled(summary));
     let risk = if doubts.is_empty() { Risk::Low } else { Risk::Medium };
     if doubts.is_empty() {
@@ -64,24 +54,26 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
     (risk, doubts)
 }
 
-/// The risk of a run of which no objective demands anything: nobody said what is enough, unless it kept next to nothing.
+/// The risk of a run without objectives: nobody said what is enough, unless next to no SLO was met.
 fn undemanded(summary: &Summary) -> (Risk, Vec<String>) {
-    let Some(kept) = summary.slo.slo_attainment else {
+    let Some(met) = summary.slo.slo_attainment else {
         return (Risk::Unknown, vec!["nothing was demanded of the run (--objective, or an SLO)".to_owned()]);
     };
-    let risk = if kept < FEW { Risk::High } else { Risk::Unknown };
-    let reason = format!(
-        "{} of promised requests met their SLO, and no objective says how many must (slo_attainment)",
-        percent(kept)
-    );
-    (risk, vec![reason])
+    (if met < FEW { Risk::High } else { Risk::Unknown }, vec![slo_without_objective(met)])
+}
+
+fn slo_without_objective(met: f64) -> String {
+    let share = percent(met);
+    format!(
+        "{share} of the requests with an SLO met it, and no objective says how many must (slo_attainment)"
+    )
 }
 
 /// What speaks against meeting an objective again that was met.
 fn doubt(judgement: &Judgement) -> Option<String> {
     let Judgement { objective, .. } = judgement;
     if judgement.close {
-        return Some(format!("{objective} was met by chance: its bar lies inside the 95 % interval"));
+        return Some(format!("{objective} was met by chance: its limit lies inside the 95 % interval"));
     }
     if judgement.mark == Some(SampleWarning::TooFewSamples) {
         return Some(format!("{objective} was met on too few samples"));
@@ -90,30 +82,30 @@ fn doubt(judgement: &Judgement) -> Option<String> {
     Some(format!("{objective} was met with {room} to spare"))
 }
 
-/// How far a figure lies inside its bar.
+/// How far a figure lies inside its limit.
 #[derive(Clone, Copy, Debug)]
 struct Room {
-    /// What is left of what the bar allows.
+    /// What is left of what the limit allows.
     share: f64,
     /// What that is a share of.
     of: &'static str,
 }
 
 impl Room {
-    /// As a share of the bar; where a share must reach the bar, as a share of what may fall short of 1. `None` where the
-    /// figure is not known, or the bar leaves no room.
+    /// As a share of the limit; where a share must reach it, as a share of what may fall short of 1. `None` where the
+    /// figure is not known, or the limit leaves no room.
     fn of(judgement: &Judgement) -> Option<Self> {
         let Objective { key, comparison, bound, .. } = &judgement.objective;
         let bound = *bound;
         let (inside, allowed, of) = match (comparison, key.kind()) {
             (Comparison::Below | Comparison::AtMost, _) => {
-                (bound - judgement.value.or(judgement.at_most)?, bound, "its bar")
+                (bound - judgement.value.or(judgement.at_most)?, bound, "its limit")
             }
             (Comparison::Above | Comparison::AtLeast, FigureKind::Share) => {
                 (judgement.value.or(judgement.at_least)? - bound, 1.0 - bound, "the misses that it allows")
             }
             (Comparison::Above | Comparison::AtLeast, _) => {
-                (judgement.value.or(judgement.at_least)? - bound, bound, "its bar")
+                (judgement.value.or(judgement.at_least)? - bound, bound, "its limit")
             }
         };
         (allowed > 0.0).then_some(Self { share: inside / allowed, of })
@@ -132,21 +124,17 @@ fn closest(objectives: &[Judgement]) -> Option<String> {
     match rooms.min_by(|a, b| a.1.share.total_cmp(&b.1.share)) {
         Some((judgement, room)) => {
             debug_assert_eq!(judgement.status, Status::Met);
-            Some(format!("the nearest bar, {}, was kept with {room} to spare", judgement.objective))
+            Some(format!("the nearest limit, {}, was met with {room} to spare", judgement.objective))
         }
         None => objectives.first().map(|judgement| judgement.line.clone()),
     }
 }
 
-/// Promises that were broken while no objective says how many may be.
-fn broken_promises(summary: &Summary) -> Option<String> {
+/// SLOs that were missed while no objective says how many may be.
+fn missed_slos(summary: &Summary) -> Option<String> {
     let about = |judgement: &Judgement| judgement.objective.key.metric == Metric::SloAttainment;
     let judged = summary.objectives.iter().any(about);
-    let kept = summary.slo.slo_attainment.filter(|&kept| kept < 1.0 && !judged)?;
-    Some(format!(
-        "{} of promised requests met their SLO, and no objective says how many must (slo_attainment)",
-        percent(kept)
-    ))
+    summary.slo.slo_attainment.filter(|&met| met < 1.0 && !judged).map(slo_without_objective)
 }
 
 /// What the figures may turn into in a longer run.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::output::RequestOutput;
 use crate::analysis::{Figure, Sample};
 use crate::clock::Timestamp;
-use crate::report::RunReport;
+use crate::report::run_report::RunReport;
 
 /// The percentiles that are written, as `--metric-percentiles` names them.
 const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
@@ -30,7 +30,7 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     set("total_input_tokens", json!(total_input));
     set("total_output_tokens", json!(total_output));
     set("request_throughput", json!(rate(completed)));
-    set("request_goodput", json!(kept(report, &good).and_then(rate)));
+    set("request_goodput", json!(met(report, &good).and_then(rate)));
     set("output_throughput", json!(rate(total_output)));
     set("total_token_throughput", json!(rate(total_input + total_output)));
     set("max_output_tokens_per_s", json!(peaks.map(|peaks| peaks.chunks as f64)));
@@ -53,15 +53,15 @@ pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> M
     map
 }
 
-/// How many requests kept their promises, of those that were promised something; `None` where nobody was.
-fn kept(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
+/// How many requests met their SLO, of those that have one; `None` where none has.
+fn met(report: RunReport<'_>, good: &[RequestOutput<'_>]) -> Option<u64> {
     let workload = &report.log.header.workload;
-    let kept = |output: &&RequestOutput<'_>| {
+    let is_met = |output: &&RequestOutput<'_>| {
         let record = output.record;
         let slo = workload.slo_of(record.class, record.priority, record.tenant);
         !slo.is_empty() && output.is_good(&slo)
     };
-    report.summary.slo.declared.then(|| good.iter().filter(kept).count() as u64)
+    report.summary.slo.declared.then(|| good.iter().filter(is_met).count() as u64)
 }
 
 /// Mean, median, standard deviation (over n, as numpy's `std`) and percentiles of a latency, milliseconds.

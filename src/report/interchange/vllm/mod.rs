@@ -4,7 +4,7 @@ mod figures;
 mod output;
 mod setting;
 
-use std::io::{self, Write};
+use std::io;
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -14,8 +14,8 @@ use self::figures::figures;
 use self::output::RequestOutput;
 use self::setting::setting;
 use crate::record::Phase;
-use crate::report::RunReport;
-use crate::report::data::json::write_line;
+use crate::report::data::write_line;
+use crate::report::run_report::{Out, RunReport};
 
 /// Writes the file: what was asked, totals and statistics, then one list a detail with an entry for each request of the
 /// window, in the order of the plan.
@@ -24,7 +24,7 @@ use crate::report::data::json::write_line;
 /// statistics milliseconds; latencies count from sending, over the requests that succeeded; rates are totals over the time
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
-pub fn vllm_json(report: RunReport<'_>, out: &mut dyn Write) -> io::Result<()> {
+pub fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let mut outputs: Vec<RequestOutput<'_>> = report
         .log
         .records
@@ -71,7 +71,7 @@ impl Serialize for File<'_> {
         map.serialize_entry(input_lens, &list(outputs, RequestOutput::prompt_len))?;
         map.serialize_entry(output_lens, &list(outputs, RequestOutput::output_len))?;
         map.serialize_entry(ttfts, &list(outputs, |output| output.ttft_s().unwrap_or(0.0)))?;
-        map.serialize_entry(itls, &list(outputs, Gaps))?;
+        map.serialize_entry(itls, &list(outputs, |output| output.itls_s().collect::<Vec<_>>()))?;
         map.serialize_entry(latencies, &list(outputs, RequestOutput::latency_s))?;
         map.serialize_entry(start_times, &list(outputs, |output| output.start().as_secs_f64()))?;
         map.serialize_entry(queue_times, &list(outputs, RequestOutput::queue_s))?;
@@ -94,15 +94,6 @@ fn list<'l, 'a, T, F: Fn(RequestOutput<'a>) -> T>(
 impl<'a, T: Serialize, F: Fn(RequestOutput<'a>) -> T> Serialize for List<'_, 'a, F> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|output| (self.1)(*output)))
-    }
-}
-
-/// The gaps between the chunks of one answer, seconds.
-struct Gaps<'a>(RequestOutput<'a>);
-
-impl Serialize for Gaps<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.itls_s())
     }
 }
 

@@ -1,4 +1,4 @@
-//! One request as vLLM's client tells of it.
+//! One request as vLLM's client reports it.
 
 use crate::clock::Timestamp;
 use crate::record::{Outcome, RequestRecord};
@@ -16,7 +16,7 @@ impl<'a> RequestOutput<'a> {
         self.record.outcome == Outcome::Completed
     }
 
-    /// When it was sent; when it was let go where it never was, as behind a connection that was refused.
+    /// When it was sent; when it was dispatched where it never was, as behind a connection that was refused.
     pub(super) fn start(self) -> Timestamp {
         self.record.sent.unwrap_or(self.record.dispatched)
     }
@@ -48,7 +48,7 @@ impl<'a> RequestOutput<'a> {
         Some((self.latency_s() - self.ttft_s()?) / left as f64)
     }
 
-    /// Whether it kept this promise as `--goodput` judges it there: by its latencies from sending, a TTFT or TPOT that it
+    /// Whether it met this SLO as `--goodput` judges it there: by its latencies from sending, a TTFT or TPOT that it
     /// does not have taken for 0.
     pub(super) fn is_good(self, slo: &Slo) -> bool {
         [(slo.ttft_ms, self.ttft_s()), (slo.tpot_ms, self.tpot_s()), (slo.e2e_ms, Some(self.latency_s()))]
@@ -56,7 +56,7 @@ impl<'a> RequestOutput<'a> {
             .all(|(bound, took)| bound.is_none_or(|bound| took.unwrap_or(0.0) * 1e3 <= bound))
     }
 
-    /// From being let go to being sent, seconds.
+    /// From being dispatched to being sent, seconds.
     pub(super) fn queue_s(self) -> f64 {
         self.start().since(self.record.dispatched).as_secs_f64()
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::analysis::{Fact, Summary};
-use crate::record::{EngineFacts, PromptMethod};
-use crate::report::RunReport;
+use crate::analysis::Fact;
+use crate::record::PromptMethod;
 use crate::report::documents::arrivals;
+use crate::report::run_report::RunReport;
 use crate::workload::ArrivalPattern;
 
 /// The keys that vLLM writes before the figures. What vLLM's `--metadata` would add comes first, so that no label of a
@@ -13,17 +13,25 @@ use crate::workload::ArrivalPattern;
 pub(super) fn setting(report: RunReport<'_>, requests: usize) -> Map<String, Value> {
     let run = &report.summary.run;
     let mut map = metadata(report);
+    let users = run.arrival.users();
+    let tokenizer = match &run.prompt_method {
+        PromptMethod::Tokenizer { source } => json!(source),
+        _ => json!(run.engine.model),
+    };
+    // On average; vLLM runs a closed loop with all requests at once under a cap.
+    let rate = users.map_or_else(|| json!(arrivals::request_rate(report.summary)), |_| json!("inf"));
     let mut set = |key: &str, value: Value| _ = map.insert(key.to_owned(), value);
     set("date", json!(run.started_at.strftime("%Y%m%d-%H%M%S").to_string()));
-    set("endpoint_type", json!(backend(&run.engine)));
-    set("backend", json!(backend(&run.engine)));
+    let backend = if run.engine.endpoint == "chat" { "openai-chat" } else { "openai" };
+    set("endpoint_type", json!(backend));
+    set("backend", json!(backend));
     set("label", Value::Null);
     set("model_id", json!(run.engine.model));
-    set("tokenizer_id", json!(tokenizer(&run.prompt_method).unwrap_or(&run.engine.model)));
+    set("tokenizer_id", tokenizer);
     set("num_prompts", json!(requests));
-    set("request_rate", request_rate(report.summary));
+    set("request_rate", rate);
     set("burstiness", burstiness(&run.arrival));
-    set("max_concurrency", json!(max_concurrency(report.summary)));
+    set("max_concurrency", json!(run.limits.max_concurrency.into_iter().chain(users).min()));
     map
 }
 
@@ -51,25 +59,6 @@ fn metadata(report: RunReport<'_>) -> Map<String, Value> {
     map
 }
 
-/// vLLM's name for the endpoint.
-fn backend(engine: &EngineFacts) -> &'static str {
-    if engine.endpoint == "chat" { "openai-chat" } else { "openai" }
-}
-
-fn tokenizer(method: &PromptMethod) -> Option<&str> {
-    match method {
-        PromptMethod::Tokenizer { source } => Some(source),
-        PromptMethod::Server | PromptMethod::WordList | PromptMethod::AsGiven | PromptMethod::LengthsOnly => {
-            None
-        }
-    }
-}
-
-/// Requests per second, on average; `"inf"` of a closed loop, which vLLM runs with all requests at once under a cap.
-fn request_rate(summary: &Summary) -> Value {
-    if summary.run.arrival.users().is_some() { json!("inf") } else { json!(arrivals::request_rate(summary)) }
-}
-
 /// vLLM's gamma shape; null of a process that is none of vLLM's.
 fn burstiness(arrival: &ArrivalPattern) -> Value {
     match arrival {
@@ -78,10 +67,4 @@ fn burstiness(arrival: &ArrivalPattern) -> Value {
         ArrivalPattern::Constant { .. } => json!("inf"),
         _ => Value::Null,
     }
-}
-
-/// The cap, or the users of a closed loop.
-fn max_concurrency(summary: &Summary) -> Option<u64> {
-    let users = summary.run.arrival.users();
-    summary.run.limits.max_concurrency.into_iter().chain(users).min()
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::report::chart::Width;
 use crate::report::document::{
-    Align, Attachment, Block, Chart, KeyFigure, NamedFact, Note, Table, TableCell, TableRow, Tone,
+    Align, Block, Chart, KeyFigure, NamedFact, Note, Table, TableCell, TableRow, Tone,
 };
 use crate::report::render::printable::printable;
 
@@ -38,7 +38,7 @@ fn one(block: &Block) -> Markup {
         Block::Text(text) => html! { p { (printable(text)) } },
         Block::Remark(text) => html! { p.muted { (printable(text)) } },
         Block::Command(text) => html! { pre.command { (printable(text)) } },
-        Block::Attachment(Attachment { title, text }) => {
+        Block::Attachment { title, text } => {
             html! { details { summary { (printable(title)) } pre { (text) } } }
         }
     }
@@ -129,21 +129,13 @@ fn table_row(
 fn notes(notes: &[Note]) -> Markup {
     html! {
         ul.signs { @for note in notes {
-            li class=(class_of_note(note)) {
+            li class=[Some(note.kind.tone()).filter(|tone| *tone != Tone::Neutral).map(class)] {
                 span.sign { (note.kind.sign()) " " } (printable(&note.sentence))
                 @for (label, text) in note.follow_ups() {
                     p.after { span.muted { (label) " " } (printable(&text)) }
                 }
             }
         } }
-    }
-}
-
-const fn class_of_note(note: &Note) -> &'static str {
-    match note.kind.tone() {
-        Tone::Neutral => "",
-        Tone::Good => "good",
-        Tone::Bad => "bad",
     }
 }
 

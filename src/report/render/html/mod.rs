@@ -3,9 +3,8 @@
 mod blocks;
 #[cfg(test)]
 mod contrast;
-mod sections;
-mod shell;
+mod page;
 #[cfg(test)]
 pub(in crate::report) mod tests;
 
-pub use sections::html;
+pub use page::html;

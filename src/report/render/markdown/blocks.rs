@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::escape::{block as fenced, text};
 use crate::report::document::{
-    Align, Attachment, Block, Chart, Document, FigurePlace, KeyFigure, Level, NamedFact, Note, NoteKind,
-    Section, Table, TableColumn, Tone,
+    Align, Block, Chart, Document, KeyFigure, Level, NamedFact, Note, NoteKind, Section, Table, TableColumn,
+    Tone,
 };
 use crate::report::render::bars;
 
@@ -19,9 +19,7 @@ pub fn markdown(document: &Document) -> String {
                 Tone::Good => "✅ ",
                 Tone::Bad => "❌ ",
             };
-            let colon = if verdict.sentence.is_empty() { "" } else { ": " };
-            let line = format!("{}{colon}{}", verdict.word, verdict.sentence);
-            format!("## {sign}{}\n\n{}\n", text(&line), text(&document.title))
+            format!("## {sign}{}\n\n{}\n", text(&verdict.in_words()), text(&document.title))
         }
         None => format!("## {}\n", text(&document.title)),
     };
@@ -51,9 +49,9 @@ pub fn markdown(document: &Document) -> String {
 /// Whether anything of a section is shown: pictures and what explains them are for pages.
 fn is_shown(section: &Section) -> bool {
     let shown = |block: &Block| match block {
-        Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
+        Block::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
         Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
-        Block::Attachment(_) => false,
+        Block::Attachment { .. } => false,
         _ => true,
     };
     section.level < Level::Reference && section.blocks.iter().any(shown)
@@ -81,15 +79,15 @@ fn draw(out: &mut String, block: &Block) {
             let rows = bars::rows(chart).join("\n");
             let _ = write!(out, "\n{}\n\n{}", text(&chart.heading), fenced("text", &rows));
         }
-        Block::Chart(_) | Block::Attachment(Attachment { .. }) => {}
+        Block::Chart(_) | Block::Attachment { .. } => {}
     }
 }
 
 /// Key figures in one line.
 fn figures(out: &mut String, figures: &[KeyFigure]) {
-    let shown = figures.iter().filter(|figure| figure.place == FigurePlace::Everywhere).map(|figure| {
+    let shown = figures.iter().filter(|figure| !figure.card_only).map(|figure| {
         let KeyFigure { name, value, unit, below, .. } = figure;
-        let space = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
+        let space = figure.space();
         let below = if below.is_empty() { String::new() } else { format!(" ({})", text(&below.join(", "))) };
         format!("{} **{}**{space}{}{below}", text(name), text(value), text(unit))
     });

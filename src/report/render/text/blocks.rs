@@ -1,11 +1,8 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for.
 
 use super::columns;
-use super::lines::{TextLines, Weight};
-use super::style::Style;
-use crate::report::document::{
-    Block, Chart, Document, FigurePlace, KeyFigure, Level, NamedFact, Note, Section, Table,
-};
+use super::lines::{Style, TextLines, Weight};
+use crate::report::document::{Block, Chart, Document, KeyFigure, Level, NamedFact, Note, Section, Table};
 use crate::report::render::bars;
 
 /// How much of a document is shown.
@@ -30,11 +27,7 @@ impl Extent {
 pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     let mut lines = TextLines::new(style);
     match &document.verdict {
-        Some(verdict) => {
-            let colon = if verdict.sentence.is_empty() { "" } else { ": " };
-            let line = format!("{}{colon}{}", verdict.word, verdict.sentence);
-            lines.wrapped(verdict.tone.into(), "", &line);
-        }
+        Some(verdict) => lines.wrapped(verdict.tone.into(), "", &verdict.in_words()),
         None => lines.wrapped(Weight::Strong, "", &document.title),
     }
     let title = document.verdict.as_ref().map(|_| document.title.as_str());
@@ -73,7 +66,7 @@ fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
             Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
             Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
             Block::Command(text) => lines.line(Weight::Normal, &format!("  {text}")),
-            Block::Chart(_) | Block::Attachment(_) => {}
+            Block::Chart(_) | Block::Attachment { .. } => {}
         }
     }
 }
@@ -82,19 +75,19 @@ fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
 fn is_shown(block: &Block, extent: Extent) -> bool {
     let level = extent.level();
     match block {
-        Block::Figures(figures) => figures.iter().any(|figure| figure.place == FigurePlace::Everywhere),
+        Block::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
         Block::Table(table) => table.rows.iter().any(|row| row.level <= level),
         Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
-        Block::Attachment(_) => false,
+        Block::Attachment { .. } => false,
         Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Remark(_) | Block::Command(_) => true,
     }
 }
 
 /// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
 fn figures(lines: &mut TextLines, figures: &[KeyFigure], extent: Extent) {
-    let shown = figures.iter().filter(|figure| figure.place == FigurePlace::Everywhere).map(|figure| {
+    let shown = figures.iter().filter(|figure| !figure.card_only).map(|figure| {
         let KeyFigure { name, value, unit, below, .. } = figure;
-        let space = if unit.is_empty() || unit.starts_with('/') { "" } else { " " };
+        let space = figure.space();
         let below = match extent {
             Extent::Full if !below.is_empty() => format!(" ({})", below.join(", ")),
             Extent::Full | Extent::Summary => String::new(),

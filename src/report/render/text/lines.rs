@@ -2,12 +2,34 @@
 
 use std::fmt::Write as _;
 
-use super::style::{Colour, Style};
 use crate::report::document::Tone;
 use crate::report::render::printable::printable;
 
 /// Fewest characters that a wrapped text gets, however long the label before it is.
 const NARROWEST: usize = 30;
+
+/// How text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether colours are used.
+    pub colour: Colour,
+    /// Columns of the terminal.
+    pub width: usize,
+}
+
+impl Style {
+    /// No colour, 100 columns: for pipes and files.
+    pub const PLAIN: Self = Self { colour: Colour::Plain, width: 100 };
+}
+
+/// Whether colours are used. Nothing is said by colour alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Colour {
+    /// ANSI colours.
+    Ansi,
+    /// None.
+    Plain,
+}
 
 /// How a line stands out, where there is colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,9 +3,8 @@
 mod blocks;
 mod columns;
 mod lines;
-mod style;
 #[cfg(test)]
 mod tests;
 
 pub use blocks::{Extent, text};
-pub use style::{Colour, Style};
+pub use lines::{Colour, Style};

@@ -1,8 +1,56 @@
-//! The page around what it says: head, style, footer.
+//! A document as a page: the verdict, then sections, of which those for who asks are folded; around them head, style, footer.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use super::blocks::{self, class};
+use crate::report::document::{Document, Level, Section, Tone, VerdictLine};
 use crate::report::render::printable::printable;
+
+/// The document as a page.
+pub fn html(document: &Document) -> String {
+    let body = html! {
+        h1 { (printable(&document.title)) }
+        @if let Some(about) = &document.about { p.muted { (printable(about)) } }
+        @if let Some(line) = &document.verdict { (verdict(line)) }
+        @for group in groups(&document.sections) { (draw(group)) }
+    };
+    page(&document.title, &body)
+}
+
+fn verdict(line: &VerdictLine) -> Markup {
+    let sign = match line.tone {
+        Tone::Neutral => "",
+        Tone::Good => "✓ ",
+        Tone::Bad => "✗ ",
+    };
+    html! {
+        p.lead {
+            span class=(class(line.tone)) { (sign) (printable(&line.word)) }
+            @if !line.sentence.is_empty() { ": " (printable(&line.sentence)) }
+        }
+    }
+}
+
+/// Sections with those that continue them at the same level.
+fn groups(sections: &[Section]) -> impl Iterator<Item = &[Section]> {
+    sections.chunk_by(|before, after| after.heading.is_none() && before.level == after.level)
+}
+
+fn draw(group: &[Section]) -> Markup {
+    let blocks = html! { @for section in group { (blocks::draw(&section.blocks)) } };
+    match (group[0].level, group[0].heading.as_deref()) {
+        (Level::Summary, heading) => html! {
+            @if let Some(heading) = heading { h2 { (printable(heading)) } }
+            (blocks)
+        },
+        (Level::Detail | Level::Reference, Some(heading)) => html! {
+            details.section { summary { h2 { (printable(heading)) } } (blocks) }
+        },
+        (Level::Detail | Level::Reference, None) => html! {
+            details.section { summary { "More" } (blocks) }
+        },
+    }
+}
 
 /// The style of every page, light and dark, on paper and on a telephone.
 const STYLE: &str = include_str!("style.css");
@@ -11,7 +59,7 @@ const STYLE: &str = include_str!("style.css");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
 
 /// A whole page. `body` begins with its heading.
-pub(in crate::report) fn page(title: &str, body: &Markup) -> String {
+fn page(title: &str, body: &Markup) -> String {
     let (contents, body) = with_contents(body);
     let whole = html! {
         (DOCTYPE)

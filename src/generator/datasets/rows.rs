@@ -1,0 +1,136 @@
+//! The rows of a dataset that are sent: where they lie in the file, how long they are, and in which order they leave.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::json_list::ItemPosition;
+use super::parse::{DatasetRow, RowParser};
+use crate::generator::request::Prompt;
+use crate::random::RandomStream;
+use crate::workload::RowOrder;
+
+/// Position and lengths of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RowEntry {
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+    /// Tokens of its prompt, as counted.
+    pub(super) input_tokens: u32,
+    /// Requested answer tokens; 0 where the row does not say.
+    pub(super) output_tokens: u32,
+}
+
+/// The rows of a file that are sent.
+#[derive(Debug)]
+pub(crate) struct Index {
+    pub(super) path: String,
+    pub(super) entries: Vec<RowEntry>,
+    pub(super) parser: RowParser,
+    /// Seeked and read under the lock, by one thread of a run.
+    pub(super) file: Mutex<File>,
+}
+
+impl Index {
+    /// The prompt of row number `row`. The file stays open, so replacing it is harmless; if it is overwritten, the
+    /// prompt is empty and a warning says so.
+    pub(crate) fn prompt(&self, row: u64) -> Prompt {
+        match self.read(row) {
+            Ok(row) => row.prompt,
+            Err(error) => {
+                let (number, path) = (row + 1, &self.path);
+                tracing::warn!("row {number} of {path} cannot be read again: {error}; was the file changed?");
+                Prompt::default()
+            }
+        }
+    }
+
+    fn read(&self, row: u64) -> io::Result<DatasetRow> {
+        let entry = self.entries.get(row as usize).ok_or(io::ErrorKind::NotFound)?;
+        let mut bytes = vec![0; entry.bytes as usize];
+        {
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(entry.offset))?;
+            file.read_exact(&mut bytes)?;
+        }
+        let place = ItemPosition { offset: entry.offset, row: row + 1, ..ItemPosition::FIRST };
+        self.parser.parse(&bytes, place).map_err(|bad| io::Error::other(bad.to_string()))
+    }
+}
+
+/// An endless sequence of rows in sending order: after the last the first again, or another shuffle.
+#[derive(Clone, Debug)]
+pub(crate) struct RowDraws {
+    index: Arc<Index>,
+    next: u64,
+    shuffle: Option<Box<Shuffle>>,
+}
+
+/// The current order of the rows, and the random numbers for the next.
+#[derive(Clone, Debug)]
+struct Shuffle {
+    rows: Vec<u32>,
+    stream: RandomStream,
+}
+
+/// A drawn row and its lengths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DrawnRow {
+    /// Its number among the rows that are sent, from 0.
+    pub(crate) row: u64,
+    /// Tokens of its prompt.
+    pub(crate) input_tokens: u32,
+    /// Tokens of its answer, where the row says.
+    pub(crate) output_tokens: Option<u32>,
+}
+
+impl RowDraws {
+    pub(crate) fn new(index: Arc<Index>, order: RowOrder, stream: RandomStream) -> Self {
+        let shuffle = match order {
+            RowOrder::File => None,
+            RowOrder::Shuffled => Some(Box::new(Shuffle { rows: Vec::new(), stream })),
+        };
+        Self { index, next: 0, shuffle }
+    }
+
+    fn count(&self) -> u64 {
+        self.index.entries.len().max(1) as u64
+    }
+
+    fn shuffle(&mut self) {
+        let count = self.count() as u32;
+        if let Some(shuffle) = &mut self.shuffle {
+            shuffle.rows = (0..count).collect();
+            shuffle.stream.shuffle(&mut shuffle.rows);
+        }
+    }
+
+    /// The same with the first shuffle fixed.
+    pub(crate) fn in_order(mut self) -> Self {
+        self.shuffle();
+        self
+    }
+
+    /// The row at a position of the current order; it wraps around in the same order.
+    pub(crate) fn at(&self, place: u64) -> DrawnRow {
+        let place = place % self.count();
+        let shuffled =
+            self.shuffle.as_ref().map(|shuffle| shuffle.rows.get(place as usize).copied().unwrap_or(0));
+        let row = shuffled.map_or(place, u64::from);
+        let entry = self.index.entries.get(row as usize);
+        DrawnRow {
+            row,
+            input_tokens: entry.map_or(1, |entry| entry.input_tokens),
+            output_tokens: entry.map(|entry| entry.output_tokens).filter(|tokens| *tokens > 0),
+        }
+    }
+
+    /// The next row.
+    pub(crate) fn draw(&mut self) -> DrawnRow {
+        if self.next.is_multiple_of(self.count()) {
+            self.shuffle();
+        }
+        self.next += 1;
+        self.at(self.next - 1)
+    }
+}

@@ -1,0 +1,58 @@
+//! The units of figures, as tables, series for Prometheus and collectors name them.
+
+use crate::analysis::FigureUnit;
+
+/// The unit of a figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Its sign in tables; empty where there is none.
+    pub(super) sign: &'static str,
+    /// Its base unit by the Unified Code for Units of Measure, as OTLP wants it.
+    pub(super) ucum: &'static str,
+    /// What names of series in its base unit end with: what Prometheus makes of the OTLP unit, so that a figure has one name
+    /// there however it came (`OpenTelemetry`, *Prometheus and `OpenMetrics` Compatibility*).
+    pub(super) ending: &'static str,
+    /// How many of it are one of its base unit.
+    pub(super) per_base: u16,
+}
+
+impl Unit {
+    /// Of what is counted without a unit, and of what is no number.
+    pub(super) const NONE: Self = Self::of("", "", "");
+    pub(super) const SECONDS: Self = Self::of("s", "s", "_seconds");
+    pub(super) const MILLISECONDS: Self = Self { per_base: 1_000, ..Self::of("ms", "s", "_seconds") };
+    /// Between 0 and 1.
+    pub(super) const SHARE: Self = Self::of("share", "1", "_ratio");
+    pub(super) const REQUESTS_PER_SECOND: Self = Self::of("requests/s", "{request}/s", "_per_second");
+    pub(super) const TOKENS_PER_SECOND: Self = Self::of("tokens/s", "{token}/s", "_per_second");
+    pub(super) const REQUESTS: Self = Self::of("requests", "{request}", "");
+    pub(super) const TOKENS: Self = Self::of("tokens", "{token}", "");
+    pub(super) const SAMPLES: Self = Self::of("samples", "{sample}", "");
+    pub(super) const BYTES: Self = Self::of("bytes", "By", "_bytes");
+    pub(super) const JOULES: Self = Self::of("J", "J", "_joules");
+    pub(super) const WATTS: Self = Self::of("W", "W", "_watts");
+    /// Processors that are kept busy.
+    pub(super) const CORES: Self = Self::of("cores", "{cpu}", "");
+    pub(super) const PREEMPTIONS: Self = Self::of("preemptions", "{count}", "");
+    pub(super) const DEVICES: Self = Self::of("devices", "{count}", "");
+    /// TCP segments.
+    pub(super) const SEGMENTS: Self = Self::of("segments", "{count}", "");
+    /// 1 for yes, 0 for no.
+    pub(super) const YES: Self = Self::of("", "{yes}", "");
+
+    const fn of(sign: &'static str, ucum: &'static str, ending: &'static str) -> Self {
+        Self { sign, ucum, ending, per_base: 1 }
+    }
+}
+
+impl From<FigureUnit> for Unit {
+    fn from(unit: FigureUnit) -> Self {
+        match unit {
+            FigureUnit::Milliseconds => Self::MILLISECONDS,
+            FigureUnit::RequestsPerSecond => Self::REQUESTS_PER_SECOND,
+            FigureUnit::TokensPerSecond => Self::TOKENS_PER_SECOND,
+            FigureUnit::Requests => Self::REQUESTS,
+            FigureUnit::Share => Self::SHARE,
+        }
+    }
+}
