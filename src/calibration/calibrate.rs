@@ -143,7 +143,6 @@ struct CalibrationLoad {
 }
 
 /// The result of a load.
-#[derive(Debug)]
 struct LoadResult {
     records: Vec<RequestRecord>,
     /// CPU time of the thread that writes requests and reads answers, nanoseconds.

@@ -13,7 +13,6 @@ use mio::net::TcpStream;
 use crate::clock::{RunClock, Timestamp};
 
 /// A connection and its state.
-#[derive(Debug)]
 pub(super) struct ReferenceConnection {
     socket: TcpStream,
     /// The bytes of an incomplete request.
@@ -25,7 +24,6 @@ pub(super) struct ReferenceConnection {
 }
 
 /// A paced answer.
-#[derive(Debug)]
 pub(super) struct Stream {
     /// Index of its request in the schedule.
     pub(super) index: u64,
@@ -124,7 +122,6 @@ impl ReferenceConnection {
 }
 
 /// A complete request as it came.
-#[derive(Debug)]
 struct Request(String);
 
 impl Request {

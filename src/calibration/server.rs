@@ -23,7 +23,6 @@ const NAP: Duration = Duration::from_millis(1);
 pub(super) type Writes = HashMap<u64, Vec<Timestamp>>;
 
 /// The server; dropping it ends it.
-#[derive(Debug)]
 pub(super) struct ReferenceServer {
     pub(super) address: SocketAddr,
     stop: Waker,

@@ -192,11 +192,7 @@ fn rates(
         let overrides = Overrides { rate_per_s: Some(rate), ..Overrides::default() };
         let spec = spec.clone().with(&overrides).map_err(Stop::usage)?;
         for run in PlannedRun::all(&spec, datasets, 1)? {
-            let schedule = run.schedule.clone();
-            let header = header(run, described, &[]);
-            let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
-            let summary = summarise(&log, &[]);
-            predicted.push((log, summary));
+            predicted.push(simulated(run, described, &[])?);
         }
     }
     drop(line);
@@ -217,39 +213,43 @@ fn repeatedly(
     let mut experiment = RepeatsExperiment::new(runs.len() as u64, args.objectives.clone());
     let mut line = StepLine::start(Screen::detect());
     let mut runs = runs.into_iter();
-    drive(
-        &mut experiment,
-        &mut VirtualExecutor(|request: &RunRequest<RepeatRun>, so_far: &RepeatsExperiment| {
-            let RepeatRun { number, of } = request.part;
-            let run =
-                runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
-            line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
-            let described = described.with_seed(seed_of_run(described.fleet.seed, number));
-            let schedule = run.schedule.clone();
-            let header = header(run, &described, &args.objectives);
-            let (log, prediction) =
-                predict(header, schedule, &described.fleet, &args.objectives).map_err(Stop::usage)?;
-            if let Some(parent) = &parent {
-                if let Ok(so_far) = so_far.result() {
-                    save::repeats(&so_far, parent)?;
-                }
-                let folder = folder::inside(parent, &request.name)?;
-                keep(&log, &prediction.summary, &prediction.diagnosis, Some(&folder))?;
-            }
-            let (summary, diagnosis) = (Box::new(prediction.summary), Some(Box::new(prediction.diagnosis)));
-            Ok::<_, Stop>(CompletedRun { summary, diagnosis })
-        }),
-    )?;
+    let run = |request: &RunRequest<RepeatRun>| {
+        let RepeatRun { number, of } = request.part;
+        let run = runs.next().ok_or_else(|| Stop::impossible(format!("{} is not planned", request.name)))?;
+        line.at(&format!("run {number} of {of}, seed {}", run.workload.seed));
+        let described = described.with_seed(seed_of_run(described.fleet.seed, number));
+        let (log, summary) = simulated(run, &described, &args.objectives)?;
+        let diagnosis = Diagnosis::of_run(&log, &summary);
+        if let Some(parent) = &parent {
+            keep(&log, &summary, &diagnosis, Some(&folder::inside(parent, &request.name)?))?;
+        }
+        Ok(CompletedRun { summary: Box::new(summary), diagnosis: Some(Box::new(diagnosis)) })
+    };
+    let recorded = |experiment: &RepeatsExperiment| match (&parent, experiment.result()) {
+        (Some(parent), Ok(repeats)) => save::repeats(&repeats, parent),
+        _ => Ok(()),
+    };
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
     let repeats = experiment.result().map_err(Stop::impossible)?;
-    if let Some(parent) = &parent {
-        save::repeats(&repeats, parent)?;
-    }
     args.show.show(printer, |format| series::render(&repeats, engine_fit, format))?;
     if let Some(parent) = &parent {
         series::say_where(parent, printer);
     }
     Ok(outcome::exit_of_repeats(&repeats, args.validity.policy()))
+}
+
+/// The run in virtual time, and what it found.
+fn simulated(
+    run: PlannedRun,
+    described: &Described,
+    objectives: &[Objective],
+) -> Result<(RunLog, Summary), Stop> {
+    let schedule = run.schedule.clone();
+    let header = header(run, described, objectives);
+    let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
+    let summary = summarise(&log, objectives);
+    Ok((log, summary))
 }
 
 /// The header of a run that no server answers.
@@ -263,20 +263,7 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         plan: run.plan,
         prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
         cache: None,
-        engine: EngineFacts {
-            engine: ENGINE.to_owned(),
-            url: "virtual time".to_owned(),
-            endpoint: "no wire".to_owned(),
-            streamed: true,
-            model: described.model.clone(),
-            parameters: None,
-            server_version: None,
-            max_model_len: described.max_model_len,
-            cache_block_tokens: Some(BLOCK_SIZE),
-            request_id_prefix: String::new(),
-            serving_flags: serde_json::Map::new(),
-            modelled: described.facts.clone(),
-        },
+        engine: engine(described),
         limits: ClientLimits::default(),
         objectives: objectives.iter().map(ToString::to_string).collect(),
         host: host::facts(),
@@ -286,6 +273,24 @@ fn header(run: PlannedRun, described: &Described, objectives: &[Objective]) -> R
         telemetry: Vec::new(),
         deployment: described.deployment(),
         workload: run.workload,
+    }
+}
+
+/// The simulated server, in place of one that answers.
+fn engine(described: &Described) -> EngineFacts {
+    EngineFacts {
+        engine: ENGINE.to_owned(),
+        url: "virtual time".to_owned(),
+        endpoint: "no wire".to_owned(),
+        streamed: true,
+        model: described.model.clone(),
+        parameters: None,
+        server_version: None,
+        max_model_len: described.max_model_len,
+        cache_block_tokens: Some(BLOCK_SIZE),
+        request_id_prefix: String::new(),
+        serving_flags: serde_json::Map::new(),
+        modelled: described.facts.clone(),
     }
 }
 

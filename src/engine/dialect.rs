@@ -46,7 +46,7 @@ impl Dialect {
     /// `max_tokens` is the older name, which every self-hosted server takes (llama-cpp-python and
     /// transformers ignore `max_completion_tokens` and run without a limit). OpenAI's newer models take only
     /// the newer name.
-    pub const fn traits(self) -> DialectTraits {
+    pub(crate) const fn traits(self) -> DialectTraits {
         let plain = DialectTraits {
             own_port: Some(8000),
             length: LengthForcing::None,
@@ -149,7 +149,7 @@ fn unknown(name: &str) -> String {
 
 /// The properties of one dialect. Paths are relative to the server's root.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DialectTraits {
+pub(crate) struct DialectTraits {
     /// The server's default port; `None` for those that run elsewhere.
     pub own_port: Option<u16>,
     /// Fields that force the requested length.
@@ -189,7 +189,7 @@ pub struct DialectTraits {
 
 /// How `response_format` carries the schema of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SchemaField {
+pub(crate) enum SchemaField {
     /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
     JsonSchema,
     /// Type `json`, the schema in `schema`.
@@ -200,7 +200,7 @@ pub enum SchemaField {
 
 /// How the prefix cache is emptied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CacheReset {
+pub(crate) struct CacheReset {
     /// The path to post to.
     pub path: &'static str,
     /// What to do where a server has no such path.
@@ -209,7 +209,7 @@ pub struct CacheReset {
 
 /// The order of values of the field `priority`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PriorityOrder {
+pub(crate) enum PriorityOrder {
     /// Lower values first.
     LowerFirst,
     /// Higher values first.
@@ -218,7 +218,7 @@ pub enum PriorityOrder {
 
 impl PriorityOrder {
     /// The value for a priority: 0 is medium, as for requests without the field.
-    pub const fn value(self, priority: Priority) -> i32 {
+    pub(crate) const fn value(self, priority: Priority) -> i32 {
         match self {
             Self::LowerFirst => urgency(priority),
             Self::HigherFirst => -urgency(priority),
@@ -228,7 +228,7 @@ impl PriorityOrder {
 
 /// What an idle connection costs a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdleConnections {
+pub(crate) enum IdleConnections {
     /// Nothing to speak of: connections are opened ahead and kept for later requests.
     Free,
     /// A worker thread. When idle connections hold all of them, a request on another connection waits until
@@ -238,7 +238,7 @@ pub enum IdleConnections {
 
 /// How the length of an answer is forced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LengthForcing {
+pub(crate) enum LengthForcing {
     /// `ignore_eos: true`, and `min_tokens` equal to the requested length.
     IgnoreEosAndMinTokens,
     /// `ignore_eos: true`.
@@ -249,7 +249,7 @@ pub enum LengthForcing {
 
 /// A tokenize call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TokenizeCall {
+pub(crate) struct TokenizeCall {
     /// Its path.
     pub path: &'static str,
     /// The field that holds the text.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// One value of one series.
 #[derive(Clone, Copy, Debug)]
-pub struct MetricSample<'a> {
+pub(crate) struct MetricSample<'a> {
     /// Name of the series.
     pub name: &'a str,
     /// The text between its braces.
@@ -17,13 +17,13 @@ pub struct MetricSample<'a> {
 ///
 /// Ignores help, types, comments and lines that are no samples, such as the last one of a truncated page; of
 /// a sample, its timestamp and exemplar.
-pub fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
+pub(crate) fn metric_samples(page: &str) -> impl Iterator<Item = MetricSample<'_>> {
     page.lines().filter_map(sample)
 }
 
 impl<'a> MetricSample<'a> {
     /// The value of the label `name`, unescaped, if there is one.
-    pub fn label(&self, name: &str) -> Option<Cow<'a, str>> {
+    pub(crate) fn label(&self, name: &str) -> Option<Cow<'a, str>> {
         let mut rest = self.labels;
         loop {
             let (key, value) = rest.trim_start_matches([',', ' ', '\t']).split_once('=')?;
@@ -38,14 +38,14 @@ impl<'a> MetricSample<'a> {
 
     /// Whether it counts failed requests, which vLLM and TensorRT-LLM count in the same series as successful
     /// ones, by `finished_reason`.
-    pub fn is_of_failures(&self) -> bool {
+    pub(crate) fn is_of_failures(&self) -> bool {
         matches!(self.label("finished_reason").as_deref(), Some("abort" | "error"))
     }
 
     /// Whether it is the value of one priority. With `--enable-priority-scheduling` SGLang reports gauges for
     /// each priority beside that of all requests, whose label is empty; counters carry each request's own
     /// priority alone.
-    pub fn is_of_one_priority(&self) -> bool {
+    pub(crate) fn is_of_one_priority(&self) -> bool {
         self.label("priority").is_some_and(|priority| !priority.is_empty())
     }
 }

@@ -7,7 +7,7 @@ const OTHER_FILES: u64 = 64;
 
 /// How many connections to one server this process can hold open. `None`: the system does not report it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ConnectionLimits {
+pub(crate) struct ConnectionLimits {
     /// Files that this process may have open; a connection is one.
     pub files: Option<u64>,
     /// Local ports for connections; each connection to the same address needs its own.
@@ -16,13 +16,13 @@ pub struct ConnectionLimits {
 
 impl ConnectionLimits {
     /// The limits of this process, with the limit on files raised as far as the system allows.
-    pub fn raised() -> Self {
+    pub(crate) fn raised() -> Self {
         Self { files: rlimit::increase_nofile_limit(u64::MAX).ok(), ports: local_ports() }
     }
 
     /// The problem and its hint when there cannot be `connections` at a time. Each takes `files_each` files:
     /// two where the server is in this process too.
-    pub fn shortage(&self, connections: u64, files_each: u64) -> Option<String> {
+    pub(crate) fn shortage(&self, connections: u64, files_each: u64) -> Option<String> {
         let needed = connections.saturating_mul(files_each).saturating_add(OTHER_FILES);
         if let Some(files) = self.files.filter(|&files| files < needed) {
             return Some(format!(

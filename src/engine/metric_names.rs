@@ -5,7 +5,7 @@ use crate::record::{Counter, Gauge, PageKind, ServerTime};
 /// The names that one kind of page uses. Of several names, the first one on the page counts; the newest comes
 /// first.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct MetricNames {
+pub(crate) struct MetricNames {
     /// The kind of page.
     pub kind: PageKind,
     /// Every relevant series of such a page begins with this, and none of another kind.
@@ -24,21 +24,21 @@ pub struct MetricNames {
 
 impl MetricNames {
     /// The names of every kind of page.
-    pub const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
+    pub(crate) const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
 
     /// The names of pages of this kind.
-    pub fn of(kind: PageKind) -> &'static Self {
+    pub(crate) fn of(kind: PageKind) -> &'static Self {
         const ALL: &[MetricNames] = &MetricNames::ALL;
         ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 
     /// The newest name of a gauge.
-    pub fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
+    pub(crate) fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
         self.gauges.iter().find(|row| row.0 == gauge)?.2.first().copied()
     }
 
     /// The newest name of a counter.
-    pub fn counter(&self, counter: Counter) -> Option<&'static str> {
+    pub(crate) fn counter(&self, counter: Counter) -> Option<&'static str> {
         self.counters.iter().find(|row| row.0 == counter)?.2.first().copied()
     }
 }

@@ -17,9 +17,9 @@ pub use address::{BaseUrl, MetricsUrl, Scheme};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, Engine, PreparedRequest};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
-pub use exposition::{MetricSample, metric_samples};
-pub use limits::ConnectionLimits;
-pub use metric_names::MetricNames;
+pub(crate) use exposition::{MetricSample, metric_samples};
+pub(crate) use limits::ConnectionLimits;
+pub(crate) use metric_names::MetricNames;
 pub use openai::{
     AnswerFormRefused, CacheError, ConnectError, ConnectProgress, CounterReading, MetricsClient, MetricsPage,
     OpenAiEngine, ServerChanged, SmokeError, SmokeReport,

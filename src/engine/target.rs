@@ -190,7 +190,7 @@ pub enum CertificateCheck {
     Skipped,
 }
 
-/// A secret text: its `Debug` and `Display` are masked.
+/// A secret text: its `Debug` is masked.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -209,12 +209,6 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
-    }
-}
-
-impl fmt::Display for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad("***")
     }
 }
 
@@ -279,7 +273,7 @@ mod tests {
         target.api_key = Some(Secret::new("hunter2"));
         target.headers.push("X-Key: hunter2".parse().unwrap());
         target.extra_body.0.insert("api_key".into(), "hunter2".into());
-        let shown = format!("{target:?} {}", Secret::new("hunter2"));
+        let shown = format!("{target:?} {:?}", Secret::new("hunter2"));
         assert!(shown.contains("api_key"), "{shown}");
         assert!(!shown.contains("hunter2") && shown.contains("***"), "{shown}");
         for line in ["X-Key hunter2", "X Key: hunter2", "X-Key: hunter2\u{1}"] {

@@ -1,4 +1,4 @@
-//! Drives every experiment: asks which run comes next, has it carried out, and records what came of it.
+//! Drives every experiment: asks which run comes next, has it carried out, and records how it ended.
 //!
 //! An [`Experiment`] is pure: it says which run comes next and what the runs mean. An [`Executor`] carries runs out:
 //! against a server with folders, a lock and pauses, or in virtual time. [`drive`] joins the two. It holds the rules
@@ -25,10 +25,10 @@ pub trait Experiment {
     /// What the runs mean together.
     type Result;
 
-    /// The next step, from what was recorded so far.
-    fn next(&self) -> NextStep<Self::Part>;
+    /// The run to carry out next, from what was recorded so far; `None` once the experiment is over.
+    fn next(&self) -> Option<RunRequest<Self::Part>>;
 
-    /// Takes in what came of the run that `request` asked for, which the last [`next`](Self::next) returned.
+    /// Takes in how the run that `request` asked for ended, which the last [`next`](Self::next) returned.
     fn record(&mut self, request: &RunRequest<Self::Part>, outcome: RunOutcome);
 
     /// What the runs recorded so far mean.
@@ -50,15 +50,6 @@ pub trait Experiment {
     }
 }
 
-/// What an experiment does next.
-#[derive(Clone, Debug, PartialEq)]
-pub enum NextStep<P> {
-    /// Carry out this run, then record it.
-    Run(RunRequest<P>),
-    /// Nothing: the experiment is over.
-    Done,
-}
-
 /// One run of an experiment, described for any executor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRequest<P> {
@@ -76,6 +67,13 @@ pub struct RunRequest<P> {
     pub group: Vec<String>,
 }
 
+impl<P> RunRequest<P> {
+    /// A run by itself, which is carried out where it is not stored.
+    pub(super) const fn alone(name: String, number: u64, part: P) -> Self {
+        Self { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() }
+    }
+}
+
 /// Where a run may come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunSource {
@@ -85,7 +83,7 @@ pub enum RunSource {
     StoredOnly,
 }
 
-/// What came of a requested run.
+/// How a requested run ended.
 #[derive(Clone, Debug)]
 pub enum RunOutcome {
     /// It ran to its end, now or before.
@@ -218,41 +216,37 @@ pub trait Executor<E: Experiment> {
 ///
 /// When `executor` cannot go on. What was recorded before stays in `experiment`.
 pub fn drive<E: Experiment, X: Executor<E>>(experiment: &mut E, executor: &mut X) -> Result<(), X::Error> {
-    let mut progress = Progress { last: None, spoiled_in_a_row: 0, too_many: None };
-    while let NextStep::Run(request) = experiment.next() {
-        let outcome = progress.outcome(&request, experiment, executor)?;
+    let mut progress = Progress { executor, last: None, spoiled_in_a_row: 0, too_many: None };
+    while let Some(request) = experiment.next() {
+        let outcome = progress.outcome(&request, experiment)?;
         experiment.record(&request, outcome);
-        executor.recorded(&request, experiment)?;
+        progress.executor.recorded(&request, experiment)?;
     }
     Ok(())
 }
 
 /// What [`drive`] remembers from run to run.
-struct Progress<P> {
+struct Progress<'x, E: Experiment, X> {
+    executor: &'x mut X,
     /// The last run that was carried out now.
-    last: Option<RunRequest<P>>,
+    last: Option<RunRequest<E::Part>>,
     /// Runs that this machine spoiled, one after another.
     spoiled_in_a_row: u64,
     /// What the last of them has against it, once they are too many.
     too_many: Option<String>,
 }
 
-impl<P: Clone> Progress<P> {
-    fn outcome<E: Experiment<Part = P>, X: Executor<E>>(
-        &mut self,
-        request: &RunRequest<E::Part>,
-        experiment: &E,
-        executor: &mut X,
-    ) -> Result<RunOutcome, X::Error> {
+impl<E: Experiment, X: Executor<E>> Progress<'_, E, X> {
+    fn outcome(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X::Error> {
         let counts_spoiled = experiment.counts_spoiled(request);
         if let Some(reason) = self.too_many.as_ref().filter(|_| counts_spoiled) {
             return Ok(RunOutcome::Refused(reason.clone()));
         }
-        let stored = executor.stored(request)?;
+        let stored = self.executor.stored(request)?;
         let outcome = match stored.filter(|run| experiment.accepts_stored(request, &run.summary)) {
             Some(run) => RunOutcome::Completed(run),
             None if request.source == RunSource::StoredOnly => RunOutcome::Absent,
-            None => self.carry_out(request, experiment, executor)?,
+            None => self.carry_out(request, experiment)?,
         };
         if let (RunOutcome::Completed(run), true) = (&outcome, counts_spoiled) {
             self.count_spoiled(&run.summary);
@@ -260,25 +254,20 @@ impl<P: Clone> Progress<P> {
         Ok(outcome)
     }
 
-    fn carry_out<E: Experiment<Part = P>, X: Executor<E>>(
-        &mut self,
-        request: &RunRequest<E::Part>,
-        experiment: &E,
-        executor: &mut X,
-    ) -> Result<RunOutcome, X::Error> {
-        if executor.is_interrupted() {
+    fn carry_out(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X::Error> {
+        if self.executor.is_interrupted() {
             return Ok(RunOutcome::Interrupted(None));
         }
-        if let Some(reason) = executor.refuses(request)? {
+        if let Some(reason) = self.executor.refuses(request)? {
             return Ok(RunOutcome::Refused(reason));
         }
         if let Some(last) = self.last.take() {
-            executor.rest(&last, request);
-            if executor.is_interrupted() {
+            self.executor.rest(&last, request);
+            if self.executor.is_interrupted() {
                 return Ok(RunOutcome::Interrupted(None));
             }
         }
-        let outcome = executor.run(request, experiment)?;
+        let outcome = self.executor.run(request, experiment)?;
         self.last = Some(request.clone());
         Ok(outcome)
     }
@@ -298,18 +287,28 @@ impl<P: Clone> Progress<P> {
     }
 }
 
-/// Carries out each requested run by a function, such as one in virtual time. It stores nothing and never pauses.
+/// Carries out each requested run by a function, such as one in virtual time. It reads no stored run and never pauses.
 #[derive(Debug)]
-pub struct VirtualExecutor<F>(pub F);
+pub struct VirtualExecutor<F, G> {
+    /// Carries a run out.
+    pub run: F,
+    /// Stores what the experiment knows once a run was recorded.
+    pub recorded: G,
+}
 
-impl<E: Experiment, X, F> Executor<E> for VirtualExecutor<F>
+impl<E: Experiment, X, F, G> Executor<E> for VirtualExecutor<F, G>
 where
-    F: FnMut(&RunRequest<E::Part>, &E) -> Result<CompletedRun, X>,
+    F: FnMut(&RunRequest<E::Part>) -> Result<CompletedRun, X>,
+    G: FnMut(&E) -> Result<(), X>,
 {
     type Error = X;
 
-    fn run(&mut self, request: &RunRequest<E::Part>, experiment: &E) -> Result<RunOutcome, X> {
-        (self.0)(request, experiment).map(RunOutcome::Completed)
+    fn run(&mut self, request: &RunRequest<E::Part>, _experiment: &E) -> Result<RunOutcome, X> {
+        (self.run)(request).map(RunOutcome::Completed)
+    }
+
+    fn recorded(&mut self, _request: &RunRequest<E::Part>, experiment: &E) -> Result<(), X> {
+        (self.recorded)(experiment)
     }
 }
 

@@ -90,14 +90,14 @@ pub struct PairedFigure {
 
 impl PairedOpen {
     /// The workload of the open run that goes with `closed`, a run of `workload`; `None` where that is no closed loop,
-    /// or nothing came of it.
+    /// or nothing began.
     pub fn workload(workload: &WorkloadSpec, closed: &Summary) -> Option<WorkloadSpec> {
         let (_, rate_per_s) = begun(closed)?;
         Some(WorkloadSpec { arrival: ArrivalPattern::Poisson { rate_per_s }, ..workload.clone() })
     }
 
-    /// Holds a closed run against its pair; `None` where it is no closed loop, nothing came of it, or the open run was
-    /// broken off.
+    /// Compares a closed run with its pair; `None` where it is no closed loop, nothing began, or the open run was
+    /// interrupted.
     pub fn of(closed: &Summary, open: &Summary) -> Option<Self> {
         open.window.ending.filter(|ending| *ending != RunEnding::Interrupted)?;
         let (begun, rate_per_s) = begun(closed)?;

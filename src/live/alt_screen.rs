@@ -63,11 +63,6 @@ impl AltScreen {
         let said = taken.as_ref().map(|taken| taken.said.as_slice()).unwrap_or_default();
         said[said.len().saturating_sub(most)..].to_vec()
     }
-
-    #[allow(clippy::unused_self)] // Needs the alternate screen.
-    pub(super) fn frame_buffer(&self) -> FrameBuffer {
-        FrameBuffer::default()
-    }
 }
 
 impl Drop for AltScreen {
@@ -78,7 +73,7 @@ impl Drop for AltScreen {
 
 /// Gives the terminal back, if it is taken, and prints the messages of that time. Call it before the process
 /// ends on another thread than the one that draws.
-pub fn leave() {
+pub(crate) fn leave() {
     let mut taken = taken();
     let Some(ScreenState { echo, said }) = taken.take() else { return };
     // A terminal that is gone needs nothing back.
@@ -94,7 +89,7 @@ pub fn leave() {
 
 /// Prints a message to standard error, above a line that is redrawn in place. While the dashboard is on, the
 /// message appears there and is printed afterwards.
-pub fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     if let Some(taken) = &mut *taken() {
         taken.said.push(line.to_owned());
         return;
@@ -114,7 +109,7 @@ pub(super) fn progress_bar() -> MutexGuard<'static, Option<ProgressBar>> {
 
 /// Standard error for whatever writes lines by itself, such as diagnostics.
 #[derive(Debug, Default)]
-pub struct LineWriter {
+pub(crate) struct LineWriter {
     unfinished: Vec<u8>,
 }
 
@@ -235,7 +230,7 @@ mod tests {
         assert!(panicked.join().is_err());
         assert!(!stage.is_taken(), "a panic elsewhere leaves the terminal taken");
         // What is drawn afterwards is dropped.
-        let mut frame_buffer = stage.frame_buffer();
+        let mut frame_buffer = FrameBuffer::default();
         frame_buffer.write_all(b"a picture").unwrap();
         frame_buffer.flush().unwrap();
         assert!(frame_buffer.0.is_empty() && stage.said(9).is_empty());

@@ -113,11 +113,11 @@ impl Drop for InPlace {
 
 /// The progress line of a count; dropping it removes it.
 #[derive(Debug)]
-pub struct CountLine(Option<InPlace>);
+pub(crate) struct CountLine(Option<InPlace>);
 
 impl CountLine {
     /// Starts to show the count of `answers` answers.
-    pub fn start(screen: Screen, answers: usize) -> Self {
+    pub(crate) fn start(screen: Screen, answers: usize) -> Self {
         match screen {
             Screen::Quiet => Self(None),
             Screen::Plain => {
@@ -132,7 +132,7 @@ impl CountLine {
     }
 
     /// `done` answers are counted.
-    pub fn at(&self, done: usize) {
+    pub(crate) fn at(&self, done: usize) {
         if let Some(bar) = &self.0 {
             bar.set_position(done as u64);
         }
@@ -141,7 +141,7 @@ impl CountLine {
 
 /// The line of the current step; dropping it removes it.
 #[derive(Debug)]
-pub struct StepLine(Shown);
+pub(crate) struct StepLine(Shown);
 
 #[derive(Debug)]
 enum Shown {
@@ -152,7 +152,7 @@ enum Shown {
 
 impl StepLine {
     /// Starts before the first step.
-    pub fn start(screen: Screen) -> Self {
+    pub(crate) fn start(screen: Screen) -> Self {
         Self(match screen {
             Screen::Quiet => Shown::Nowhere,
             Screen::Plain => {
@@ -167,7 +167,7 @@ impl StepLine {
     }
 
     /// Shows `step` as the current one.
-    pub fn at(&mut self, step: &str) {
+    pub(crate) fn at(&mut self, step: &str) {
         match &mut self.0 {
             Shown::InPlace(bar) => bar.set_message(step.to_owned()),
             Shown::Printed { clock, last } => {

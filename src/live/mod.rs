@@ -9,8 +9,8 @@ mod screen;
 mod view;
 mod watched;
 
-pub use alt_screen::{LineWriter, leave, say};
-pub use line::{CountLine, StepLine};
-pub use screen::Screen;
-pub use view::LiveView;
-pub use watched::{Paced, WatchedRun};
+pub(crate) use alt_screen::{LineWriter, leave, say};
+pub(crate) use line::{CountLine, StepLine};
+pub(crate) use screen::Screen;
+pub(crate) use view::LiveView;
+pub(crate) use watched::WatchedRun;

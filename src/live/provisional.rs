@@ -59,16 +59,14 @@ fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
 fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let lag = snapshot.schedule_lag.window?;
     let median = snapshot.ttft.window.or(snapshot.e2e.window).map_or(0.0, |spread| millis(spread.p50));
-    let (p99, bar) = (millis(lag.p99), lag_bar_ms(median));
-    let said = format!("p99 schedule lag {} ms", three_digits(p99));
-    Some(if p99 <= bar {
+    let (p99, bound) = (millis(lag.p99), lag_bar_ms(median));
+    let (said, limit) = (format!("p99 schedule lag {} ms", three_digits(p99)), three_digits(bound));
+    Some(if p99 <= bound {
         Remark::new(Standing::Good, said)
     } else if lag.n < Quantile::P99.floor() {
-        let bar = three_digits(bar);
-        Remark::new(Standing::Open, format!("{said} of {} requests, limit: {bar} ms", count(lag.n)))
+        Remark::new(Standing::Open, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
     } else {
-        let bar = three_digits(bar);
-        Remark::new(Standing::Bad, format!("INVALID so far: {said}, limit: {bar} ms"))
+        Remark::new(Standing::Bad, format!("INVALID so far: {said}, limit: {limit} ms"))
     })
 }
 

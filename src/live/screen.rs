@@ -11,7 +11,7 @@ const SMALLEST: (u16, u16) = (12, 60);
 
 /// Where progress goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Screen {
+pub(crate) enum Screen {
     /// A dashboard on the whole terminal, while a run is on.
     Dashboard,
     /// One line on standard error, redrawn in place.
@@ -25,7 +25,7 @@ pub enum Screen {
 impl Screen {
     /// The most that standard error allows: nothing is redrawn in a pipe, on a terminal that only prints
     /// (`TERM=dumb`), or in the background of a terminal.
-    pub fn detect() -> Self {
+    pub(crate) fn detect() -> Self {
         let term = std::env::var_os("TERM");
         if !io::stderr().is_terminal() || term.is_none_or(|term| term.is_empty() || term == "dumb") {
             Self::Plain
@@ -38,7 +38,7 @@ impl Screen {
 
     /// A line in place of a dashboard.
     #[must_use]
-    pub fn in_a_line(self) -> Self {
+    pub(crate) fn in_a_line(self) -> Self {
         match self {
             Self::Dashboard => Self::Line,
             other => other,

@@ -10,14 +10,14 @@ use super::watched::WatchedRun;
 
 /// The live view of a run; dropping it removes it from the screen.
 #[derive(Debug)]
-pub struct LiveView {
+pub(crate) struct LiveView {
     stop: Option<mpsc::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl LiveView {
     /// Shows `watched` until dropped.
-    pub fn start(screen: Screen, watched: WatchedRun) -> Self {
+    pub(crate) fn start(screen: Screen, watched: WatchedRun) -> Self {
         let (stop, stopped) = mpsc::channel();
         let show = move || match screen.fitting() {
             Screen::Quiet => {}

@@ -11,30 +11,30 @@ use crate::workload::WorkloadSpec;
 
 /// A run that is shown live. The figures stay where they are counted; a screen only reads them.
 #[derive(Clone, Debug)]
-pub struct WatchedRun {
+pub(crate) struct WatchedRun {
     /// The name of the workload.
-    pub workload: String,
+    pub(crate) workload: String,
     /// The engine and its model.
-    pub server: String,
+    pub(crate) server: String,
     /// The part of an experiment that this run is; `None` for a run by itself.
-    pub part: Option<String>,
+    pub(crate) part: Option<String>,
     /// Live counters.
-    pub progress: Arc<Progress>,
+    pub(crate) progress: Arc<Progress>,
     /// The run's clock.
-    pub clock: RunClock,
+    pub(crate) clock: RunClock,
     /// What is planned.
-    pub plan: PlanFacts,
+    pub(crate) plan: PlanFacts,
     /// Which requests have planned times.
-    pub paced: Paced,
+    pub(crate) paced: Paced,
     /// When it stops waiting for answers.
-    pub drained: Timestamp,
+    pub(crate) drained: Timestamp,
     /// The objectives of the run.
-    pub objectives: Vec<Objective>,
+    pub(crate) objectives: Vec<Objective>,
 }
 
 /// Which requests leave at times that are known before the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paced {
+pub(crate) enum Paced {
     /// Every request.
     Requests,
     /// The first request of each session; the others wait for answers.
@@ -58,7 +58,7 @@ impl Paced {
 impl WatchedRun {
     /// The run of `header`: its part in an experiment, its objectives, counters and clock, and how long it
     /// waits for answers after its window.
-    pub fn of(
+    pub(crate) fn of(
         header: &RunHeader,
         (part, objectives): (Option<String>, &[Objective]),
         (progress, clock, drain): (Arc<Progress>, RunClock, Duration),

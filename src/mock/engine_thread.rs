@@ -1,8 +1,7 @@
 //! The engine thread: it runs a simulated server in real time for the handlers.
 //!
 //! ```text
-//! handlers ── submissions, cancellations ──▶ engine_loop: sleep to the next event, advance ── tokens ──▶
-//! streams
+//! handlers ── submissions, cancellations ──▶ EngineLoop: sleep to the next event, advance ── tokens ──▶ streams
 //! ```
 //!
 //! Deadlines are absolute. A delayed thread sends at once what is due, each token with its due time, and
@@ -51,7 +50,6 @@ pub(crate) struct Readings {
     pub(crate) meters: Meters,
 }
 
-#[derive(Debug)]
 enum Command {
     Arrive(Submission),
     Cancel(Vec<JobId>),
@@ -60,7 +58,6 @@ enum Command {
 }
 
 /// The choices of one request; all of them are accepted, or none.
-#[derive(Debug)]
 struct Submission {
     wanted: Vec<JobRequest>,
     /// Choices per prompt.

@@ -2,9 +2,8 @@
 //! log of what it did.
 //!
 //! ```text
-//! socket ── logged_socket ── hyper ── routes ─┬─ generate ─▶ engine_thread (runs the Server) ─▶ responder
-//! (reply, script)
-//!               └──── connection_log ─────────┴─ metrics, truth, tokenize, models …
+//! socket (connection_log) ── hyper ── routes ─┬─ requests for text ─▶ engine_thread ─▶ responder (reply, script)
+//!                                             └─ metrics, truth, tokenize, models …
 //! ```
 
 mod engine_thread;

@@ -1,5 +1,7 @@
 //! Errors in vLLM's words (0.32, as recorded from a live server).
 
+use std::fmt::Display;
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -21,20 +23,20 @@ impl Refusal {
     }
 
     /// A field has a value that cannot be served.
-    pub(super) fn parameter(name: &str, value: impl std::fmt::Display, message: &str) -> Self {
+    pub(super) fn parameter(name: &str, value: impl Display, message: impl Display) -> Self {
         let message = format!("{message} (parameter={name}, value={value})");
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message, Some(name))
     }
 
     /// A field cannot be served together with the others.
-    pub(super) fn named(name: &str, message: &str) -> Self {
+    pub(super) fn named(name: &str, message: impl Display) -> Self {
         let message = format!("{message} (parameter={name})");
         Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message, Some(name))
     }
 
     /// The request cannot be served.
-    pub(super) fn bad_request(message: &str) -> Self {
-        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", message, None)
+    pub(super) fn bad_request(message: impl Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "BadRequestError", &message.to_string(), None)
     }
 
     /// The body does not have the fields of a request.
@@ -77,10 +79,10 @@ impl Refusal {
 
 impl From<SubmitError> for Refusal {
     fn from(reason: SubmitError) -> Self {
-        let words = reason.to_string();
         match reason {
-            SubmitError::Never(_) => Self::bad_request(&words),
+            SubmitError::Never(_) => Self::bad_request(reason),
             SubmitError::Stopped => {
+                let words = reason.to_string();
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "InternalServerError", &words, None)
             }
         }

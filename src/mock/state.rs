@@ -12,7 +12,6 @@ use crate::clock::RunClock;
 use crate::random::RandomStream;
 
 /// The state that all handlers share.
-#[derive(Debug)]
 pub(super) struct Mock {
     pub(super) model: String,
     pub(super) max_model_len: u32,

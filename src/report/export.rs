@@ -17,7 +17,7 @@ use crate::experiment::{AbTest, Sweep};
 
 /// The form in which a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub(crate) enum Format {
     /// Text: a screen of it, or all.
     Text(Extent),
     /// JSON.
@@ -30,24 +30,24 @@ pub enum Format {
 
 /// A format that a report can be asked for in, and the files that it comes in.
 #[derive(Debug)]
-pub struct Export {
+pub(crate) struct Export {
     /// What is typed.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it is, in a few words.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Where it goes unless another place is named.
-    pub place: UsualPlace,
+    pub(crate) place: UsualPlace,
     /// What a run is written as; nothing: it is not for runs.
-    pub run: &'static [ExportFile<WriteRun>],
+    pub(crate) run: &'static [ExportFile<WriteRun>],
     /// What a sweep is written as.
-    pub sweep: &'static [ExportFile<WriteSweep>],
+    pub(crate) sweep: &'static [ExportFile<WriteSweep>],
     /// What an A/B experiment is written as.
-    pub ab: &'static [ExportFile<WriteAb>],
+    pub(crate) ab: &'static [ExportFile<WriteAb>],
 }
 
 /// Where a format goes unless another place is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsualPlace {
+pub(crate) enum UsualPlace {
     /// Standard output.
     Shown(Format),
     /// The folder of what is reported.
@@ -56,18 +56,18 @@ pub enum UsualPlace {
 
 /// One file of a format.
 #[derive(Debug)]
-pub struct ExportFile<W> {
+pub(crate) struct ExportFile<W> {
     /// Its usual name.
-    pub file: &'static str,
+    pub(crate) file: &'static str,
     /// What its bytes are.
-    pub content: Content,
+    pub(crate) content: Content,
     /// What writes it.
-    pub write: W,
+    pub(crate) write: W,
 }
 
 /// What the bytes of a document are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Content {
+pub(crate) enum Content {
     /// Text, which a terminal can show.
     Text,
     /// JSON, of which readers take several runs as a list.
@@ -77,11 +77,11 @@ pub enum Content {
 }
 
 /// Writes a run.
-pub type WriteRun = fn(RunReport<'_>, Out<'_>) -> io::Result<()>;
+pub(crate) type WriteRun = fn(RunReport<'_>, Out<'_>) -> io::Result<()>;
 /// Writes a sweep.
-pub type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
+pub(crate) type WriteSweep = fn(&Sweep, Out<'_>) -> io::Result<()>;
 /// Writes an A/B experiment.
-pub type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
+pub(crate) type WriteAb = fn(&AbTest, Out<'_>) -> io::Result<()>;
 
 impl<W> ExportFile<W> {
     const fn text(file: &'static str, write: W) -> Self {
@@ -104,7 +104,7 @@ fn put(out: Out<'_>, text: impl AsRef<[u8]>) -> io::Result<()> {
 
 impl Export {
     /// Every format.
-    pub const ALL: &'static [Self] = &[
+    pub(crate) const ALL: &'static [Self] = &[
         Self {
             name: "text",
             what: "for people, on standard output",
@@ -215,7 +215,7 @@ impl Export {
     }
 
     /// The usual names of its files, whatever they tell of, each once.
-    pub fn files(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = &'static str> {
         let run = self.run.iter().map(|document| document.file);
         let sweep = self.sweep.iter().map(|document| document.file);
         let ab = self.ab.iter().map(|document| document.file);

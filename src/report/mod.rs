@@ -13,11 +13,10 @@ mod sample_runs;
 mod sides;
 mod unit;
 
-pub use data::{JSON_SCHEMAS, fitted_json, foreign_json, json, json_with};
+pub(crate) use data::{JSON_SCHEMAS, fitted_json, foreign_json, json, json_with};
 pub use document::Document;
-pub use export::{Content, Export, ExportFile, Format, UsualPlace, WriteAb, WriteRun, WriteSweep};
-pub use interchange::{
-    benchmark_report, decision_fields, junit, openmetrics, otlp_json, percentile_block, vllm_json,
-};
+pub(crate) use export::{Content, Export, ExportFile, Format, UsualPlace, WriteRun};
+pub(crate) use interchange::otlp_json;
 pub use render::{Colour, Extent, Style, printable};
-pub use run_report::{Extras, Out, RunReport};
+pub use run_report::Extras;
+pub(crate) use run_report::{Out, RunReport};

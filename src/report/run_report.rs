@@ -9,17 +9,17 @@ use crate::experiment::{Diagnosis, PairedOpen};
 use crate::record::RunLog;
 
 /// Where a document is written to.
-pub type Out<'a> = &'a mut (dyn Write + Send);
+pub(crate) type Out<'a> = &'a mut (dyn Write + Send);
 
 /// A run, as those who write it down get it.
 #[derive(Clone, Copy, Debug)]
-pub struct RunReport<'a> {
+pub(crate) struct RunReport<'a> {
     /// What happened.
-    pub log: &'a RunLog,
+    pub(crate) log: &'a RunLog,
     /// What analysis found in it.
-    pub summary: &'a Summary,
+    pub(crate) summary: &'a Summary,
     /// What else there is to say.
-    pub extras: Extras<'a>,
+    pub(crate) extras: Extras<'a>,
 }
 
 /// What else there is to say about a run than its own summary.
@@ -40,11 +40,9 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::exporter;
+    use crate::report::interchange::{benchmark_report, decision_fields, junit, openmetrics, vllm_json};
     use crate::report::sample_runs::{minute, report};
-    use crate::report::{
-        Extent, Style, benchmark_report, decision_fields, documents, json_with, junit, openmetrics, render,
-        vllm_json,
-    };
+    use crate::report::{Extent, Style, documents, json_with, render};
 
     /// The run in every form that says what served: the text, the page, the summary, and those for others.
     fn forms(log: &RunLog) -> (String, String, Value, [String; 5]) {

@@ -22,7 +22,7 @@ pub(super) fn report<T>(log: &RunLog, objectives: &[&str], write: impl FnOnce(Ru
     write(RunReport { log, summary: &summary, extras: Extras::default() })
 }
 
-/// A promise of this TTFT in milliseconds, and of a TPOT of 50.
+/// An SLO of this TTFT in milliseconds, and of a TPOT of 50.
 pub(super) fn slo(ttft: f64) -> Slo {
     Slo { ttft_ms: Some(ttft), tpot_ms: Some(50.0), e2e_ms: None }
 }

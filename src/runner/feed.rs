@@ -13,7 +13,6 @@ const BATCH: usize = 32;
 const LOOK_AHEAD: usize = 16;
 
 /// A request with its body, ready to be dispatched.
-#[derive(Debug)]
 pub(super) struct ReadyRequest {
     /// Its entry in the plan; its prompt is in the body.
     pub(super) request: PlannedRequest,
@@ -24,14 +23,12 @@ pub(super) struct ReadyRequest {
 }
 
 /// A request that was dispatched, and when.
-#[derive(Debug)]
 pub(super) struct DispatchedRequest {
     pub(super) ready: ReadyRequest,
     pub(super) dispatched: Timestamp,
 }
 
 /// Requests with their prompts and bodies built ahead of time.
-#[derive(Debug)]
 pub struct RequestFeed {
     batches: blocking::Receiver<Vec<ReadyRequest>>,
     batch: std::vec::IntoIter<ReadyRequest>,

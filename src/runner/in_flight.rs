@@ -16,7 +16,6 @@ use super::turns::NextTurns;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::PlannedRequest;
-use crate::record::{Phase, SessionCounts};
 
 /// A task of a request that has ended.
 pub(super) type EndedTask = Result<(PlannedRequest, FinishedRequest), JoinError>;
@@ -26,12 +25,12 @@ pub(super) struct InFlightSet<E> {
     engine: Arc<E>,
     clock: RunClock,
     options: RunOptions,
-    progress: Arc<Progress>,
-    running: JoinSet<(PlannedRequest, FinishedRequest)>,
+    pub(super) progress: Arc<Progress>,
+    pub(super) running: JoinSet<(PlannedRequest, FinishedRequest)>,
     /// Dispatched, waiting under the concurrency cap, oldest first.
     queue: VecDeque<DispatchedRequest>,
     /// Later turns of sessions; `None` where no request belongs to a session.
-    next_turns: Option<NextTurns>,
+    pub(super) next_turns: Option<NextTurns>,
     integral: InFlightIntegral,
     cancel: CancellationToken,
 }
@@ -57,30 +56,6 @@ impl<E: Engine> InFlightSet<E> {
             integral: InFlightIntegral::within(window_start, window_end),
             cancel: CancellationToken::new(),
         }
-    }
-
-    /// The next task that ends; `None` where none runs.
-    pub(super) async fn next_ended(&mut self) -> Option<EndedTask> {
-        self.running.join_next().await
-    }
-
-    /// The phase of the turn that follows `request`, if one follows.
-    pub(super) fn next_turn(
-        &mut self,
-        request: PlannedRequest,
-        finished: &mut FinishedRequest,
-    ) -> Option<Phase> {
-        self.next_turns.as_mut()?.ended(request, finished)
-    }
-
-    /// Counts of sessions; `None` where no request belongs to one.
-    pub(super) fn session_counts(&self) -> Option<SessionCounts> {
-        self.next_turns.as_ref().map(NextTurns::counts)
-    }
-
-    /// The user stopped the run at `at`.
-    pub(super) fn stopped(&self, at: Timestamp) {
-        self.progress.stopped(at);
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -125,7 +100,7 @@ impl<E: Engine> InFlightSet<E> {
         });
     }
 
-    /// Takes the end of a task: the request and what came of it.
+    /// Takes the end of a task: the request and its record.
     pub(super) fn take_ended(&mut self, ended: EndedTask) -> Option<(PlannedRequest, FinishedRequest)> {
         self.integral.left(self.clock.now());
         if let Some(next) = self.queue.pop_front() {
@@ -162,7 +137,6 @@ impl<E: Engine> InFlightSet<E> {
 /// ∫ N(t) dt over the window; N(t) is the number of requests dispatched and not ended.
 ///
 /// A request adds the part of the window before its end and subtracts the part before its dispatch.
-#[derive(Debug)]
 pub(super) struct InFlightIntegral {
     start: Timestamp,
     end: Timestamp,

@@ -32,7 +32,6 @@ impl From<RequestRecord> for FinishedRequest {
 }
 
 /// One request under way.
-#[derive(Debug)]
 pub(super) struct RequestRun {
     record: RequestRecord,
     reasoned: bool,
@@ -131,19 +130,15 @@ impl RequestRun {
             AnswerEvent::Chunk { at, tokens, text, merged } => {
                 match text {
                     ChunkText::Reasoning => self.reasoned = true,
-                    ChunkText::Content | ChunkText::ToolCall
-                        if self.reasoned && record.first_answer.is_none() =>
-                    {
-                        record.first_answer = Some(at);
+                    ChunkText::Content | ChunkText::ToolCall if self.reasoned => {
+                        record.first_answer.get_or_insert(at);
                     }
                     ChunkText::Content | ChunkText::ToolCall => {}
                 }
                 self.chunks_counted &= tokens.is_some();
                 let tokens = tokens.unwrap_or(1);
                 match limits.last_token.replace(at) {
-                    None => {
-                        progress.first_tokens(at, tokens, record.scheduled, record.phase);
-                    }
+                    None => progress.first_tokens(at, tokens, record.scheduled, record.phase),
                     Some(last) => progress.more_tokens(at, tokens, last, record.phase),
                 }
                 record.chunks.push(TokenChunk { at, tokens });
@@ -193,7 +188,6 @@ impl RequestRun {
 }
 
 /// The times at which the request breaks its limits.
-#[derive(Debug)]
 struct Deadlines {
     timeouts: Timeouts,
     begin: Timestamp,

@@ -22,7 +22,6 @@ use crate::engine::Engine;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
 /// One run: its engine, clock, plan and options.
-#[derive(Debug)]
 pub struct Run<E> {
     /// The server under test.
     pub engine: Arc<E>,
@@ -60,7 +59,7 @@ impl<E: Engine> Run<E> {
         while run.awaited > 0 {
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
-                Some(ended) = run.in_flight.next_ended() => run.take_ended(ended),
+                Some(ended) = run.in_flight.running.join_next() => run.take_ended(ended),
                 () = &mut drained => run.drain_limit(),
                 Ok(()) = interrupt.changed() => {
                     let wish = *interrupt.borrow_and_update();
@@ -136,7 +135,8 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             self.awaited -= u64::from(finished.record.phase != Phase::Cooldown);
             // After an interrupt no session continues.
             if self.dispatching {
-                let next = self.in_flight.next_turn(request, &mut finished);
+                let next_turns = self.in_flight.next_turns.as_mut();
+                let next = next_turns.and_then(|turns| turns.ended(request, &mut finished));
                 self.awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
             }
             (self.keep)(finished);
@@ -163,7 +163,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             self.dispatching = false;
             self.footer.ending = RunEnding::Interrupted;
             self.footer.released_until = now.min(self.plan.window_end);
-            self.in_flight.stopped(now);
+            self.in_flight.progress.stopped(now);
             // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
             // any more.
             while let Ok(request) = self.pacer.try_recv() {
@@ -188,7 +188,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         while let Ok(request) = self.pacer.try_recv() {
             self.in_flight.left_over(request);
         }
-        self.footer.sessions = self.in_flight.session_counts();
+        self.footer.sessions = self.in_flight.next_turns.as_ref().map(|turns| turns.counts);
         self.footer.present_ns = Some(self.in_flight.clear(self.keep).await.nanos());
         self.footer.ended = self.clock.now();
         self.footer

@@ -2,8 +2,8 @@
 //!
 //! One step is one forward pass. An [`BatchingEngine`] keeps the queue, the running set and the KV blocks as vLLM's V1
 //! engine does ([`SchedulerLimits`]), and a [`StepTime`] says how long each pass takes: from a [`Roofline`] of a model on
-//! hardware, or from a measured table. [`simulate`] runs any [`SimulatedServer`] over virtual time; a mock server runs the same
-//! [`SimulatedServer`] over real time.
+//! hardware, or from a measured table. A [`Driver`] runs any [`SimulatedServer`] over virtual time; a mock server runs
+//! the same [`SimulatedServer`] over real time.
 
 mod deployment;
 mod engine;
@@ -14,22 +14,11 @@ mod simulate;
 mod step_time;
 mod work_totals;
 
-pub use deployment::{
-    Deployment, DoesNotFit, Experts, HARDWARE, Hardware, KvLayout, MODELS, Precision, ServingModel,
-    UnknownName,
-};
-pub use engine::{
-    BLOCK_SIZE, BatchingConfig, BatchingEngine, Delay, EngineStep, FixedQueue, SchedulerLimits,
-    SchedulingPolicy, Speculation,
-};
-pub use fleet::{
-    BadFleet, Cluster, EngineModel, Fleet, FleetLayout, KvTransfer, NoReplicas, Pools, PriorityLane, Routing,
-    RoutingRule,
-};
+pub use deployment::*;
+pub use engine::*;
+pub use fleet::*;
 pub use job::{Job, JobId, PrefixHashes, urgency};
 pub use server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
-pub use simulate::{Driver, JobEnd, JobHistory, simulate};
-pub use step_time::{
-    BandwidthMath, Efficiency, LinearStep, Roofline, StepParts, StepTable, StepTableError, StepTime, StepWork,
-};
+pub use simulate::{Driver, JobEnd, JobHistory};
+pub use step_time::*;
 pub use work_totals::WorkTotals;

@@ -1,4 +1,4 @@
-//! Runs a server over virtual time: arrivals in, each job's history out.
+//! Drives a server over virtual time: jobs in, each job's history out.
 
 use std::collections::HashMap;
 
@@ -6,34 +6,6 @@ use super::job::{Job, JobId};
 use super::server::{Reject, SimulatedServer, TokenEvent};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, TokenChunk};
-
-/// Feeds `arrivals` (in order of time) to `server` and passes each job's history to `on_end` as it ends, until all
-/// have ended or, when given, until the moment `until`. Jobs still in the server then are passed as unfinished, by
-/// id.
-pub fn simulate<S: SimulatedServer + ?Sized>(
-    server: &mut S,
-    arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
-    until: Option<Timestamp>,
-    mut on_end: impl FnMut(JobHistory),
-) {
-    let mut arrivals = arrivals.into_iter().peekable();
-    let mut driver = Driver::new(server);
-    let mut clock = Timestamp::ZERO;
-    loop {
-        let next_arrival = arrivals.peek().map(|arrival| arrival.0);
-        let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
-        clock = clock.max(next);
-        if until.is_some_and(|until| clock > until) {
-            break;
-        }
-        // All arrivals of a moment are in before anything starts.
-        while let Some((_, job)) = arrivals.next_if(|arrival| arrival.0 <= clock) {
-            driver.submit(clock, job).into_iter().for_each(&mut on_end);
-        }
-        driver.advance(clock, &mut on_end);
-    }
-    driver.stop().into_iter().for_each(on_end);
-}
 
 /// What happened to one job.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,22 +8,22 @@ use crate::record::{PageKind, TelemetrySource};
 
 /// A metrics page that was probed.
 #[derive(Clone, Debug)]
-pub struct FoundPage {
+pub(crate) struct FoundPage {
     pub(super) page: MetricsPage,
     /// Its entry in the run's header.
-    pub source: TelemetrySource,
+    pub(crate) source: TelemetrySource,
     /// Why it cannot be read, if so.
-    pub problem: Option<String>,
+    pub(crate) problem: Option<String>,
 }
 
 impl FoundPage {
     /// Probes all pages at the same time.
-    pub async fn all(pages: Vec<MetricsPage>) -> Vec<Self> {
+    pub(crate) async fn all(pages: Vec<MetricsPage>) -> Vec<Self> {
         join_all(pages.into_iter().map(Self::look)).await
     }
 
     /// Probes again the pages that could not be read: a server or an exporter may have started since.
-    pub async fn again(pages: &[Self]) -> Vec<Self> {
+    pub(crate) async fn again(pages: &[Self]) -> Vec<Self> {
         join_all(pages.iter().map(|found| async {
             if found.problem.is_some() { Self::look(found.page.clone()).await } else { found.clone() }
         }))

@@ -11,21 +11,21 @@ const LEAST: Duration = Duration::from_secs(5);
 
 /// The latest reading of each page.
 #[derive(Debug)]
-pub struct LatestReadings {
+pub(crate) struct LatestReadings {
     pages: BTreeMap<u16, Reading>,
     patience: Duration,
 }
 
 impl LatestReadings {
     /// Readings of pages that are read at this interval.
-    pub fn every(interval: Duration) -> Self {
+    pub(crate) fn every(interval: Duration) -> Self {
         let patience = interval.saturating_mul(INTERVALS).max(LEAST);
         Self { pages: BTreeMap::new(), patience }
     }
 
     /// The values of all pages together after `reading`: sums, or means of values that do not add up. A value
     /// that only some devices report is left out, since it is not that of all. A silent page is left out too.
-    pub fn with(&mut self, reading: &Reading) -> ServerState {
+    pub(crate) fn with(&mut self, reading: &Reading) -> ServerState {
         let now = reading.answered;
         self.pages.insert(reading.source, reading.clone());
         let speaking = self.pages.values().filter(|page| now.since(page.answered) <= self.patience);

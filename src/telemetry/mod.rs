@@ -7,6 +7,6 @@ mod taken;
 #[cfg(test)]
 mod tests;
 
-pub use find::FoundPage;
-pub use latest::LatestReadings;
-pub use scrape::{ScrapeTimes, Scraper};
+pub(crate) use find::FoundPage;
+pub(crate) use latest::LatestReadings;
+pub(crate) use scrape::{ScrapeTimes, Scraper};

@@ -15,18 +15,18 @@ use crate::record::Reading;
 
 /// When pages are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScrapeTimes {
+pub(crate) struct ScrapeTimes {
     /// The interval.
-    pub every: Duration,
+    pub(crate) every: Duration,
     /// Start of the window: pages are read then too, with their histograms.
-    pub window_start: Timestamp,
+    pub(crate) window_start: Timestamp,
     /// End of the window: likewise.
-    pub window_end: Timestamp,
+    pub(crate) window_end: Timestamp,
 }
 
 /// Reads metrics pages; dropping it ends that.
 #[derive(Debug)]
-pub struct Scraper {
+pub(crate) struct Scraper {
     stop: CancellationToken,
     /// Problems before the first reading.
     problems: Vec<String>,
@@ -36,7 +36,7 @@ pub struct Scraper {
 impl Scraper {
     /// Reads the pages at once and then at every multiple of the interval on `clock`, and gives each reading
     /// to `keep`. It neither waits for other threads nor delays them.
-    pub fn start(
+    pub(crate) fn start(
         pages: &[FoundPage],
         times: ScrapeTimes,
         clock: RunClock,
@@ -62,7 +62,7 @@ impl Scraper {
 
     /// Reads each page a last time and returns the problems: one sentence for each page that could not always
     /// be read.
-    pub fn finish(mut self) -> Vec<String> {
+    pub(crate) fn finish(mut self) -> Vec<String> {
         self.stop.cancel();
         match self.thread.take().map(JoinHandle::join) {
             Some(Ok(later)) => self.problems.extend(later),

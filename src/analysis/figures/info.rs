@@ -76,11 +76,15 @@ pub enum Samples {
 }
 
 /// The kinds of figures, which differ in how they are computed, compared and shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum FigureKind {
-    /// A distribution of times; a statistic of it is a figure.
+    /// A distribution of times, milliseconds; a statistic of it is a figure.
+    #[serde(rename = "ms")]
     Latency,
     /// A number per second.
+    #[serde(rename = "per_s")]
     Rate,
     /// A share of the requests.
     Share,

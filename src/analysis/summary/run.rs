@@ -182,6 +182,11 @@ pub struct Window {
 }
 
 impl Window {
+    /// Whether the run came to its end: one that was stopped early measured another window than was planned.
+    pub fn is_whole(&self) -> bool {
+        matches!(self.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !self.cut_short
+    }
+
     /// Length in seconds.
     pub fn length_s(&self) -> f64 {
         (self.end_s - self.start_s).max(0.0)

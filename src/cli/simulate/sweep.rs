@@ -1,23 +1,22 @@
 //! `skyline simulate --sweep`: the search for the highest load, in virtual time.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
 
-use super::{ENGINE, Fitted, SimulateArgs, header, keep};
-use crate::analysis::summarise;
+use super::{Fitted, SimulateArgs, engine, folder_for, keep, simulated};
+use crate::analysis::Summary;
 use crate::analysis::wording::seconds;
 use crate::cli::args::Described;
 use crate::cli::outcome::{self, Format};
 use crate::cli::sweep::{exit, rates, users};
 use crate::experiment::{
-    Diagnosis, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepPlan, Swept, Trial, TrialRequest,
-    run_virtually,
+    CompletedRun, Diagnosis, Experiment, Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan,
+    SweepRun, Swept, TrialRequest, VirtualExecutor, drive,
 };
 use crate::generator::Datasets;
 use crate::live::{Screen, StepLine};
-use crate::record::EngineFacts;
+use crate::record::RunLog;
 use crate::session::campaign::sweep::{at_load, check_axis};
 use crate::session::{Exit, PlannedRun, Printer, Stop, folder, save};
 use crate::workload::WorkloadSpec;
@@ -96,7 +95,7 @@ impl SweepLoads {
     }
 }
 
-/// Flies the runs that the search wants, one after another.
+/// Simulates the runs that the search asks for, one after another.
 pub(super) fn run(
     args: &SimulateArgs,
     spec: &WorkloadSpec,
@@ -110,39 +109,36 @@ pub(super) fn run(
         let fewest = users.first().copied().unwrap_or(1);
         plan.fewest_users_per_s = rate_of(fewest, args, spec, datasets, described)?;
     }
-    let mut search = Search::new(plan).map_err(Stop::usage)?;
+    let search = Search::new(plan).map_err(Stop::usage)?;
     let started_at = jiff::Timestamp::now();
-    let parent = match &args.out {
-        Some(base) => Some(folder::create(base, &format!("{}-sweep", spec.name), ENGINE, started_at)?),
-        None => None,
-    };
-    let (mut engine, mut sweep) = (None, None);
+    let parent = folder_for(args, &format!("{}-sweep", spec.name), started_at)?;
+    let (engine, deployment) = (engine(described), described.deployment());
+    let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
+    // No machine can spoil a run in virtual time.
+    let mut experiment = SweepExperiment::new(search, swept).forced();
     let mut line = StepLine::start(if args.loads.quiet { Screen::Quiet } else { Screen::detect() });
-    let stopped = loop {
-        let wanted = match search.next() {
-            SearchStep::Measure(wanted) => wanted,
-            SearchStep::Done(reason) => break reason,
+    let run = |request: &RunRequest<SweepRun>| {
+        let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
+            return Err(Stop::impossible(format!("{} is not planned", request.name)));
         };
-        let TrialRequest { number, load, window_s, .. } = &wanted;
+        let TrialRequest { number, load, window_s, .. } = wanted;
         line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
-        let (trial, facts) = simulate(args, spec, datasets, described, &wanted, parent.as_deref())?;
-        let engine = engine.get_or_insert(facts).clone();
-        search.record(trial);
-        let swept = Swept { started_at, workload: spec.clone(), engine, deployment: described.deployment() };
-        // Until it is over, it is as if somebody had stopped it here.
-        let so_far = Sweep::of(&search, swept, StopReason::Interrupted);
-        if let Some(folder) = &parent {
-            save::sweep(&so_far, folder)?;
+        let (log, summary) = simulate(args, spec, datasets, described, wanted)?;
+        if let Some(parent) = &parent {
+            let diagnosis = Diagnosis::of_run(&log, &summary);
+            keep(&log, &summary, &diagnosis, Some(&folder::inside(parent, &request.name)?))?;
         }
-        sweep = Some(so_far);
+        Ok(CompletedRun::from(summary))
     };
+    let recorded = |experiment: &SweepExperiment| {
+        parent.as_ref().map_or(Ok(()), |parent| save::sweep(&experiment.result(), parent))
+    };
+    drive(&mut experiment, &mut VirtualExecutor { run, recorded })?;
     drop(line);
-    let sweep = sweep
-        .ok_or_else(|| Stop::usage("there is no load to simulate\nhint: name one with --rates"))?
-        .stopped_by(&search, stopped);
-    if let Some(folder) = &parent {
-        save::sweep(&sweep, folder)?;
+    if experiment.search().trials().is_empty() {
+        return Err(Stop::usage("there is no load to simulate\nhint: name one with --rates"));
     }
+    let sweep = experiment.result();
     args.show.show(printer, |format| match (format, engine_fit) {
         (Format::Json, Some(fit)) => outcome::render_fitted(&sweep, fit),
         _ => outcome::render_sweep(&sweep, format),
@@ -165,33 +161,23 @@ fn rate_of(
     while window_s < LONGEST_S {
         let (load, seed, run) = (Load::Users(users), spec.seed, String::new());
         let look = TrialRequest { number: 0, load, repeat: 1, seed, window_s, run };
-        let (trial, _) = simulate(args, spec, datasets, described, &look, None)?;
-        if trial.requests >= ENOUGH {
-            return Ok(trial.achieved_per_s);
+        let (_, found) = simulate(args, spec, datasets, described, &look)?;
+        if found.requests.planned >= ENOUGH {
+            return Ok(found.rates.achieved_requests_per_s);
         }
         window_s *= LONGER;
     }
     Ok(None)
 }
 
-/// One run, and who it says has answered.
+/// One run of the sweep.
 fn simulate(
     args: &SimulateArgs,
     spec: &WorkloadSpec,
     datasets: &Arc<Datasets>,
     described: &Described,
     wanted: &TrialRequest,
-    parent: Option<&Path>,
-) -> Result<(Trial, EngineFacts), Stop> {
+) -> Result<(RunLog, Summary), Stop> {
     let run = PlannedRun::alone(at_load(spec, wanted)?, datasets, MORE)?;
-    let described = described.with_seed(wanted.seed);
-    let schedule = run.schedule.clone();
-    let header = header(run, &described, &args.objectives);
-    let log = run_virtually(header, schedule, &described.fleet).map_err(Stop::usage)?;
-    let summary = summarise(&log, &args.objectives);
-    if let Some(parent) = parent {
-        let diagnosis = Diagnosis::of_run(&log, &summary);
-        keep(&log, &summary, &diagnosis, Some(&folder::inside(parent, &wanted.run)?))?;
-    }
-    Ok((Trial::of(wanted, &summary), log.header.engine))
+    simulated(run, &described.with_seed(wanted.seed), &args.objectives)
 }

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use http::header::{
@@ -153,7 +152,7 @@ impl OpenAiEngine {
             head: Arc::new(head),
             pool: Arc::new(Pool::new(dialer, traits.idle_connections)),
             delays: Arc::default(),
-            kernel_stamps: AtomicBool::new(false),
+            kernel_stamps: Arc::default(),
             control,
             capture: CaptureText::No,
         })
@@ -203,6 +202,12 @@ impl From<DiagnosedFailure> for NotReadyYet {
     }
 }
 
+impl From<ControlError> for NotReadyYet {
+    fn from(error: ControlError) -> Self {
+        Self { reason: error.to_string(), hint: LOADING, may_pass: true }
+    }
+}
+
 const CHECK_NAME: &str = "check the host's name in --url";
 const LOADING: &str =
     "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
@@ -216,25 +221,25 @@ async fn check_once(
     limit: Duration,
 ) -> Result<Dialer, NotReadyYet> {
     let end = Instant::now() + limit;
-    let not_yet = |reason: String, hint| NotReadyYet { reason, hint, may_pass: true };
-    let silence = |what: &str, hint| not_yet(format!("{what} within {}", spoken(limit)), hint);
-    let dialer = within(end, Dialer::resolve(&target.url, tls)).await;
-    let dialer = dialer.unwrap_or_else(|| Err(silence("the host's name was not found", CHECK_NAME)))?;
+    let silence = |what: &str, hint| {
+        let reason = format!("{what} within {}", spoken(limit));
+        NotReadyYet { reason, hint, may_pass: true }
+    };
+    let unknown = silence("the host's name was not found", CHECK_NAME);
+    let dialer = within(end, unknown, Dialer::resolve(&target.url, tls)).await?;
     // A connection of the measured kind gives the clearest reason.
-    let opened = within(end, dialer.open()).await;
-    opened.unwrap_or_else(|| Err(silence("no connection", UNREACHABLE)))?;
-    let ready =
-        within(end, async { control.ready().await.map_err(|error| not_yet(error.to_string(), LOADING)) });
-    ready.await.unwrap_or_else(|| Err(silence("no answer", LOADING)))?;
+    within(end, silence("no connection", UNREACHABLE), dialer.open()).await?;
+    within(end, silence("no answer", LOADING), control.ready()).await?;
     Ok(dialer)
 }
 
-/// The result of `action`, if it ends by `end`.
+/// The result of `action`, or `silence` if it does not end by `end`.
 async fn within<T, E: Into<NotReadyYet>>(
     end: Instant,
+    silence: NotReadyYet,
     action: impl Future<Output = Result<T, E>>,
-) -> Option<Result<T, NotReadyYet>> {
-    tokio::time::timeout_at(end, action).await.ok().map(|result| result.map_err(Into::into))
+) -> Result<T, NotReadyYet> {
+    tokio::time::timeout_at(end, action).await.map_or(Err(silence), |result| result.map_err(Into::into))
 }
 
 /// The hint for a connection that cannot be opened.

@@ -25,6 +25,7 @@ use crate::workload::GoldenCheck;
 const COUNTED_TOGETHER: usize = 16;
 
 /// A server that speaks the OpenAI protocol, ready for requests.
+#[derive(Clone)]
 pub struct OpenAiEngine {
     pub(super) target: Target,
     pub(super) facts: EngineFacts,
@@ -36,7 +37,7 @@ pub struct OpenAiEngine {
     /// How long bytes lay in the kernel, without those of the test request.
     pub(super) delays: Arc<ReadDelays>,
     /// Whether the kernel stamped the answer to the test request.
-    pub(super) kernel_stamps: AtomicBool,
+    pub(super) kernel_stamps: Arc<AtomicBool>,
     pub(super) control: Control,
     /// Whether the text of every answer is captured.
     pub(super) capture: CaptureText,
@@ -68,20 +69,11 @@ impl OpenAiEngine {
     /// the runs apart, and new read delays.
     #[must_use]
     pub fn for_another_run(&self) -> Self {
-        let mut facts = self.facts.clone();
-        facts.request_id_prefix = new_request_id_prefix();
-        Self {
-            target: self.target.clone(),
-            listed: self.listed.clone(),
-            templates: Arc::clone(&self.templates),
-            head: Arc::new(self.head.with_id_prefix(facts.request_id_prefix.clone())),
-            pool: Arc::clone(&self.pool),
-            delays: Arc::default(),
-            kernel_stamps: AtomicBool::new(self.kernel_stamps.load(Relaxed)),
-            control: self.control.clone(),
-            capture: self.capture,
-            facts,
-        }
+        let mut another = self.clone();
+        another.facts.request_id_prefix = new_request_id_prefix();
+        another.head = Arc::new(self.head.with_id_prefix(another.facts.request_id_prefix.clone()));
+        another.delays = Arc::default();
+        another
     }
 
     /// The same engine with this capture for every answer.

@@ -6,7 +6,6 @@ mod connect;
 mod control;
 mod counters;
 mod engine;
-mod flags;
 mod http_client;
 mod preflight;
 

@@ -50,8 +50,10 @@ pub(crate) struct Grammar {
     text_chunks: u64,
     /// The finish reason by which the server gave the answer up.
     given_up: Option<&'static str>,
-    usage: Option<Usage>,
-    finish_reason: Option<FinishReason>,
+    /// The server's last usage.
+    pub(super) usage: Option<Usage>,
+    /// Why the model stopped: the first reason of any choice.
+    pub(super) finish_reason: Option<FinishReason>,
     counting: Counting,
     /// The last chunk with text, without its text.
     shape: TemplateMatch,
@@ -117,9 +119,14 @@ impl Grammar {
     /// Reads any event.
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
         let document = ChunkJson::parse(&event.data).map_err(|error| {
-            let kind = if is_error_event(event) { FailureKind::StreamError } else { FailureKind::Malformed };
             let said = excerpt(&event.data, &self.secrets);
-            self.secrets.failure(kind, if is_error_event(event) { said } else { broken_json(&error, &said) })
+            match event.name.as_deref() {
+                Some(b"error") => self.secrets.failure(FailureKind::StreamError, said),
+                _ => {
+                    let message = format!("an event is not the JSON of a chunk ({error}): {said}");
+                    self.secrets.failure(FailureKind::Malformed, message)
+                }
+            }
         })?;
         if let Some(words) = document.error(&self.secrets) {
             return Err(self.secrets.failure(FailureKind::StreamError, words));
@@ -220,19 +227,9 @@ impl Grammar {
         }
     }
 
-    /// The server's last usage.
-    pub(crate) fn usage(&self) -> Option<Usage> {
-        self.usage
-    }
-
-    /// Why the model stopped: the first reason of any choice.
-    pub(crate) fn finish_reason(&self) -> Option<FinishReason> {
-        self.finish_reason.clone()
-    }
-
-    /// The same once every choice has one: no more text will come.
+    /// Why the model stopped, once every choice has a reason: no more text will come.
     pub(crate) fn finish_of_all(&self) -> Option<FinishReason> {
-        self.finish_reason().filter(|_| self.all_finished())
+        self.finish_reason.clone().filter(|_| self.all_finished())
     }
 }
 
@@ -244,14 +241,6 @@ pub(crate) fn gives_up(word: &str) -> Option<&'static str> {
 /// The failure of an answer that the server gave up with `word`.
 pub(crate) fn aborted(word: &str) -> Failure {
     Failure::new(FailureKind::Aborted, format!("the server gave the answer up (finish_reason \"{word}\")"))
-}
-
-fn is_error_event(event: &SseEvent<'_>) -> bool {
-    event.name.as_deref() == Some(b"error")
-}
-
-fn broken_json(error: &serde_json::Error, said: &str) -> String {
-    format!("an event is not the JSON of a chunk ({error}): {said}")
 }
 
 /// The message for an answer that ended well without text.

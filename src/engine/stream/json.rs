@@ -7,7 +7,6 @@ const DEPTH_LIMIT: u32 = 32;
 ///
 /// Every step is `None` where the text is not JSON, and also where it is JSON of a rare kind, which is left
 /// to `serde_json`. What a step accepts, `serde_json` accepts too and reads alike.
-#[derive(Debug)]
 pub(crate) struct JsonCursor<'a> {
     rest: &'a [u8],
 }

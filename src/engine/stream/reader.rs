@@ -35,7 +35,6 @@ pub struct ArrivalStamp {
 }
 
 /// The reader of one response.
-#[derive(Debug)]
 pub struct ResponseReader {
     body: Body,
     capture: CaptureText,
@@ -44,7 +43,6 @@ pub struct ResponseReader {
 }
 
 /// The kind of body by the response's head.
-#[derive(Debug)]
 enum Body {
     /// An event stream.
     Stream(Box<Stream>),
@@ -55,7 +53,6 @@ enum Body {
 }
 
 /// A streamed answer under way.
-#[derive(Debug)]
 struct Stream {
     framer: SseFramer,
     grammar: Grammar,
@@ -230,8 +227,8 @@ impl Stream {
             result,
             captured,
             whole_answer: None,
-            finish_reason: self.grammar.finish_reason(),
-            usage: self.grammar.usage(),
+            finish_reason: self.grammar.finish_reason.clone(),
+            usage: self.grammar.usage,
         }
     }
 }

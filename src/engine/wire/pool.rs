@@ -211,7 +211,6 @@ const LOOKS: u32 = 4;
 
 /// An open connection. No task belongs to it: whoever uses it polls it, so that an answer is read in one
 /// task.
-#[derive(Debug)]
 pub(crate) struct PooledConnection {
     pub(super) socket: Socket,
     /// Number of answers that came over it.

@@ -93,10 +93,7 @@ impl IncomingResponse {
         events: &mut AnswerEvents,
     ) -> Option<ResponseOutcome> {
         match &mut self.stage {
-            Stage::Head(_) if bytes.is_empty() => {
-                let failure = self.before_response("the server closed");
-                Some(self.lost(arrival.at, failure))
-            }
+            Stage::Head(_) if bytes.is_empty() => self.unanswered(arrival.at, "the server closed"),
             Stage::Head(held) if held.is_empty() => self.take_head(bytes, arrival, events),
             Stage::Head(held) => {
                 let mut all = std::mem::take(held);
@@ -107,9 +104,7 @@ impl IncomingResponse {
             Stage::Body(open) if matches!(open.body, Body::UntilClose) => {
                 self.close(BodyEnd::Clean, &[], arrival, events)
             }
-            Stage::Body(_) => {
-                self.broken_off(arrival, events, |place| cut_off(place, "closed before the announced end"))
-            }
+            Stage::Body(_) => self.cut_off(arrival, events, "closed before the announced end"),
             Stage::Over => None,
         }
     }
@@ -127,16 +122,14 @@ impl IncomingResponse {
                 io::ErrorKind::ConnectionReset => "connection reset by the server",
                 _ => "closed before the announced end",
             };
-            return self.broken_off(arrival, events, |place| cut_off(place, how));
+            return self.cut_off(arrival, events, how);
         }
-        let failure = match kind {
-            io::ErrorKind::ConnectionReset => self.before_response("the server reset"),
-            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
-                self.before_response("the server closed")
-            }
-            kind => self.before_response(&format!("the network ({kind}) broke")),
+        let happened = match kind {
+            io::ErrorKind::ConnectionReset => "the server reset",
+            io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => "the server closed",
+            kind => &format!("the network ({kind}) broke"),
         };
-        Some(self.lost(arrival.at, failure))
+        self.unanswered(arrival.at, happened)
     }
 
     fn take_head(
@@ -153,7 +146,7 @@ impl IncomingResponse {
             }
             Err(error) => {
                 let message = format!("the response is not HTTP/1.1 ({error})");
-                return Some(self.lost(arrival.at, Failure::new(FailureKind::Malformed, message)));
+                return self.lost(arrival.at, FailureKind::Malformed, message);
             }
         };
         // A response may come before the whole request is written, for example to a body too large for the
@@ -183,27 +176,36 @@ impl IncomingResponse {
                 Ok(Piece::More) => return None,
                 Ok(Piece::End) => return self.close(BodyEnd::Clean, bytes, arrival, events),
                 Err(error) => {
-                    let kind = FailureKind::Malformed;
-                    return self.broken_off(arrival, events, |place| {
-                        Failure::new(kind, format!("broken chunked framing ({error}): {place}"))
+                    return self.broken_off(arrival, events, FailureKind::Malformed, |place| {
+                        format!("broken chunked framing ({error}): {place}")
                     });
                 }
             }
         }
     }
 
-    /// The body broke off; `why` makes a failure of the place.
+    fn cut_off(
+        &mut self,
+        arrival: ArrivalStamp,
+        events: &mut AnswerEvents,
+        how: &str,
+    ) -> Option<ResponseOutcome> {
+        self.broken_off(arrival, events, FailureKind::Reset, |place| format!("{place} ({how})"))
+    }
+
+    /// The body broke off; `why` makes a message of the place.
     fn broken_off(
         &mut self,
         arrival: ArrivalStamp,
         events: &mut AnswerEvents,
-        why: impl FnOnce(&str) -> Failure,
+        kind: FailureKind,
+        why: impl FnOnce(&str) -> String,
     ) -> Option<ResponseOutcome> {
         let mut outcome = self.close(BodyEnd::Broken, &[], arrival, events)?;
         if let Err(failure) = &mut outcome.end.result
             && failure.reason == FailureKind::Reset
         {
-            *failure = why(&failure.message);
+            *failure = Failure::new(kind, why(&failure.message));
         }
         outcome.afterwards = Afterwards::Nothing;
         Some(outcome)
@@ -238,26 +240,21 @@ impl IncomingResponse {
     }
 
     /// Ends a request without a response.
-    fn lost(&mut self, at: Timestamp, failure: Failure) -> ResponseOutcome {
+    fn lost(&mut self, at: Timestamp, kind: FailureKind, message: String) -> Option<ResponseOutcome> {
         self.stage = Stage::Over;
-        let end = AnswerEnd::failed(at, self.head.secrets.failure(failure.reason, failure.message));
-        ResponseOutcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing }
+        let end = AnswerEnd::failed(at, self.head.secrets.failure(kind, message));
+        Some(ResponseOutcome { end, cause: Cause::Unknown, afterwards: Afterwards::Nothing })
     }
 
-    /// The failure of a request without a response because of what `happened` to its connection.
-    fn before_response(&self, happened: &str) -> Failure {
+    /// Ends a request without a response because of what `happened` to its connection.
+    fn unanswered(&mut self, at: Timestamp, happened: &str) -> Option<ResponseOutcome> {
         let connection = match self.origin {
             Origin::Opened => "the connection",
             Origin::Ahead => "a connection opened ahead",
             Origin::Reused => "a reused idle connection",
         };
-        Failure::new(FailureKind::Reset, format!("{happened} {connection} before it answered"))
+        self.lost(at, FailureKind::Reset, format!("{happened} {connection} before it answered"))
     }
-}
-
-/// The failure of a truncated body.
-fn cut_off(place: &str, how: &str) -> Failure {
-    Failure::new(FailureKind::Reset, format!("{place} ({how})"))
 }
 
 #[cfg(test)]

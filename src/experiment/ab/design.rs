@@ -1,7 +1,5 @@
 //! The design of an A/B test: rounds, metrics and margin, fixed before the first round.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::power::{Power, fewest_rounds};
@@ -14,7 +12,7 @@ use crate::units::{count, three_digits};
 pub const DEFAULT_ROUNDS: u64 = 10;
 
 /// A side of an A/B test.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::Display)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AbSide {
@@ -39,15 +37,6 @@ impl AbSide {
             Self::A => "a",
             Self::B => "b",
         }
-    }
-}
-
-impl fmt::Display for AbSide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::A => "A",
-            Self::B => "B",
-        })
     }
 }
 

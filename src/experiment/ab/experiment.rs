@@ -4,7 +4,7 @@ use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
 use super::rounds::{AbRound, InvalidRuns, NotRounds};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft};
+use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft};
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]
@@ -65,14 +65,14 @@ impl Experiment for AbExperiment {
     type Part = AbRun;
     type Result = Result<AbTest, NotRounds>;
 
-    fn next(&self) -> NextStep<AbRun> {
+    fn next(&self) -> Option<RunRequest<AbRun>> {
         let (round, of) = (self.round, self.design.rounds());
         if self.interrupted || round > of {
-            return NextStep::Done;
+            return None;
         }
         let order = AbSide::order(round);
         let side = if self.first_run.is_none() { order[0] } else { order[1] };
-        NextStep::Run(RunRequest {
+        Some(RunRequest {
             name: Self::folder(round, side),
             // Both sides of a round send the same texts.
             number: round,

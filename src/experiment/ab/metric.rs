@@ -1,10 +1,10 @@
 //! One metric over all rounds: B compared with A, with intervals and a verdict.
 
 use serde::Serialize;
+use strum::IntoStaticStr;
 
 use super::differences::{AbPair, DifferenceScale, Differences};
 use super::power::{LEVEL, Power};
-use super::verdict::AbVerdict;
 use crate::analysis::statistics::{Estimate, bootstrap, mean, variance};
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, Sample};
@@ -20,7 +20,7 @@ pub struct AbMetric {
     /// Its name as typed.
     pub metric: String,
     /// The unit of its figures.
-    pub unit: AbUnit,
+    pub unit: FigureKind,
     /// Whether less of it is better.
     pub less_is_better: bool,
     /// The scale of the comparison, which the test uses.
@@ -60,21 +60,6 @@ pub struct AbMetric {
     pub verdict: Option<AbVerdict>,
 }
 
-/// The unit of a metric's figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum AbUnit {
-    /// Milliseconds.
-    Ms,
-    /// Per second.
-    PerS,
-    /// A share between 0 and 1.
-    Share,
-    /// A number.
-    Count,
-}
-
 /// A figure with its interval; an end is absent where nothing bounds it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -110,7 +95,7 @@ impl AbMetric {
         let margin = margin_of(measure, scale, margin, a);
         Self {
             metric: measure.to_string(),
-            unit: AbUnit::of(measure),
+            unit: measure.kind(),
             less_is_better: measure.less_is_better(),
             scale,
             rounds: pairs.len() as u64,
@@ -183,23 +168,12 @@ impl AbMetric {
     pub fn length_in_words(&self, length: f64) -> String {
         match (self.scale, self.unit) {
             (DifferenceScale::Ratio, _) => percent(length),
-            (DifferenceScale::Difference, AbUnit::Share) => {
+            (DifferenceScale::Difference, FigureKind::Share) => {
                 format!("{} points", three_digits(length * 100.0))
             }
-            (DifferenceScale::Difference, AbUnit::Ms) => format!("{} ms", three_digits(length)),
-            (DifferenceScale::Difference, AbUnit::PerS) => format!("{}/s", three_digits(length)),
-            (DifferenceScale::Difference, AbUnit::Count) => three_digits(length),
-        }
-    }
-}
-
-impl AbUnit {
-    const fn of(subject: &FigureKey) -> Self {
-        match subject.kind() {
-            FigureKind::Latency => Self::Ms,
-            FigureKind::Rate => Self::PerS,
-            FigureKind::Share => Self::Share,
-            FigureKind::Count => Self::Count,
+            (DifferenceScale::Difference, FigureKind::Latency) => format!("{} ms", three_digits(length)),
+            (DifferenceScale::Difference, FigureKind::Rate) => format!("{}/s", three_digits(length)),
+            (DifferenceScale::Difference, FigureKind::Count) => three_digits(length),
         }
     }
 }
@@ -216,4 +190,89 @@ fn margin_of(subject: &FigureKey, scale: DifferenceScale, margin: f64, a: Option
 /// The median, if all figures are known.
 fn median(figures: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     Sample::new(figures.collect::<Option<_>>()?).quantile(0.5)?.exact()
+}
+
+/// The verdict on one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AbVerdict {
+    /// Significantly better than A.
+    Better,
+    /// Significantly worse.
+    Worse,
+    /// Within the margin: no difference that matters.
+    Equivalent,
+    /// The rounds do not decide.
+    Inconclusive,
+}
+
+impl AbVerdict {
+    /// The verdict in words.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// The verdict on all metrics together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum AbOverall {
+    /// Better by some metric, worse by none, without more failures.
+    Better,
+    /// Worse by some metric, better by none.
+    Worse,
+    /// Better by one metric, worse by another: a trade-off for the user to weigh.
+    Mixed,
+    /// Equivalent by every metric.
+    Equivalent,
+    /// The rounds do not decide.
+    Inconclusive,
+    /// Too few rounds have figures that can be trusted.
+    Invalid,
+    /// Not all rounds ran: stopping early inflates false positives.
+    Unfinished,
+}
+
+impl AbOverall {
+    /// Combines `verdicts`.
+    pub fn of(verdicts: &[AbVerdict]) -> Self {
+        let any = |verdict| verdicts.contains(&verdict);
+        match (any(AbVerdict::Better), any(AbVerdict::Worse)) {
+            (true, true) => Self::Mixed,
+            (true, false) => Self::Better,
+            (false, true) => Self::Worse,
+            (false, false) if !verdicts.is_empty() && !any(AbVerdict::Inconclusive) => Self::Equivalent,
+            (false, false) => Self::Inconclusive,
+        }
+    }
+
+    /// The verdict in words.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_inconclusive_metric_takes_equivalence_away_and_no_difference() {
+        let [better, worse, equivalent, inconclusive] =
+            [AbVerdict::Better, AbVerdict::Worse, AbVerdict::Equivalent, AbVerdict::Inconclusive];
+        for (verdicts, overall) in [
+            (vec![equivalent, equivalent], AbOverall::Equivalent),
+            (vec![equivalent, inconclusive], AbOverall::Inconclusive),
+            (vec![better, inconclusive], AbOverall::Better),
+            (vec![worse, equivalent], AbOverall::Worse),
+            (vec![better, worse, equivalent], AbOverall::Mixed),
+            (vec![], AbOverall::Inconclusive),
+        ] {
+            assert_eq!(AbOverall::of(&verdicts), overall, "{verdicts:?}");
+        }
+    }
 }

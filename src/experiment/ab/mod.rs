@@ -25,22 +25,17 @@
 mod design;
 mod differences;
 mod experiment;
-mod family;
 mod metric;
 mod outcome;
 mod power;
 mod rounds;
-mod sides;
 #[cfg(test)]
 mod tests;
-mod verdict;
 
 pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};
 pub use differences::{AbPair, DifferenceScale};
 pub use experiment::{AbExperiment, AbRun};
-pub use metric::{AbEstimate, AbMetric, AbUnit};
+pub use metric::{AbEstimate, AbMetric, AbOverall, AbVerdict};
 pub use outcome::{AbClass, AbTest};
 pub use power::{Power, fewest_rounds};
-pub use rounds::{AbRound, CompletedRound, CompletedSide, InvalidRuns, NotRounds};
-pub use sides::{AbSides, Unlike};
-pub use verdict::{AbOverall, AbVerdict};
+pub use rounds::{AbRound, AbSides, CompletedRound, CompletedSide, InvalidRuns, NotRounds, Unlike};

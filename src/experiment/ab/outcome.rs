@@ -1,14 +1,16 @@
 //! The result of an A/B test: rounds, metrics, verdict.
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
 use super::design::AbDesign;
-use super::family::{MetricFamily, judge};
-use super::metric::{AbMetric, FAILURE_MARGIN};
-use super::power::{LEVEL, POWER, fewest_rounds};
-use super::rounds::{AbRound, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more};
-use super::sides::{AbSides, stayed};
-use super::verdict::{AbOverall, AbVerdict};
+use super::differences::Differences;
+use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
+use super::power::{LEVEL, POWER, Power, fewest_rounds};
+use super::rounds::{
+    AbRound, AbSides, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more, stayed,
+};
+use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::units::three_digits;
@@ -222,25 +224,32 @@ impl JudgedRounds<'_> {
 
     /// The metrics of one family, with verdicts once all rounds ran.
     fn family(&self, measures: &[FigureKey]) -> Vec<AbMetric> {
-        let (margin, tests) = (self.design.margin(), measures.len() as u64);
-        let mut metrics =
-            MetricFamily { measures, margin, tests }.compared(|measure| self.rounds_of(measure));
+        let mut metrics = self.compared(measures, measures.len() as u64);
         if self.finished {
             judge(&mut metrics);
         }
         metrics
     }
 
-    fn rounds_of(&self, measure: &FigureKey) -> &[AbRound<'_>] {
-        if measure.metric.counts_failures() { self.failing } else { self.counting }
+    /// These metrics without verdicts; the detectable difference depends on how many `tests` there are.
+    fn compared(&self, measures: &[FigureKey], tests: u64) -> Vec<AbMetric> {
+        // The power of so many rounds is simulated once.
+        let mut powers: BTreeMap<u64, Power> = BTreeMap::new();
+        let compared = measures.iter().map(|measure| {
+            let rounds = if measure.metric.counts_failures() { self.failing } else { self.counting };
+            let differences = Differences::of(measure, rounds);
+            let pairs = differences.pairs.len() as u64;
+            let power = powers.entry(pairs).or_insert_with(|| Power::new(pairs, tests));
+            AbMetric::of(measure, &differences, self.design.margin(), power)
+        });
+        compared.collect()
     }
 
     /// Exploratory metrics that some round has.
     fn explored(&self) -> Vec<AbMetric> {
         let metrics = self.design.metrics();
         let measures: Vec<_> = explored().into_iter().filter(|measure| !metrics.contains(measure)).collect();
-        let family = MetricFamily { measures: &measures, margin: self.design.margin(), tests: 1 };
-        let mut explored = family.compared(|measure| self.rounds_of(measure));
+        let mut explored = self.compared(&measures, 1);
         explored.retain(|metric| metric.rounds > 0);
         explored
     }
@@ -294,4 +303,14 @@ fn explored() -> Vec<FigureKey> {
     });
     let others = [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
     latencies.chain(others.map(FigureKey::of)).collect()
+}
+
+/// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since
+/// the number of tests was fixed before.
+fn judge(metrics: &mut [AbMetric]) {
+    let p_values: Vec<f64> = metrics.iter().map(|metric| metric.p.unwrap_or(1.0)).collect();
+    for (metric, adjusted) in metrics.iter_mut().zip(holm(&p_values)) {
+        metric.adjusted_p = metric.p.map(|_| adjusted);
+        metric.verdict = Some(metric.judged());
+    }
 }

@@ -1,14 +1,12 @@
 //! How many instances a rate needs, and what they cost: sweeps turned into offers, and the cheapest that keeps the
 //! contract.
 
-mod contract;
 mod instance;
 mod offer;
 mod queueing;
 mod settled;
 
-pub use contract::CapacityTarget;
-pub use instance::Basis;
+pub use instance::{Basis, CapacityTarget};
 pub use offer::{Candidate, NoOffer, Offer};
 pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};
 pub use settled::{CapacityPlan, ComparedBy};

@@ -1,9 +1,7 @@
 //! The offer of one sweep: instances, accelerators and cost for the target rate.
-
 use serde::Serialize;
 
-use super::contract::CapacityTarget;
-use super::instance::{Basis, slo_share, tokens_per_request};
+use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
 use super::queueing::{ModelledInstance, NoQueue, Queueing};
 use crate::analysis::wording::counted;
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
@@ -156,7 +154,7 @@ fn why_not(
         reasons.push("its figures cannot be trusted: the sweep is INVALID".to_owned());
     }
     match (&sweep.answer, basis) {
-        (None, _) => reasons.push("it was held against no objective".to_owned()),
+        (None, _) => reasons.push("the sweep has no objective".to_owned()),
         (Some(_), None) => reasons.push("no rate that was measured surely met its objectives".to_owned()),
         (Some(_), Some(_)) => {}
     }

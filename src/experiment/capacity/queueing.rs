@@ -1,20 +1,19 @@
 //! Instances that a rate needs by a queueing model behind a router, beside the number by rate.
 
 mod model;
-
 use std::cmp::Ordering;
 
 use serde::Serialize;
 
 pub use self::model::NoQueue;
-use super::contract::CapacityTarget;
 use super::instance::Basis;
+use super::instance::CapacityTarget;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::engine_fit::{EngineFit, Grade};
 use crate::experiment::sweep::Sweep;
 use crate::units::{count, three_digits};
-use model::{InstanceModel, Model};
+use model::{InstanceModel, Model, bisect};
 
 /// What the queues of several instances do behind a router that sends each request to the one with the fewest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -84,7 +83,10 @@ impl Queueing {
         asked: Replicas,
         fit: impl FnOnce() -> Result<EngineFit, String>,
     ) -> Result<Self, NoQueue> {
-        refuse_taken(sweep)?;
+        let spec = &sweep.workload;
+        if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
+            return Err(NoQueue::Taken(spec.name.clone()));
+        }
         // The model is asked at rates of the sweep, which are those of arrivals.
         let turns = sweep.workload.mean_turns();
         let highest = basis.per_s() / turns;
@@ -110,7 +112,7 @@ impl Queueing {
         let sentence = sentence(contract, by_division, instances, asked, met, instance.why_fewer());
         let modelled = match instance {
             InstanceModel::Slots(slots) => ModelledInstance::Slots {
-                slots: slots as u64,
+                slots,
                 ttft_ms: model.pace.ttft_s * 1e3,
                 tpot_ms: model.pace.tpot_s * 1e3,
             },
@@ -139,22 +141,14 @@ fn believed(fit: EngineFit) -> Result<EngineFit, String> {
 /// many: each question is a whole run of the model.
 fn fewest(by_division: u64, meets: impl Fn(u64) -> Result<bool, NoQueue>) -> Result<u64, NoQueue> {
     let twice = by_division.saturating_mul(2);
-    let (mut too_few, mut enough) = if meets(by_division)? {
+    let (too_few, enough) = if meets(by_division)? {
         (0, by_division)
     } else if meets(twice)? {
         (by_division, twice)
     } else {
         return Err(NoQueue::TooMany(twice));
     };
-    while enough - too_few > 1 {
-        let middle = u64::midpoint(too_few, enough);
-        if meets(middle)? {
-            enough = middle;
-        } else {
-            too_few = middle;
-        }
-    }
-    Ok(enough)
+    bisect(too_few, enough, meets)
 }
 
 fn sentence(
@@ -186,14 +180,6 @@ fn sentence(
             format!("by their queues it takes {those} to meet the objectives at {rate}/s and {division}")
         }
     }
-}
-
-fn refuse_taken(sweep: &Sweep) -> Result<(), NoQueue> {
-    let spec = &sweep.workload;
-    if spec.arrival.trace().is_some() || spec.classes.iter().any(|class| class.prompt.is_verbatim()) {
-        return Err(NoQueue::Taken(spec.name.clone()));
-    }
-    Ok(())
 }
 
 /// The objective that decides, where it is on how fast answers are made and not on how long they wait.

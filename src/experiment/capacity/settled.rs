@@ -1,8 +1,7 @@
 //! Several offers, and the cheapest that meets the target.
-
 use serde::Serialize;
 
-use super::contract::CapacityTarget;
+use super::instance::CapacityTarget;
 use super::offer::Offer;
 use crate::units::three_digits;
 

@@ -26,7 +26,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         .filter_map(|answer| Some((answer.company, answer.tpot_ms?)))
         .collect();
     if points.len() < LEAST {
-        return Opinion::lacking(format!(
+        return Err(format!(
             "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
             points.len()
         ));
@@ -34,16 +34,16 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let company: Vec<f64> = points.iter().map(|point| point.0).collect();
     let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
     if many < SPREAD * few {
-        return Opinion::lacking(format!(
+        return Err(format!(
             "about as many answers came at a time throughout ({} to {}): run it at several rates, or sweep",
             three_digits(few),
             three_digits(many)
         ));
     }
-    let Some(line) = FittedLine::through(&points) else { return Opinion::Nothing };
+    let Some(line) = FittedLine::through(&points) else { return Ok(None) };
     let (quiet, busy) = (line.at(few), line.at(many));
     if many < COMPANY || line.rank_correlation < FOLLOWS || quiet <= 0.0 || busy < SLOWER * quiet {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     // Each of n streams gets a token every TPOT.
     let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
@@ -63,29 +63,27 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         seen(
             Regime::BatchingTrade,
             format!("{seen_so}, and the tokens/s of all together from about {tokens}"),
-            "batching trade: a larger batch serves all faster and each more slowly",
         )
+        .likely("batching trade: a larger batch serves all faster and each more slowly")
         .confirmed_by("skyline sweep: throughput and TPOT at each rate")
         .answered_by("choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)")
     } else {
         seen(
             Regime::Saturation,
             format!("{seen_so}, while the tokens/s of all together stay about the same ({tokens})"),
-            "saturation: more requests at a time bring no more tokens",
         )
+        .likely("saturation: more requests at a time bring no more tokens")
         .confirmed_by("skyline sweep: the rate from which on throughput is flat")
         .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
     };
-    symptom
-        .with([
-            ("answers_at_a_time_quiet", few),
-            ("answers_at_a_time_busy", many),
-            ("tpot_quiet_ms", quiet),
-            ("tpot_busy_ms", busy),
-            ("tpot_ms_per_answer_at_a_time", line.slope.value),
-            ("tokens_quiet_per_s", tokens_quiet),
-            ("tokens_busy_per_s", tokens_busy),
-            ("rank_correlation", line.rank_correlation),
-        ])
-        .opinion()
+    Ok(Some(symptom.with([
+        ("answers_at_a_time_quiet", few),
+        ("answers_at_a_time_busy", many),
+        ("tpot_quiet_ms", quiet),
+        ("tpot_busy_ms", busy),
+        ("tpot_ms_per_answer_at_a_time", line.slope.value),
+        ("tokens_quiet_per_s", tokens_quiet),
+        ("tokens_busy_per_s", tokens_busy),
+        ("rank_correlation", line.rank_correlation),
+    ])))
 }

@@ -23,25 +23,26 @@ const ALIKE: f64 = 0.9;
 const LEAST: usize = 5;
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
-    let Some(cache) = &evidence.summary.prefix_cache else { return Opinion::Nothing };
+    let Some(cache) = &evidence.summary.prefix_cache else { return Ok(None) };
     let Some(measured) = cache.measured else { return by_time(evidence, cache.expected_least) };
     if measured.rate >= cache.expected_least - LOST {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let size = cache.prefix_tokens.filter(|&tokens| tokens > 0);
     let size = size.map(|tokens| format!("; the prefixes together are {} tokens", count(tokens)));
-    miss(format!(
-        "{} of the prompt tokens came from the prefix cache, where requests share {}{}",
-        percent(measured.rate),
-        percent(cache.expected_least),
-        size.unwrap_or_default()
+    Ok(Some(
+        miss(format!(
+            "{} of the prompt tokens came from the prefix cache, where requests share {}{}",
+            percent(measured.rate),
+            percent(cache.expected_least),
+            size.unwrap_or_default()
+        ))
+        .with([
+            ("measured_hit_rate", measured.rate),
+            ("expected_hit_rate", cache.expected_least),
+            ("prefix_tokens", cache.prefix_tokens.map_or(f64::NAN, |tokens| tokens as f64)),
+        ]),
     ))
-    .with([
-        ("measured_hit_rate", measured.rate),
-        ("expected_hit_rate", cache.expected_least),
-        ("prefix_tokens", cache.prefix_tokens.map_or(f64::NAN, |tokens| tokens as f64)),
-    ])
-    .opinion()
 }
 
 /// Where the server does not report hits: the first request with each prefix, a miss, compared with those after it;
@@ -49,15 +50,14 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
 fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {
-        return Opinion::lacking(
-            "requests share too little for its absence to be felt, and the server does not tell",
+        return Err(
+            "requests share too little for its absence to be felt, and the server does not tell".to_owned()
         );
     }
     if !may_be_felt(concurrency) {
-        return Opinion::lacking(
-            "the server does not tell what it found, and TTFT is not seen to grow with the prompt, so that a prefix found \
-             again would not show",
-        );
+        let lacked = "the server does not tell what it found, and TTFT is not seen to grow with the prompt, so that a \
+                      prefix found again would not show";
+        return Err(lacked.to_owned());
     }
     let first_ones = first_of_each_prefix(evidence.log);
     let (mut cold, mut warm) = (Vec::new(), Vec::new());
@@ -70,7 +70,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
         if is_cold { cold.push(per_token) } else { warm.push(per_token) }
     }
     if cold.len() < LEAST || warm.len() < LEAST {
-        return Opinion::lacking(format!(
+        return Err(format!(
             "the server does not tell what it found, and {} cold and {} warm requests met nobody; {LEAST} of each are \
              needed",
             cold.len(),
@@ -79,17 +79,16 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     let (cold, warm) = (median(&cold), median(&warm));
     if warm < ALIKE * cold {
-        return Opinion::Nothing;
+        return Ok(None);
     }
-    miss(format!(
+    Ok(Some(miss(format!(
         "requests whose prefix had been sent before take {} ms of TTFT for each 1,000 prompt tokens, the first of each \
          prefix {}: warm is like cold, where {} of the tokens are shared",
         three_digits(warm * 1e3),
         three_digits(cold * 1e3),
         percent(expected)
     ))
-    .with([("warm_ms_per_token", warm), ("cold_ms_per_token", cold), ("expected_hit_rate", expected)])
-    .opinion()
+    .with([("warm_ms_per_token", warm), ("cold_ms_per_token", cold), ("expected_hit_rate", expected)])))
 }
 
 /// Whether the tokens of a prefix may be a good part of TTFT, by what a token of a prompt costs at most.
@@ -142,14 +141,11 @@ pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
 }
 
 fn miss(symptom: String) -> Symptom {
-    seen(
-        Regime::CacheMiss,
-        symptom,
-        "cache miss or eviction: prefixes are not found again, or are gone before they are",
-    )
-    .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes first)")
-    .answered_by(
-        "see that prefix caching is on and prefixes are the same to the token; give the cache room for them beside what is \
-         running, and route like prefixes to one replica",
-    )
+    seen(Regime::CacheMiss, symptom)
+        .likely("cache miss or eviction: prefixes are not found again, or are gone before they are")
+        .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes first)")
+        .answered_by(
+            "see that prefix caching is on and prefixes are the same to the token; give the cache room for them beside what is \
+             running, and route like prefixes to one replica",
+        )
 }

@@ -124,22 +124,22 @@ fn sent_s(record: &RequestRecord) -> f64 {
 }
 
 /// What is there over time: stays from a moment to another, each with a weight.
-struct Stays {
+pub(in crate::experiment) struct Stays {
     arrivals: Steps,
     departures: Steps,
 }
 
 /// Moments in order, with the sums up to each.
-struct Steps {
+pub(in crate::experiment) struct Steps {
     moments: Vec<f64>,
     /// Weights summed up to each moment.
-    weight: Vec<f64>,
+    pub(in crate::experiment) weight: Vec<f64>,
     /// Weight × moment summed up to each.
     moment: Vec<f64>,
 }
 
 impl Steps {
-    fn of(mut steps: Vec<(f64, f64)>) -> Self {
+    pub(in crate::experiment) fn of(mut steps: Vec<(f64, f64)>) -> Self {
         steps.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
         let sums = |value: fn(&(f64, f64)) -> f64| {
             let mut sum = 0.0;
@@ -157,7 +157,7 @@ impl Steps {
     }
 
     /// How many steps were taken by `at`.
-    fn by(&self, at: f64) -> usize {
+    pub(in crate::experiment) fn by(&self, at: f64) -> usize {
         self.moments.partition_point(|&moment| moment <= at)
     }
 
@@ -169,7 +169,7 @@ impl Steps {
 }
 
 impl Stays {
-    fn of(stays: impl Iterator<Item = (f64, f64, f64)>) -> Self {
+    pub(in crate::experiment) fn of(stays: impl Iterator<Item = (f64, f64, f64)>) -> Self {
         let (mut arrivals, mut departures) = (Vec::new(), Vec::new());
         for (from, to, weight) in stays {
             arrivals.push((from, weight));
@@ -179,7 +179,7 @@ impl Stays {
     }
 
     /// What is there at `at`, what came at that moment included.
-    fn at(&self, at: f64) -> f64 {
+    pub(in crate::experiment) fn at(&self, at: f64) -> f64 {
         self.arrivals.weight[self.arrivals.by(at)] - self.departures.weight[self.departures.by(at)]
     }
 

@@ -3,7 +3,7 @@
 use super::findings::Diagnosis;
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
-use crate::analysis::{AcrossRuns, Metric, Quantile, Summary};
+use crate::analysis::{AcrossRuns, Metric, Quantile};
 use crate::experiment::sweep::{LoadClass, Sweep, SweepPoint};
 use crate::units::three_digits;
 
@@ -27,23 +27,6 @@ pub struct LoadFigures {
     pub ttft_p99_ms: Option<f64>,
     /// Median TPOT, milliseconds.
     pub tpot_p50_ms: Option<f64>,
-}
-
-impl LoadFigures {
-    /// Of the run at this load.
-    pub fn of(load: f64, summary: &Summary) -> Self {
-        let figure = |metric, quantile| {
-            Some(summary.latency.row(metric)?.percentile(quantile).figure.at_least())
-                .filter(|&ms: &f64| ms > 0.0)
-        };
-        Self {
-            load,
-            output_tokens_per_s: summary.rates.output_tokens_per_s.filter(|&rate| rate > 0.0),
-            ttft_p50_ms: figure(Metric::Ttft, Quantile::P50),
-            ttft_p99_ms: figure(Metric::Ttft, Quantile::P99),
-            tpot_p50_ms: figure(Metric::Tpot, Quantile::P50),
-        }
-    }
 }
 
 impl LoadFigures {
@@ -80,10 +63,10 @@ fn pairs(
 pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.output_tokens_per_s, |point| point.tpot_p50_ms);
     let (Some(&(low, few, quick)), Some(&(high, many, slow))) = (known.first(), known.last()) else {
-        return Opinion::lacking("no point has both a throughput and a TPOT");
+        return Err("no point has both a throughput and a TPOT".to_owned());
     };
     if high < RISE * low {
-        return Opinion::lacking("all points have about the same load");
+        return Err("all points have about the same load".to_owned());
     }
     // The most throughput, and the point from which on it no longer rises.
     let most = known.iter().map(|point| point.1).fold(0.0, f64::max);
@@ -98,7 +81,7 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         ("throughput_flat_from_load", flat_from),
     ];
     if slow < RISE * quick {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let course = format!(
         "from a load of {} to {} TPOT p50 goes from {} to {} ms and output tokens/s from {} to {}",
@@ -110,45 +93,39 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         three_digits(many),
     );
     if most < RISE * few {
-        return seen(
-            Regime::Saturation,
-            course,
-            "saturation: even the lowest load was near what the server can do",
-        )
-        .confirmed_by("points at lower loads, where throughput follows the load")
-        .answered_by("sweep from a lower load, or add a replica")
-        .with(figures)
-        .opinion();
+        let symptom = seen(Regime::Saturation, course)
+            .likely("saturation: even the lowest load was near what the server can do")
+            .confirmed_by("points at lower loads, where throughput follows the load")
+            .answered_by("sweep from a lower load, or add a replica")
+            .with(figures);
+        return Ok(Some(symptom));
     }
     let flat = if flat_from < high {
         format!("; throughput is flat from {} on", three_digits(flat_from))
     } else {
         String::new()
     };
-    seen(
-        Regime::BatchingTrade,
-        format!("{course}{flat}"),
-        "batching trade: larger batches serve all faster and each more slowly",
-    )
-    .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
-    .answered_by(
-        "choose the load whose percentile the product allows; beyond the flat part there is only latency",
-    )
-    .with(figures)
-    .opinion()
+    let symptom = seen(Regime::BatchingTrade, format!("{course}{flat}"))
+        .likely("batching trade: larger batches serve all faster and each more slowly")
+        .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
+        .answered_by(
+            "choose the load whose percentile the product allows; beyond the flat part there is only latency",
+        )
+        .with(figures);
+    Ok(Some(symptom))
 }
 
 /// TTFT that explodes as the load rises, while the prompts stay the same.
 pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
     let known = pairs(points, |point| point.ttft_p50_ms, |point| point.ttft_p99_ms);
     let Some(&(low, p50, p99)) = known.first() else {
-        return Opinion::lacking("no point has a TTFT");
+        return Err("no point has a TTFT".to_owned());
     };
     if known.len() < 2 {
-        return Opinion::lacking("there is one point, and a rise needs two");
+        return Err("there is one point, and a rise needs two".to_owned());
     }
     let Some(&(onset, onset_p50, onset_p99)) = known.iter().find(|point| point.2 >= QUEUES * p99) else {
-        return Opinion::Nothing;
+        return Ok(None);
     };
     let symptom = format!(
         "p99 TTFT is {} ms at a load of {} and {} ms at {}, p50 {} and {} ms, with the same prompts: p50 grew by {}",
@@ -160,7 +137,8 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
         three_digits(onset_p50),
         percent(onset_p50 / p50 - 1.0),
     );
-    seen(Regime::Queueing, symptom, "queueing: what is added from there on is waiting, not work")
+    let symptom = seen(Regime::Queueing, symptom)
+        .likely("queueing: what is added from there on is waiting, not work")
         .confirmed_by("the server's queue depth at that load, and TTFT by requests in flight when sent")
         .answered_by("stay below that load, or raise what is short there: seats, KV cache, replicas")
         .with([
@@ -170,8 +148,8 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
             ("ttft_p99_onset_ms", onset_p99),
             ("ttft_p50_lowest_ms", p50),
             ("ttft_p50_onset_ms", onset_p50),
-        ])
-        .opinion()
+        ]);
+    Ok(Some(symptom))
 }
 
 impl Diagnosis {

@@ -1,9 +1,7 @@
 //! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
-
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
-use super::evidence::RunEvidence;
+use super::evidence::{Physics, RunEvidence};
 use super::line::median;
-use super::physics::Physics;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
@@ -22,7 +20,7 @@ const LEAST_GAPS: usize = 5;
 const IMPOSSIBLE: f64 = 0.97;
 
 /// What an answer's tokens took, and what they should take.
-struct Held {
+struct TokenTime {
     measured_ms: f64,
     predicted_ms: f64,
     /// Least time by the datasheet, milliseconds: reading memory, and computing.
@@ -34,84 +32,72 @@ struct Held {
 }
 
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
-    let physics = match &evidence.physics {
-        Ok(physics) => physics,
-        Err(why) => return Opinion::lacking(why.clone()),
-    };
+    let physics = evidence.physics.as_ref().map_err(String::clone)?;
     let with_tpot = || evidence.concurrency.some().filter(|answer| answer.tpot_ms.is_some());
     let alone: Vec<_> = with_tpot().filter(|answer| answer.company <= NEARLY_ALONE).collect();
-    let (held, what): (Vec<Held>, _) = if alone.len() >= LEAST {
-        let own = |answer: &AnswerInContext<'_>| {
-            Some(Held::of(answer, physics, answer.tpot_ms?).at_least(physics, answer.context()))
-        };
-        let held = alone.iter().filter_map(|answer| own(answer));
-        (held.collect(), "TPOT of answers made nearly alone")
+    let (answers, what): (Vec<TokenTime>, _) = if alone.len() >= LEAST {
+        let times = alone
+            .iter()
+            .filter_map(|answer| Some(TokenTime::of(answer, physics, answer.tpot_ms?, answer.context())));
+        (times.collect(), "TPOT of answers made nearly alone")
     } else {
         let concurrency = &evidence.concurrency;
-        let held = with_tpot()
-            .filter_map(|answer| Some(Held::of(answer, physics, undisturbed_ms(concurrency, answer)?)));
-        (held.collect(), "the gap between tokens while no prompt waits")
+        let times = with_tpot().filter_map(|answer| {
+            Some(TokenTime::of(answer, physics, undisturbed_ms(concurrency, answer)?, 1))
+        });
+        (times.collect(), "the gap between tokens while no prompt waits")
     };
-    if held.len() < LEAST {
-        return Opinion::lacking(format!(
+    if answers.len() < LEAST {
+        return Err(format!(
             "{} answers were made nearly alone or while no prompt waited, and {LEAST} are needed: run it at a low rate",
-            held.len()
+            answers.len()
         ));
     }
-    let of = |value: fn(&Held) -> f64| median(&held.iter().map(value).collect::<Vec<_>>());
-    let (measured, predicted) = (of(|held| held.measured_ms), of(|held| held.predicted_ms));
-    let (memory, compute) = (of(|held| held.memory_ms), of(|held| held.compute_ms));
-    let least = of(|held| held.least_ms);
-    let ratio = of(|held| held.measured_ms / held.predicted_ms);
-    let company = of(|held| held.company);
+    let of = |value: fn(&TokenTime) -> f64| median(&answers.iter().map(value).collect::<Vec<_>>());
+    let (measured, predicted) = (of(|answer| answer.measured_ms), of(|answer| answer.predicted_ms));
+    let (memory, compute) = (of(|answer| answer.memory_ms), of(|answer| answer.compute_ms));
+    let least = of(|answer| answer.least_ms);
+    let ratio = of(|answer| answer.measured_ms / answer.predicted_ms);
+    let company = of(|answer| answer.company);
     let read = memory / measured * physics.memory_bandwidth();
     let seen_so = format!(
         "{what}: {} ms ({} answers, {} at a time), where {} should take about {} ms; the memory is read at {} GB/s, {} of \
          the datasheet's",
         three_digits(measured),
-        count(held.len() as u64),
+        count(answers.len() as u64),
         three_digits(company),
         physics.name,
         three_digits(predicted),
         three_digits(read / 1e9),
         percent(memory / measured),
     );
-    let Some(symptom) = judged(ratio, measured, [least, memory, compute], seen_so) else {
-        return Opinion::Nothing;
-    };
-    symptom
-        .with([
-            ("measured_ms", measured),
-            ("predicted_ms", predicted),
-            ("measured_over_predicted", ratio),
-            ("least_by_memory_ms", memory),
-            ("least_by_compute_ms", compute),
-            ("answers_at_a_time", company),
-            ("answers", held.len() as f64),
-            ("memory_read_bytes_per_s", read),
-        ])
-        .opinion()
+    let figures = [
+        ("measured_ms", measured),
+        ("predicted_ms", predicted),
+        ("measured_over_predicted", ratio),
+        ("least_by_memory_ms", memory),
+        ("least_by_compute_ms", compute),
+        ("answers_at_a_time", company),
+        ("answers", answers.len() as f64),
+        ("memory_read_bytes_per_s", read),
+    ];
+    Ok(judged(ratio, measured, [least, memory, compute], seen_so).map(|symptom| symptom.with(figures)))
 }
 
-impl Held {
-    fn of(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64) -> Self {
+impl TokenTime {
+    /// Of an answer whose steps each read at least one sequence of `read_tokens` tokens.
+    fn of(answer: &AnswerInContext<'_>, physics: &Physics, measured_ms: f64, read_tokens: u32) -> Self {
         let batch = answer.company.round() as u32;
         let bound = physics.decode_bound(batch, answer.context());
-        let held = Self {
+        let least = physics.decode_bound(1, read_tokens);
+        Self {
             measured_ms,
             predicted_ms: physics.decode_s(batch, answer.context()) * 1e3,
             memory_ms: bound.memory * 1e3,
             compute_ms: bound.compute * 1e3,
-            least_ms: 0.0,
+            least_ms: least.memory.max(least.compute) * 1e3,
             company: answer.company,
-        };
-        held.at_least(physics, 1)
-    }
-
-    /// The same, where no step can have read less than one sequence of `context` tokens.
-    fn at_least(self, physics: &Physics, context: u32) -> Self {
-        let least = physics.decode_bound(1, context);
-        Self { least_ms: least.memory.max(least.compute) * 1e3, ..self }
+        }
     }
 }
 
@@ -131,36 +117,28 @@ fn undisturbed_ms(concurrency: &ConcurrencyContext<'_>, answer: &AnswerInContext
 
 fn judged(ratio: f64, measured: f64, [least, memory, compute]: [f64; 3], seen_so: String) -> Option<Symptom> {
     Some(if measured < IMPOSSIBLE * least {
-        seen(
-            Regime::DoubtfulFacts,
-            seen_so,
-            "faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding",
-        )
-        .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
-        .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
+        seen(Regime::DoubtfulFacts, seen_so)
+            .likely("faster than that hardware can be: other hardware, fewer bits, a smaller model, or speculative decoding")
+            .confirmed_by("what the server says at its start: model, quantisation, devices, speculation")
+            .answered_by("correct --hardware, --serving-model, --precision or --gpus before anything is concluded from them")
     } else if ratio <= NEAR && memory >= compute {
-        seen(Regime::MemoryBoundDecode, seen_so, "memory-bound decode: it is near what the memory allows")
+        seen(Regime::MemoryBoundDecode, seen_so)
+            .likely("memory-bound decode: it is near what the memory allows")
             .confirmed_by("the memory-bandwidth counters of the GPU: they should be near their ceiling")
             .answered_by("fewer bytes or more bandwidth: quantised weights, tensor parallelism, speculation; a larger batch \
                           is nearly free")
     } else if ratio <= NEAR {
-        seen(
-            Regime::ComputeBoundDecode,
-            seen_so,
-            "compute-bound decode: the batch is so large that arithmetic decides",
-        )
-        .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
-        .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
+        seen(Regime::ComputeBoundDecode, seen_so)
+            .likely("compute-bound decode: the batch is so large that arithmetic decides")
+            .confirmed_by("the compute utilisation of the GPU, and TPOT with a smaller batch")
+            .answered_by("a smaller batch for a shorter TPOT (max_num_seqs), fp8, or more GPUs")
     } else if ratio >= FAR {
-        seen(
-            Regime::NotMemory,
-            seen_so,
-            "not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)",
-        )
-        .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
-                       counters that are low")
-        .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
-                      stream of fixed length again")
+        seen(Regime::NotMemory, seen_so)
+            .likely("not memory: the decode path does not feed the GPU (CPU, kernels, clocks, a setting)")
+            .confirmed_by("CPU load of the server, GPU clocks and power limit, kernels and attention backend in its log; memory \
+                           counters that are low")
+            .answered_by("remove what else runs there, check CUDA graphs (no --enforce-eager) and the kernels, and measure one \
+                          stream of fixed length again")
     } else {
         return None;
     })

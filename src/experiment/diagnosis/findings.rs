@@ -1,10 +1,9 @@
-//! The rules in their order, and what each of them found.
+//! The rules in their order, what each of them found in a run, and what they found in several.
 
 use serde::Serialize;
 
 use super::concurrency::ConcurrencyContext;
-use super::evidence::RunEvidence;
-use super::physics::Physics;
+use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, decode, prefill, stalls, tail, trouble};
 use crate::analysis::Summary;
@@ -44,10 +43,10 @@ type Rule = (&'static str, fn(&RunEvidence<'_>) -> Opinion);
 /// The gravest first: what makes figures the client's own, then what keeps the server from serving, then where time
 /// goes.
 const RULES: [Rule; 10] = [
-    ("the client's own limits", trouble::client),
-    ("refusals", trouble::refusals),
-    ("overload", trouble::overload),
-    ("the client's own cap", trouble::own_cap),
+    ("the client's own limits", |evidence| Ok(trouble::client(evidence))),
+    ("refusals", |evidence| Ok(trouble::refusals(evidence))),
+    ("overload", |evidence| Ok(trouble::overload(evidence))),
+    ("the client's own cap", |evidence| Ok(trouble::own_cap(evidence))),
     ("the tail of TTFT", tail::rule),
     ("TTFT by input length", prefill::rule),
     ("the prefix cache", cache::rule),
@@ -93,9 +92,8 @@ impl Diagnosis {
 
     pub(super) fn take(&mut self, about: &'static str, opinion: Opinion) {
         match opinion {
-            Opinion::Seen(symptom) => self.symptoms.push(*symptom),
-            Opinion::Nothing => {}
-            Opinion::Lacking(lacked) => self.not_enough_data.push(MissingEvidence { about, lacked }),
+            Ok(seen) => self.symptoms.extend(seen),
+            Err(lacked) => self.not_enough_data.push(MissingEvidence { about, lacked }),
         }
     }
 }
@@ -106,4 +104,119 @@ fn reservation(summary: &Summary) -> Option<String> {
         let reasons = counted(reasons, "reason");
         format!("the run is INVALID, for {reasons}: what follows is tentative")
     })
+}
+
+/// The regimes in which runs that repeat one another found the server.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepeatsDiagnosis {
+    /// Runs that were looked at.
+    pub runs: u64,
+    /// Why to take it with care: some run is INVALID. Absent where none is.
+    pub reservation: Option<String>,
+    /// Share of requests that met their SLO, between 0 and 1, in the run in which it is least; absent without
+    /// SLOs.
+    pub slo_attainment: Option<f64>,
+    /// What the rules saw, the gravest first: each regime once, in however many runs it was seen.
+    pub symptoms: Vec<RepeatsSymptom>,
+    /// Rules without enough data in some run that found nothing in the others, with what they first lacked.
+    pub not_enough_data: Vec<MissingEvidence>,
+}
+
+/// A symptom, and the runs that have it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RepeatsSymptom {
+    /// It, with the figures of the first of these runs.
+    #[serde(flatten)]
+    pub symptom: Symptom,
+    /// Their numbers.
+    pub in_runs: Vec<u64>,
+}
+
+impl RepeatsDiagnosis {
+    /// Of runs by their ascending numbers.
+    pub fn of(runs: &[(u64, &Diagnosis)]) -> Self {
+        let mut symptoms: Vec<RepeatsSymptom> = Vec::new();
+        let mut not_enough_data: Vec<MissingEvidence> = Vec::new();
+        for (number, diagnosis) in runs {
+            for symptom in &diagnosis.symptoms {
+                match symptoms.iter_mut().find(|known| known.symptom.regime == symptom.regime) {
+                    Some(known) if known.in_runs.last() == Some(number) => {}
+                    Some(known) => known.in_runs.push(*number),
+                    None => {
+                        symptoms.push(RepeatsSymptom { symptom: symptom.clone(), in_runs: vec![*number] });
+                    }
+                }
+            }
+            for rule in &diagnosis.not_enough_data {
+                if not_enough_data.iter().all(|known| known.about != rule.about) {
+                    not_enough_data.push(rule.clone());
+                }
+            }
+        }
+        symptoms.sort_by_key(|known| known.symptom.regime);
+        let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
+        let of = counted(runs.len() as u64, "run");
+        let reservation =
+            (doubted > 0).then(|| format!("{doubted} of {of} INVALID: what follows is tentative"));
+        let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
+        Self {
+            runs: runs.len() as u64,
+            reservation,
+            slo_attainment: shares.min_by(f64::total_cmp),
+            symptoms,
+            not_enough_data,
+        }
+    }
+
+    /// Whether nearly all SLOs were met in every run, so that no symptom needs a cure.
+    pub fn nearly_all_slos_met(&self) -> bool {
+        self.slo_attainment.is_some_and(|share| share >= KEPT)
+    }
+}
+
+impl RepeatsSymptom {
+    /// It as a symptom of a single run, with how many of `runs` have it.
+    pub fn among(&self, runs: u64) -> Symptom {
+        let Symptom { symptom, .. } = &self.symptom;
+        let seen = self.in_runs.len() as u64;
+        let (first, of) = (self.in_runs.first().copied().unwrap_or_default(), counted(runs, "run"));
+        let symptom = match seen {
+            1 if runs == 1 => symptom.clone(),
+            1 => format!("in run {first} of {of}: {symptom}"),
+            _ if seen == runs => format!("in all {of}: {symptom} (the figures of run {first})"),
+            _ => format!("in {seen} of {of}: {symptom} (the figures of run {first})"),
+        };
+        Symptom { symptom, ..self.symptom.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::symptom::seen;
+    use super::*;
+    use crate::experiment::Regime;
+
+    fn diagnosis(regimes: &[Regime], slo_attainment: f64) -> Diagnosis {
+        let symptoms =
+            regimes.iter().map(|regime| seen(*regime, format!("{regime:?}")).likely("likely")).collect();
+        Diagnosis { symptoms, slo_attainment: Some(slo_attainment), ..Diagnosis::default() }
+    }
+
+    #[test]
+    fn a_regime_appears_once_with_the_runs_that_have_it() {
+        let one = diagnosis(&[Regime::Queueing], 0.8);
+        let two = diagnosis(&[Regime::Overload, Regime::Queueing, Regime::Queueing], 0.99);
+        let three = Diagnosis { reservation: Some("INVALID".to_owned()), ..diagnosis(&[], 1.0) };
+        let joint = RepeatsDiagnosis::of(&[(1, &one), (2, &two), (3, &three)]);
+        let found: Vec<_> =
+            joint.symptoms.iter().map(|seen| (seen.symptom.regime, seen.in_runs.clone())).collect();
+        assert_eq!(found, [(Regime::Overload, vec![2]), (Regime::Queueing, vec![1, 2])], "the gravest first");
+        assert_eq!(joint.symptoms[0].among(3).symptom, "in run 2 of 3 runs: Overload");
+        assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
+        assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");
+        assert_eq!((joint.slo_attainment, joint.nearly_all_slos_met()), (Some(0.8), false));
+        assert!(joint.reservation.unwrap().starts_with("1 of 3 runs INVALID"));
+    }
 }

@@ -7,14 +7,12 @@
 
 mod batching;
 mod cache;
-mod concurrency;
+pub(super) mod concurrency;
 mod course;
 mod decode;
 mod evidence;
 mod findings;
-mod joint;
 mod line;
-mod physics;
 mod prefill;
 mod stalls;
 mod symptom;
@@ -23,6 +21,5 @@ mod trouble;
 
 pub use cache::warm_like_cold;
 pub use course::LoadFigures;
-pub use findings::{Diagnosis, MissingEvidence};
-pub use joint::{RepeatsDiagnosis, RepeatsSymptom};
+pub use findings::{Diagnosis, MissingEvidence, RepeatsDiagnosis, RepeatsSymptom};
 pub use symptom::{Regime, Symptom};

@@ -1,6 +1,6 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
-use super::concurrency::{AnswerInContext, ConcurrencyContext};
+use super::concurrency::ConcurrencyContext;
 use super::evidence::RunEvidence;
 use super::line::{FittedLine, at_share, median};
 use super::symptom::{Opinion, Regime, seen};
@@ -22,16 +22,12 @@ const DECIDES: f64 = 0.3;
 /// Share of the arithmetic bound from which on prefill is bound by it.
 const COMPUTE_BOUND: f64 = 0.35;
 
-/// A request that met no waiting request, and few others.
-fn met_nobody(answer: &AnswerInContext<'_>) -> bool {
-    answer.others <= FEW && answer.ahead == 0.0
-}
-
+/// Tokens and TTFT of the requests that met no waiting request, and few others.
 fn points(concurrency: &ConcurrencyContext<'_>) -> Vec<(f64, f64)> {
     concurrency
         .answers
         .iter()
-        .filter(|answer| met_nobody(answer))
+        .filter(|answer| answer.others <= FEW && answer.ahead == 0.0)
         .map(|answer| (answer.prompt, answer.ttft_ms))
         .collect()
 }
@@ -60,7 +56,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let points = points(&evidence.concurrency);
     let n = points.len();
     if n < LEAST {
-        return Opinion::lacking(format!(
+        return Err(format!(
             "{n} requests were sent into an almost idle server (nobody waiting, at most {FEW} in flight), and {LEAST} are \
              needed: run the workload at a low rate"
         ));
@@ -68,14 +64,14 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let lengths: Vec<f64> = points.iter().map(|point| point.0).collect();
     let [short, usual, long] = [0.1, 0.5, 0.9].map(|share| at_share(&lengths, share));
     if long < SPREAD * short.max(1.0) {
-        return Opinion::lacking("all prompts are about equally long: give the workload lengths that differ");
+        return Err("all prompts are about equally long: give the workload lengths that differ".to_owned());
     }
-    let Some(line) = FittedLine::through(&points) else { return Opinion::Nothing };
+    let Some(line) = FittedLine::through(&points) else { return Ok(None) };
     let ttfts: Vec<f64> = points.iter().map(|point| point.1).collect();
     let share = line.slope.value * usual / median(&ttfts);
     let follows = line.rank_correlation >= FOLLOWS && line.r_squared >= EXPLAINS;
     if line.slope.low <= 0.0 || !follows || share < DECIDES {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let rate = 1e3 / line.slope.value;
     let per_thousand = line.slope.value * 1e3;
@@ -109,7 +105,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         }
         _ => format!("prefill cost: prompts are computed at about {} tokens/s", three_digits(rate)),
     };
-    seen(Regime::PrefillCost, symptom, likely)
+    let symptom = seen(Regime::PrefillCost, symptom)
+        .likely(likely)
         .confirmed_by("prompt tokens/s and the GPU's compute utilisation while only long prompts come")
         .answered_by(
             "try a shared prefix or a shorter context, chunked prefill, a pool of its own for long prompts",
@@ -125,6 +122,6 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
             ("share_of_usual_ttft", share),
             ("prefill_tokens_per_s", rate),
             ("arithmetic_bound_tokens_per_s", bound.unwrap_or(f64::NAN)),
-        ])
-        .opinion()
+        ]);
+    Ok(Some(symptom))
 }

@@ -36,7 +36,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let summary = evidence.summary;
     let (stalls, answers) = (&summary.stalls, evidence.concurrency.answers.len() as f64);
     if answers == 0.0 || (stalls.requests as f64) < OFTEN * answers {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let gaps = Gaps::of(&evidence.concurrency);
     let [in_stalls, elsewhere] =
@@ -53,35 +53,27 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         percent(elsewhere),
     );
     let symptom = if in_stalls >= WITH_PROMPTS && elsewhere + RARER <= in_stalls {
-        seen(
-            Regime::InterruptedDecode,
-            met,
-            "prefill interrupts decode: a step that computes a prompt takes long for all",
-        )
-        .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
-        .answered_by("a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own")
+        seen(Regime::InterruptedDecode, met)
+            .likely("prefill interrupts decode: a step that computes a prompt takes long for all")
+            .confirmed_by("p99 ITL with max_num_batched_tokens halved: it should fall, and TTFT rise")
+            .answered_by(
+                "a smaller max_num_batched_tokens, chunked prefill, or prompts in a pool of their own",
+            )
     } else if in_stalls < WITHOUT {
-        seen(
-            Regime::UnexplainedStalls,
-            met,
-            "memory pressure (preemption, swapping) or pauses: the prompts of others do not explain it",
-        )
-        .confirmed_by("the server's preemption counter and the KV cache's usage at those moments; then its log")
-        .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
+        seen(Regime::UnexplainedStalls, met)
+            .likely("memory pressure (preemption, swapping) or pauses: the prompts of others do not explain it")
+            .confirmed_by("the server's preemption counter and the KV cache's usage at those moments; then its log")
+            .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
     } else {
-        return Opinion::lacking(
-            "prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps",
-        );
+        return Err("prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps".to_owned());
     };
-    symptom
-        .with([
-            ("stalls", stalls.count as f64),
-            ("answers_with_stalls_share", stalls.requests as f64 / answers),
-            ("longest_ms", stalls.longest_ms.unwrap_or(f64::NAN)),
-            ("stalls_with_prompts_share", in_stalls),
-            ("other_gaps_with_prompts_share", elsewhere),
-        ])
-        .opinion()
+    Ok(Some(symptom.with([
+        ("stalls", stalls.count as f64),
+        ("answers_with_stalls_share", stalls.requests as f64 / answers),
+        ("longest_ms", stalls.longest_ms.unwrap_or(f64::NAN)),
+        ("stalls_with_prompts_share", in_stalls),
+        ("other_gaps_with_prompts_share", elsewhere),
+    ])))
 }
 
 impl Gaps {
@@ -90,10 +82,10 @@ impl Gaps {
         for answer in concurrency.some() {
             let moments: Vec<f64> = answer.record.chunks.iter().map(|chunk| chunk.at.as_secs_f64()).collect();
             let gaps: Vec<f64> = moments.windows(2).map(|pair| pair[1] - pair[0]).collect();
-            let bar = (FACTOR * median(&gaps)).max(SHORTEST_S);
+            let limit = (FACTOR * median(&gaps)).max(SHORTEST_S);
             for (gap, pair) in gaps.iter().zip(moments.windows(2)) {
                 let with_prompt = concurrency.prompts_between(pair[0] + SAME_STEP_S, pair[1] + SAME_STEP_S);
-                if *gap > bar {
+                if *gap > limit {
                     found.stalls += 1;
                     found.stalls_with_prompts += u64::from(with_prompt);
                 } else {

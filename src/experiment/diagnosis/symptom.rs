@@ -65,29 +65,15 @@ pub enum Regime {
     Saturation,
 }
 
-/// What a rule makes of the evidence.
-#[derive(Debug)]
-pub(super) enum Opinion {
-    /// It saw its symptom.
-    Seen(Box<Symptom>),
-    /// It looked, and saw nothing.
-    Nothing,
-    /// It had not enough data: this is missing.
-    Lacking(String),
-}
-
-impl Opinion {
-    pub(super) fn lacking(what: impl Into<String>) -> Self {
-        Self::Lacking(what.into())
-    }
-}
+/// What a rule makes of the evidence: its symptom, where it saw one, or what it lacked to look for it.
+pub(super) type Opinion = Result<Option<Symptom>, String>;
 
 /// A symptom in the making.
-pub(super) fn seen(regime: Regime, symptom: String, likely: impl Into<String>) -> Symptom {
+pub(super) fn seen(regime: Regime, symptom: String) -> Symptom {
     Symptom {
         regime,
         symptom,
-        likely: likely.into(),
+        likely: String::new(),
         confirm: String::new(),
         first_response: String::new(),
         figures: BTreeMap::new(),
@@ -95,22 +81,20 @@ pub(super) fn seen(regime: Regime, symptom: String, likely: impl Into<String>) -
 }
 
 impl Symptom {
-    pub(super) fn confirmed_by(mut self, confirm: impl Into<String>) -> Self {
-        self.confirm = confirm.into();
-        self
+    pub(super) fn likely(self, likely: impl Into<String>) -> Self {
+        Self { likely: likely.into(), ..self }
     }
 
-    pub(super) fn answered_by(mut self, first: impl Into<String>) -> Self {
-        self.first_response = first.into();
-        self
+    pub(super) fn confirmed_by(self, confirm: &str) -> Self {
+        Self { confirm: confirm.to_owned(), ..self }
+    }
+
+    pub(super) fn answered_by(self, first: &str) -> Self {
+        Self { first_response: first.to_owned(), ..self }
     }
 
     pub(super) fn with<const N: usize>(mut self, figures: [(&'static str, f64); N]) -> Self {
         self.figures.extend(figures.into_iter().filter(|(_, value)| value.is_finite()));
         self
-    }
-
-    pub(super) fn opinion(self) -> Opinion {
-        Opinion::Seen(Box::new(self))
     }
 }

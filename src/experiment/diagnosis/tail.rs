@@ -38,20 +38,20 @@ struct Tail<'e, 'a> {
 pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let RunEvidence { summary, concurrency, .. } = evidence;
     if summary.verdict.breaks(Rule::SteadyState) {
-        return Opinion::lacking("a queue that grows for as long as the run lasts has no tail of its own");
+        return Err("a queue that grows for as long as the run lasts has no tail of its own".to_owned());
     }
     let Some(row) = summary.latency.row(Metric::Ttft) else {
-        return Opinion::lacking("no first tokens were seen: the answers are not streamed");
+        return Err("no first tokens were seen: the answers are not streamed".to_owned());
     };
     let n = concurrency.answers.len();
     if n < LEAST {
-        return Opinion::lacking(format!("{n} first tokens came, and {LEAST} are needed to speak of a tail"));
+        return Err(format!("{n} first tokens came, and {LEAST} are needed to speak of a tail"));
     }
     let Some(ratio) = row.p99_over_p50() else {
-        return Opinion::lacking("p99 of TTFT is not known exactly: requests were still waiting for a token");
+        return Err("p99 of TTFT is not known exactly: requests were still waiting for a token".to_owned());
     };
     if ratio < LONG_TAIL {
-        return Opinion::Nothing;
+        return Ok(None);
     }
     let [p50, p99] = [Quantile::P50, Quantile::P99].map(|q| row.percentile(q).figure.at_least());
     let tail = Tail::of(evidence);
@@ -62,20 +62,18 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         seconds(p50 / 1e3),
         three_digits(ratio)
     );
-    tail.explained(evidence, &spread)
-        .with([
-            ("ttft_p50_ms", p50),
-            ("ttft_p99_ms", p99),
-            ("p99_over_p50", ratio),
-            ("own_prompt_share", tail.own_share),
-            ("long_prompts_ahead_share", tail.long_share),
-            ("long_prompts_share", tail.long_prompts),
-            ("requests_ahead_of_slowest", tail.ahead[0]),
-            ("requests_ahead_usual", tail.ahead[1]),
-            ("in_flight_at_sending_of_slowest", tail.others[0]),
-            ("in_flight_at_sending_usual", tail.others[1]),
-        ])
-        .opinion()
+    Ok(Some(tail.explained(evidence, &spread).with([
+        ("ttft_p50_ms", p50),
+        ("ttft_p99_ms", p99),
+        ("p99_over_p50", ratio),
+        ("own_prompt_share", tail.own_share),
+        ("long_prompts_ahead_share", tail.long_share),
+        ("long_prompts_share", tail.long_prompts),
+        ("requests_ahead_of_slowest", tail.ahead[0]),
+        ("requests_ahead_usual", tail.ahead[1]),
+        ("in_flight_at_sending_of_slowest", tail.others[0]),
+        ("in_flight_at_sending_usual", tail.others[1]),
+    ])))
 }
 
 impl<'e, 'a> Tail<'e, 'a> {
@@ -122,15 +120,12 @@ impl<'e, 'a> Tail<'e, 'a> {
                 "{spread}; {of} the length of their own prompts accounts for {} of the delay",
                 percent(self.own_share)
             );
-            return seen(
-                Regime::LongPrompts,
-                symptom,
-                "no queue: the slowest first tokens are those of the longest prompts",
-            )
-            .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
-            .answered_by(
-                "promise a TTFT by input length, or shorten and share what the longest prompts begin with",
-            );
+            return seen(Regime::LongPrompts, symptom)
+                .likely("no queue: the slowest first tokens are those of the longest prompts")
+                .confirmed_by("TTFT by input length, class by class: each length for itself has a short tail")
+                .answered_by(
+                    "set the SLO of TTFT by input length, or shorten and share what the longest prompts begin with",
+                );
         }
         let waited = self.ahead[0] >= 1.0;
         if waited && self.long_share >= MOSTLY && self.long_prompts <= EXCEPTION {
@@ -142,16 +137,13 @@ impl<'e, 'a> Tail<'e, 'a> {
                 percent(self.long_share),
                 percent(self.long_prompts),
             );
-            return seen(
-                Regime::Interference,
-                symptom,
-                "interference: short prompts wait while long ones are computed",
-            )
-            .confirmed_by("the same workload without the long prompts, at the rate of the short ones")
-            .answered_by(
-                "keep long prompts apart (a pool or a lane of their own, priority scheduling), or a smaller \
-                 max_num_batched_tokens so that each step takes less of them",
-            );
+            return seen(Regime::Interference, symptom)
+                .likely("interference: short prompts wait while long ones are computed")
+                .confirmed_by("the same workload without the long prompts, at the rate of the short ones")
+                .answered_by(
+                    "keep long prompts apart (a pool or a lane of their own, priority scheduling), or a smaller \
+                     max_num_batched_tokens so that each step takes less of them",
+                );
         }
         if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
             let symptom = format!(
@@ -162,32 +154,26 @@ impl<'e, 'a> Tail<'e, 'a> {
                 three_digits(self.others[0]),
                 three_digits(self.others[1]),
             );
-            return seen(
-                Regime::Queueing,
-                symptom,
-                "queueing: requests that come in bunches wait for one another",
-            )
-            .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
-            .answered_by(
-                "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more seats \
-                 (max_num_seqs) if seats are short",
-            );
+            return seen(Regime::Queueing, symptom)
+                .likely("queueing: requests that come in bunches wait for one another")
+                .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
+                .answered_by(
+                    "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more seats \
+                     (max_num_seqs) if seats are short",
+                );
         }
         let symptom = format!(
             "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had nobody before them) explain it",
             percent(self.own_share)
         );
-        seen(
-            Regime::UnexplainedTail,
-            symptom,
-            "something that requests do not show: cache misses, preemption, pauses",
-        )
-        .confirmed_by(
-            "the server's log and counters at those moments: preemptions, evictions, garbage collection",
-        )
-        .answered_by(
-            "look whether the slow ones come together in time, and what else ran on the machine then",
-        )
+        seen(Regime::UnexplainedTail, symptom)
+            .likely("something that requests do not show: cache misses, preemption, pauses")
+            .confirmed_by(
+                "the server's log and counters at those moments: preemptions, evictions, garbage collection",
+            )
+            .answered_by(
+                "look whether the slow ones come together in time, and what else ran on the machine then",
+            )
     }
 
     /// The class to which most of the long prompts belong, where there are several.

@@ -1,7 +1,7 @@
 //! What keeps a server from being measured, or from serving: the client's own limits, refusals, overload, a cap.
 
 use super::evidence::RunEvidence;
-use super::symptom::{Opinion, Regime, seen};
+use super::symptom::{Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::analysis::{Metric, Rule};
 use crate::units::three_digits;
@@ -14,7 +14,7 @@ const REFUSED: f64 = 0.01;
 const CAPPED: f64 = 0.25;
 
 /// The client itself was late, busy or stopped.
-pub(super) fn client(evidence: &RunEvidence<'_>) -> Opinion {
+pub(super) fn client(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let summary = evidence.summary;
     let starved = |rule: Rule| matches!(rule, Rule::ScheduleLag | Rule::ClientStarved | Rule::HostStalls);
     let reason = summary.verdict.reasons.iter().find(|reason| starved(reason.rule));
@@ -24,35 +24,32 @@ pub(super) fn client(evidence: &RunEvidence<'_>) -> Opinion {
         (None, Some(busy)) => {
             format!("the thread that reads answers was busy {} of the time", percent(busy))
         }
-        (None, None) => return Opinion::Nothing,
+        (None, None) => return None,
     };
-    seen(Regime::ClientBound, symptom, "client-bound: these latencies are in part this machine's own")
+    seen(Regime::ClientBound, symptom)
+        .likely("client-bound: these latencies are in part this machine's own")
         .confirmed_by("the same run from a machine with nothing else to do (skyline calibrate says what it can measure)")
         .answered_by("give this machine less other work or the load to several (--shard)")
         .with([("loop_busy", busy.unwrap_or(f64::NAN))])
-        .opinion()
+        .into()
 }
 
 /// The server turned requests away.
-pub(super) fn refusals(evidence: &RunEvidence<'_>) -> Opinion {
-    let Some(share) = evidence.summary.failures.reject_rate.filter(|&share| share >= REFUSED) else {
-        return Opinion::Nothing;
-    };
+pub(super) fn refusals(evidence: &RunEvidence<'_>) -> Option<Symptom> {
+    let share = evidence.summary.failures.reject_rate.filter(|&share| share >= REFUSED)?;
     let symptom = format!("{} of the requests were turned away (HTTP 429 or 503)", percent(share));
-    seen(Regime::Refusals, symptom, "admission: a limit of rate or queue length protects those who got in")
+    seen(Regime::Refusals, symptom)
+        .likely("admission: a limit of rate or queue length protects those who got in")
         .confirmed_by("the gateway's and the server's limits, and at which rate the first refusal comes (skyline sweep)")
         .answered_by("compare latencies only at rates without refusals; raise the limit or add a replica")
         .with([("reject_rate", share)])
-        .opinion()
+        .into()
 }
 
 /// Requests came faster than they were served.
-pub(super) fn overload(evidence: &RunEvidence<'_>) -> Opinion {
+pub(super) fn overload(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let summary = evidence.summary;
-    let reasons = &summary.verdict.reasons;
-    let Some(reason) = reasons.iter().find(|reason| reason.rule == Rule::SteadyState) else {
-        return Opinion::Nothing;
-    };
+    let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::SteadyState)?;
     let (offered, completed) = (summary.rates.requests_per_s(), summary.rates.completed_requests_per_s);
     let rates = match (offered, completed) {
         (Some(offered), Some(completed)) => format!(
@@ -62,41 +59,33 @@ pub(super) fn overload(evidence: &RunEvidence<'_>) -> Opinion {
         ),
         _ => String::new(),
     };
-    seen(
-        Regime::Overload,
-        format!("{}{rates}", reason.sentence),
-        "overload: the queue grows for as long as the run lasts, and latency with it",
-    )
-    .confirmed_by("a longer run at the same rate: latencies grow with it")
-    .answered_by("find the rate that it sustains (skyline sweep), then add what is short there")
-    .with([
-        ("offered_requests_per_s", offered.unwrap_or(f64::NAN)),
-        ("completed_requests_per_s", completed.unwrap_or(f64::NAN)),
-    ])
-    .opinion()
+    seen(Regime::Overload, format!("{}{rates}", reason.sentence))
+        .likely("overload: the queue grows for as long as the run lasts, and latency with it")
+        .confirmed_by("a longer run at the same rate: latencies grow with it")
+        .answered_by("find the rate that it sustains (skyline sweep), then add what is short there")
+        .with([
+            ("offered_requests_per_s", offered.unwrap_or(f64::NAN)),
+            ("completed_requests_per_s", completed.unwrap_or(f64::NAN)),
+        ])
+        .into()
 }
 
 /// Requests waited here, before they were sent.
-pub(super) fn own_cap(evidence: &RunEvidence<'_>) -> Opinion {
+pub(super) fn own_cap(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let mean = |metric| evidence.summary.latency.row(metric).and_then(|row| row.mean_ms);
-    let (Some(wait), Some(ttft)) = (mean(Metric::QueueWait), mean(Metric::Ttft)) else {
-        return Opinion::Nothing;
-    };
+    let (wait, ttft) = (mean(Metric::QueueWait)?, mean(Metric::Ttft)?);
     if wait < CAPPED * ttft {
-        return Opinion::Nothing;
+        return None;
     }
     let symptom = format!(
         "requests waited {} ms on average for a place under --max-concurrency, {} of the mean TTFT",
         three_digits(wait),
         percent(wait / ttft)
     );
-    seen(
-        Regime::OwnCap,
-        symptom,
-        "the client's own cap is the queue: the server never saw these requests wait",
-    )
-    .confirmed_by("TTFT from send, which leaves that wait out")
-    .answered_by("raise or drop --max-concurrency, unless production has the same cap")
-    .with([("queue_wait_mean_ms", wait), ("ttft_mean_ms", ttft)])
-    .opinion()
+    seen(Regime::OwnCap, symptom)
+        .likely("the client's own cap is the queue: the server never saw these requests wait")
+        .confirmed_by("TTFT from send, which leaves that wait out")
+        .answered_by("raise or drop --max-concurrency, unless production has the same cap")
+        .with([("queue_wait_mean_ms", wait), ("ttft_mean_ms", ttft)])
+        .into()
 }

@@ -30,19 +30,13 @@ impl Experiment for Five {
     type Part = u64;
     type Result = ();
 
-    fn next(&self) -> NextStep<u64> {
+    fn next(&self) -> Option<RunRequest<u64>> {
         let number = self.heard.len() as u64;
         if self.over || number == 5 {
-            return NextStep::Done;
+            return None;
         }
         let source = if number == 4 { RunSource::StoredOnly } else { RunSource::StoredOrNew };
-        NextStep::Run(RunRequest {
-            name: number.to_string(),
-            number,
-            part: number,
-            source,
-            group: Vec::new(),
-        })
+        Some(RunRequest { name: number.to_string(), number, part: number, source, group: Vec::new() })
     }
 
     fn record(&mut self, _request: &RunRequest<u64>, outcome: RunOutcome) {
@@ -196,7 +190,7 @@ fn rounds_alternate_and_each_has_both_sides() {
     let mut groups = Vec::new();
     let mut executor = Scripted::new(|run: &AbRun| found(completed(run.round, 7, 100)));
     let mut ab = two_sides();
-    while let NextStep::Run(request) = ab.next() {
+    while let Some(request) = ab.next() {
         groups.push(request.group.clone());
         let Ok(outcome) = executor.run(&request, &ab);
         ab.record(&request, outcome);

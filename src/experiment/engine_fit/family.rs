@@ -87,9 +87,7 @@ impl CostModel {
             let equations: Vec<_> = rows.iter().map(linear).collect();
             return StepCosts { values: solve(&equations, unknowns) };
         };
-        let lossless =
-            Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
-        let datasheet = Roofline::new((**deployment).clone(), lossless);
+        let datasheet = Roofline::by_datasheet((**deployment).clone());
         let usual = Efficiency::default();
         let mut values = vec![Some(usual.compute.recip()), Some(usual.bandwidth.recip()), None, None];
         for _ in 0..TURNS {
@@ -128,7 +126,6 @@ impl CostModel {
                 prompt_token: value(2),
                 context_token: value(3),
                 attended_pair: value(4),
-                draft_cost: 0.0,
             }),
         }
     }

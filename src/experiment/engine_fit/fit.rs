@@ -125,13 +125,7 @@ impl EngineFit {
         Ok(Self {
             schema: Self::SCHEMA,
             form: match family {
-                CostModel::Roofline(deployment) => format!(
-                    "roofline of {} in {} on {} × {}",
-                    deployment.model.name,
-                    deployment.weights,
-                    deployment.tensor_parallel,
-                    deployment.hardware.name
-                ),
+                CostModel::Roofline(deployment) => format!("roofline of {deployment}"),
                 CostModel::Linear => "a sum of costs, without the physics of hardware and model".to_owned(),
             },
             equations: all.len() as u64,
@@ -182,7 +176,7 @@ impl FittedEngine {
     /// The predicted time of a stretch.
     fn seconds(&self, row: &Stretch) -> f64 {
         let steps =
-            row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work).as_secs_f64());
+            row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work, 0.0).as_secs_f64());
         let way = if row.is_first { self.front_end.as_secs_f64() } else { 0.0 };
         steps.sum::<f64>() + way
     }

@@ -1,10 +1,8 @@
 //! Predictions of a fitted engine at several rates, beside what was measured there.
-
 use serde::Serialize;
 
-use super::check::RunCheck;
+use super::check::{FitRange, RunCheck, SAME};
 use super::fit::EngineFit;
-use super::reach::{FitRange, SAME};
 use crate::analysis::wording::counted;
 use crate::analysis::{Metric, Quantile, Summary};
 use crate::experiment::virtual_time::Latency;

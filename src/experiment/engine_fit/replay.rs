@@ -3,12 +3,9 @@
 use std::collections::HashMap;
 
 use crate::clock::Timestamp;
-use crate::record::{
-    Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog, TokenSource, Turn, Usage,
-};
-use crate::simulator::{
-    BLOCK_SIZE, BadFleet, Driver, Fleet, Job, JobEnd, JobHistory, JobId, PrefixHashes, urgency,
-};
+use crate::experiment::virtual_time::log::{answered, declared, with_turns};
+use crate::record::{Outcome, RequestRecord, RunLog};
+use crate::simulator::{BadFleet, Driver, Fleet, Job, JobHistory, JobId, PrefixHashes, urgency};
 
 /// The log as it would be if `fleet` had answered: the same requests at the same moments, with as many tokens as they
 /// had. A request that failed in the run is left out: its cost is unknown.
@@ -30,7 +27,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let mut records = Vec::new();
     let mut keep = |history: JobHistory| {
         if let Some(record) = by_id.get(&history.job.0) {
-            records.push(answered(record, history, end));
+            records.push(answered(unanswered(record), history, end));
         }
     };
     let mut coming = asked.iter().peekable();
@@ -71,46 +68,17 @@ fn job(record: &RequestRecord) -> Job {
 
 /// What its prompt has in common with others: a shared prefix, the turns before it.
 fn prefix(record: &RequestRecord) -> PrefixHashes {
-    let model = u64::from(record.model.unwrap_or(0));
-    let begins = record.prefix.map_or_else(PrefixHashes::default, |shared| {
-        let group = model << 48 | u64::from(record.class) << 32 | u64::from(shared.number);
-        PrefixHashes::of_group(group, shared.tokens / BLOCK_SIZE)
-    });
-    let Some(turn) = record.turn else { return begins };
-    let whole = record.input_tokens_asked.saturating_add(record.output_tokens_asked) / BLOCK_SIZE;
-    begins.continued(whole, Turn::index_of(turn.session, turn.begun))
+    let begins = record.prefix.map(|prefix| declared(record.model, record.class, prefix)).unwrap_or_default();
+    let tokens = record.input_tokens_asked.saturating_add(record.output_tokens_asked);
+    record.turn.map_or_else(|| begins.clone(), |turn| with_turns(&begins, turn, tokens))
 }
 
-fn answered(record: &RequestRecord, history: JobHistory, end: Timestamp) -> RequestRecord {
-    let JobHistory { cached_tokens, chunks, end: ending, .. } = history;
-    let tokens = chunks.tokens();
-    let finished = ending == JobEnd::Finished;
-    let (ended, outcome) = match ending {
-        JobEnd::Finished => (chunks.last_at().unwrap_or(end), Outcome::Completed),
-        JobEnd::Rejected(reject) => (
-            record.scheduled,
-            Outcome::Failed(Failure::new(FailureKind::HttpStatus(400), reject.to_string())),
-        ),
-        JobEnd::Unfinished => (end, Outcome::Censored),
-    };
-    let usage = finished.then(|| Usage {
-        prompt_tokens: record.prompt_tokens(),
-        completion_tokens: tokens,
-        cached_tokens: Some(u64::from(cached_tokens)),
-        reasoning_tokens: None,
-    });
+/// The request as it was before anything answered it.
+fn unanswered(record: &RequestRecord) -> RequestRecord {
     RequestRecord {
         headers: None,
         first_answer: None,
         whole_answer: None,
-        chunks_counted: true,
-        chunks,
-        ended,
-        outcome,
-        finish_reason: finished.then_some(FinishReason::Length),
-        usage,
-        output_tokens: tokens,
-        output_tokens_source: if finished { TokenSource::Usage } else { TokenSource::ChunkCounts },
         merged_reads: 0,
         validity: None,
         ..record.clone()

@@ -1,6 +1,7 @@
 //! What a server must have done between two moments that a client saw, request by request.
 
 use crate::clock::Timestamp;
+use crate::experiment::diagnosis::concurrency::{Stays, Steps};
 use crate::record::{Outcome, RequestRecord, RunLog};
 use crate::simulator::StepWork;
 
@@ -22,13 +23,6 @@ pub(super) struct Stretch {
     pub(super) at: f64,
 }
 
-/// A received chunk: one sequence in one step.
-struct Emission {
-    at: f64,
-    /// Tokens of its context.
-    context: f64,
-}
-
 /// Prompts that were computed together: their first tokens came out of one step.
 struct Prefill {
     at: f64,
@@ -39,8 +33,8 @@ struct Prefill {
 
 /// All that came out of a server, in order, with sums up to each moment.
 struct Output {
-    moments: Vec<f64>,
-    contexts: Vec<f64>,
+    /// Chunks after the first of an answer, each one sequence in one step, with the tokens of its context.
+    emissions: Steps,
     prefills: Vec<Prefill>,
 }
 
@@ -56,12 +50,11 @@ impl Output {
                 if place == 0 {
                     firsts.push((at, prompt, held));
                 } else {
-                    emissions.push(Emission { at, context });
+                    emissions.push((at, context));
                 }
                 context += f64::from(chunk.tokens);
             }
         }
-        emissions.sort_unstable_by(|one, other| one.at.total_cmp(&other.at));
         firsts.sort_unstable_by(|one, other| one.0.total_cmp(&other.0));
         let mut prefills: Vec<Prefill> = Vec::new();
         for (at, computed, held) in firsts {
@@ -73,20 +66,13 @@ impl Output {
                 _ => prefills.push(Prefill { at, computed, held }),
             }
         }
-        let mut sum = 0.0;
-        let running = emissions.iter().map(|emission| {
-            sum += emission.context;
-            sum
-        });
-        let contexts = std::iter::once(0.0).chain(running).collect();
-        Self { moments: emissions.iter().map(|emission| emission.at).collect(), contexts, prefills }
+        Self { emissions: Steps::of(emissions), prefills }
     }
 
     /// Sequences that went on in the steps that ended after `from` and by `to`, summed over these, and their contexts.
     fn between(&self, from: f64, to: f64) -> (f64, f64) {
-        let place = |at: f64| self.moments.partition_point(|&moment| moment <= at);
-        let (first, last) = (place(from), place(to));
-        ((last - first) as f64, self.contexts[last] - self.contexts[first])
+        let (first, last) = (self.emissions.by(from), self.emissions.by(to));
+        ((last - first) as f64, self.emissions.weight[last] - self.emissions.weight[first])
     }
 
     /// The prompts whose first tokens came after `from` and by `to`.
@@ -106,7 +92,10 @@ pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Stretch> {
     let answered: Vec<&RequestRecord> =
         log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
     let output = Output::of(&answered);
-    let waits = Waits::of(log);
+    let sent = log.records.iter().filter_map(|record| Some((record, record.sent?)));
+    let waiting = Stays::of(sent.map(|(record, sent)| {
+        (seconds(sent), seconds(record.chunks.first_at().unwrap_or(record.ended)), 1.0)
+    }));
     let mut rows = Vec::new();
     for record in &answered {
         let (Some(sent), Some(first), Some(last)) =
@@ -118,7 +107,7 @@ pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Stretch> {
         if record.outcome == Outcome::Completed && record.chunks.len() >= 8 {
             rows.extend(of_answer(&output, record, (first, last), budget));
         }
-        if record.sent.is_some_and(|sent| waits.at(sent) == 1) {
+        if waiting.at(sent) == 1.0 {
             rows.extend(of_first(&output, (sent, first), budget));
         }
     }
@@ -199,30 +188,6 @@ fn prefill_steps(prefill: &Prefill, batch: f64, context: f64, budget: u32) -> Ve
         left -= chunk;
     }
     steps
-}
-
-/// When requests came, and when they had waited: at their first token, or their end without one.
-struct Waits {
-    came: Vec<Timestamp>,
-    over: Vec<Timestamp>,
-}
-
-impl Waits {
-    fn of(log: &RunLog) -> Self {
-        let sent = || log.records.iter().filter(|record| record.sent.is_some());
-        let mut came: Vec<_> = sent().filter_map(|record| record.sent).collect();
-        let mut over: Vec<_> =
-            sent().map(|record| record.chunks.first_at().unwrap_or(record.ended)).collect();
-        came.sort_unstable();
-        over.sort_unstable();
-        Self { came, over }
-    }
-
-    /// Requests that wait at `at`, those that come at that moment included.
-    fn at(&self, at: Timestamp) -> usize {
-        let by = |moments: &[Timestamp]| moments.partition_point(|&moment| moment <= at);
-        by(&self.came).saturating_sub(by(&self.over))
-    }
 }
 
 /// Tokens of the prompt that were computed, and that a cache held.

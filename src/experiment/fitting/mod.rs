@@ -4,14 +4,11 @@
 //! gives up what happened once (which request came when, and after which other). The report beside it says how much was
 //! given up.
 
-mod arrivals;
 mod of_run;
 mod of_trace;
 mod prefixes;
-mod report;
 mod spec;
 
 pub use of_run::fit_run;
 pub use of_trace::fit_trace;
-pub use report::{ClassFit, FitReport, FittedArrivals, PrefixFit};
-pub use spec::{FitError, FittedWorkload};
+pub use spec::{ClassFit, FitError, FitReport, FittedArrivals, FittedWorkload, PrefixFit};

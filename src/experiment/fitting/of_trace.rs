@@ -1,12 +1,10 @@
 //! A workload fitted to a trace.
-
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
 use super::prefixes;
-use super::report::ClassFit;
-use super::spec::{FitError, FittedWorkload, assemble, class_fit};
+use super::spec::{ClassFit, FitError, FittedWorkload, assemble, class_fit};
 use crate::analysis::wording::percent;
 use crate::generator::{RequestTrace, TracedRequest};
 use crate::workload::{Trace, TraceFindings, as_name};
@@ -34,14 +32,14 @@ pub fn fit_trace(
         spec.insert("models".to_owned(), json!({ "names": names, "weights": weights }));
     }
     // Rare kinds share one name, as when a trace is replayed.
-    let one = found.kinds.is_empty();
-    let gathered = if one {
-        vec![("requests".to_owned(), traced.requests.iter().collect())]
-    } else {
-        by_class(&traced.requests, "requests", |kind| {
-            found.kind(kind).map_or_else(|| as_name(kind), |kind| kind.name.clone())
-        })
-    };
+    let mut gathered: BTreeMap<String, Vec<&TracedRequest>> = BTreeMap::new();
+    for request in &traced.requests {
+        let name = match request.kind.as_deref().filter(|_| !found.kinds.is_empty()) {
+            Some(kind) => found.kind(kind).map_or_else(|| as_name(kind), |kind| kind.name.clone()),
+            None => "requests".to_owned(),
+        };
+        gathered.entry(name).or_default().push(request);
+    }
     let mut classes = Vec::new();
     let mut repeated = 0.0;
     for (name, requests) in &gathered {
@@ -70,24 +68,6 @@ pub fn fit_trace(
     let moments = traced.requests.iter().map(|request| u64::try_from(request.at_ns).unwrap_or(0));
     let moments: Vec<u64> = moments.collect();
     assemble(spec, &name, &trace.path, &moments, found.ends_s, classes, notes)
-}
-
-/// Classes by name, with their requests.
-type CollectedRun<'t> = Vec<(String, Vec<&'t TracedRequest>)>;
-
-/// The requests of each class in the order of their names: that by which a kind is called, `other` of those without
-/// one.
-fn by_class<'t>(
-    requests: &'t [TracedRequest],
-    other: &str,
-    called: impl Fn(&str) -> String,
-) -> CollectedRun<'t> {
-    let mut classes: BTreeMap<String, Vec<_>> = BTreeMap::new();
-    for request in requests {
-        let name = request.kind.as_deref().map_or_else(|| other.to_owned(), &called);
-        classes.entry(name).or_default().push(request);
-    }
-    classes.into_iter().collect()
 }
 
 /// How often each name occurs; empty where not all requests have one, or there are too many.

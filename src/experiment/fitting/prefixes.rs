@@ -1,8 +1,7 @@
 //! Prefixes that requests of a trace share.
-
 use std::collections::HashMap;
 
-use super::report::PrefixFit;
+use super::spec::PrefixFit;
 use crate::analysis::fit::{fit_lengths, zipf_exponent};
 use crate::analysis::statistics::variance;
 use crate::analysis::wording::percent;
@@ -15,7 +14,7 @@ const LEAST_GROUPED: f64 = 0.5;
 /// Most prefixes of a class.
 const MOST: usize = 100_000;
 /// The most that the mean prompt of a workload may be off what was observed, as a share of it.
-const MEAN_BAR: f64 = 0.1;
+const MOST_OFF: f64 = 0.1;
 
 /// The prefixes of a class, and how long each request's prompt is without its own.
 #[derive(Debug)]
@@ -70,16 +69,16 @@ pub(super) fn fit(
     let observed = all as f64 / requests.len() as f64;
     let drawn = own.iter().copied().map(f64::from).sum::<f64>() / own.len() as f64 + tokens.fitted.mean;
     let off = (drawn - observed).abs().max(swing(&lengths, prefixes, zipf)) / observed;
-    if off > MEAN_BAR {
+    if off > MOST_OFF {
         notes.push(format!(
             "the prefixes that prompts of `{name}` share are not fitted: their lengths, from {} to {} tokens, would be drawn \
-             apart from how often each is sent, and the mean prompt, of {observed:.1} tokens, would be off by {} (bar {}) as \
+             apart from how often each is sent, and the mean prompt, of {observed:.1} tokens, would be off by {} (limit {}) as \
              chance has it. Prompts keep their lengths and share nothing; replay the trace itself where the prefix cache \
              matters",
             count(lengths.iter().min().copied().unwrap_or(0).into()),
             count(lengths.iter().max().copied().unwrap_or(0).into()),
             percent(off),
-            percent(MEAN_BAR)
+            percent(MOST_OFF)
         ));
         return None;
     }

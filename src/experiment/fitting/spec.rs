@@ -1,13 +1,12 @@
-//! A fit as a workload.
+//! A fit as a workload, and how well it describes its source.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::arrivals;
-use super::report::{ClassFit, FitReport, FittedArrivals};
-use crate::analysis::fit::fit_lengths;
+use crate::analysis::fit::{GapFit, GapLaw, LengthFit, Stretch, fit_gaps, fit_lengths, rate_course};
 use crate::record::Shard;
 use crate::units::count;
-use crate::workload::{WorkloadSpec, as_name};
+use crate::workload::{ArrivalPattern, RateStage, WorkloadSpec, as_name};
 
 /// Digits of a fitted figure: more than any fit is good for.
 const DIGITS: usize = 5;
@@ -93,7 +92,7 @@ pub(super) fn assemble(
     if number < 2 {
         return Err(FitError::TooFew { path: path.to_owned(), requests: number });
     }
-    let FittedArrivals { pattern, gaps } = arrivals::fit(moments, ends_s, &mut notes);
+    let FittedArrivals { pattern, gaps } = fit_arrivals(moments, ends_s, &mut notes);
     spec.insert("name".to_owned(), json!(as_name(name)));
     spec.insert("description".to_owned(), json!(format!("Fitted to {} requests of {path}.", count(number))));
     spec.insert("horizon_s".to_owned(), tidy(json!(ends_s)));
@@ -144,4 +143,138 @@ fn tidy(value: Value) -> Value {
         Value::Object(fields) => fields.into_iter().map(|(name, value)| (name, tidy(value))).collect(),
         value => value,
     }
+}
+
+/// How well a workload describes its source.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FitReport {
+    /// The source: a run or a trace.
+    pub source: String,
+    /// Requests of that.
+    pub requests: u64,
+    /// Their time, seconds.
+    pub seconds: f64,
+    /// When they came.
+    pub arrivals: FittedArrivals,
+    /// Class by class.
+    pub classes: Vec<ClassFit>,
+    /// Notes: what the workload cannot express, and what was left out.
+    pub notes: Vec<String>,
+}
+
+/// How well a process describes when requests came.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FittedArrivals {
+    /// The process.
+    pub pattern: ArrivalPattern,
+    /// The gaps; where the rate changes, each as a share of the mean gap at its time.
+    pub gaps: GapFit,
+}
+
+/// How well one class is described.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ClassFit {
+    /// Its name.
+    pub name: String,
+    /// Its requests.
+    pub requests: u64,
+    /// Tokens of prompts, without those of a shared prefix.
+    pub input_tokens: LengthFit,
+    /// Tokens of answers.
+    pub output_tokens: LengthFit,
+    /// Prefixes, where they were fitted.
+    pub prefixes: Option<PrefixFit>,
+}
+
+/// Prefixes that requests of a class share.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PrefixFit {
+    /// How many there are: groups of requests whose first block is the same, and requests that name none.
+    pub count: u32,
+    /// How popular they are: the exponent of Zipf's law.
+    pub zipf: f64,
+    /// Tokens that all requests of a group have in common, of groups of two and more: once for each request.
+    pub tokens: LengthFit,
+    /// Share of the requests that are in such a group.
+    pub grouped: f64,
+    /// Share of all prompt tokens that repeat a group's prefix.
+    pub repeated: f64,
+    /// Tokens of the observed prompts, prefix and all, on average.
+    pub prompt_mean: f64,
+}
+
+/// Gamma and Weibull shapes that a workload may have.
+const BURSTINESS: (f64, f64) = (0.01, 1_000.0);
+const WEIBULL_SHAPE: (f64, f64) = (0.25, 100.0);
+/// Gaps that vary more or less than this, where the rate changes too, are reported: stages are Poisson.
+const NEARLY_POISSON: (f64, f64) = (0.9, 1.1);
+
+/// Fits the arrivals at `moments` (nanoseconds, in order) of a time of `ends_s` seconds; notes what a workload
+/// cannot express.
+fn fit_arrivals(moments: &[u64], ends_s: f64, notes: &mut Vec<String>) -> FittedArrivals {
+    let seconds: Vec<f64> = moments.iter().map(|moment| *moment as f64 / 1e9).collect();
+    let course = rate_course(&seconds, ends_s);
+    let step = moments.iter().copied().reduce(common_measure).unwrap_or(1).max(1) as f64 / 1e9;
+    let level = course.len() == 1;
+    let rate = moments.len() as f64 / ends_s;
+    let gaps: Vec<f64> = seconds
+        .windows(2)
+        .map(|pair| (pair[1] - pair[0]) * if level { 1.0 } else { rate_at(&course, pair[1]) / rate })
+        .collect();
+    let gaps = fit_gaps(&gaps, step);
+    if let Some(coarse) = gaps.coarse {
+        notes.push(format!(
+            "the clock steps by {step} s, {coarse:.2} of the mean gap, which is too coarse to tell how gaps vary; they \
+             are taken for exponential"
+        ));
+    }
+    let pattern = if level { level_pattern(&gaps, rate, notes) } else { stages(&course) };
+    if let Some(cv) = gaps.cv.filter(|cv| !level && !(NEARLY_POISSON.0..NEARLY_POISSON.1).contains(cv)) {
+        notes.push(format!(
+            "the rate changes, so it is fitted by Poisson stages, whose gaps have a CV of 1; those observed have {cv:.2} \
+             about their rate: replay the trace itself where bursts within a stage matter"
+        ));
+    }
+    FittedArrivals { pattern, gaps }
+}
+
+fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> ArrivalPattern {
+    let mut within = |shape: f64, (low, high): (f64, f64)| {
+        if !(low..=high).contains(&shape) {
+            notes.push(format!("gaps have the shape {shape:.3}, and a workload's lie from {low} to {high}"));
+        }
+        shape.clamp(low, high)
+    };
+    match gaps.law {
+        GapLaw::Constant => ArrivalPattern::Constant { rate_per_s },
+        GapLaw::Exponential => ArrivalPattern::Poisson { rate_per_s },
+        GapLaw::Gamma { shape } => {
+            ArrivalPattern::Gamma { rate_per_s, burstiness: within(shape, BURSTINESS) }
+        }
+        GapLaw::Weibull { shape } => {
+            ArrivalPattern::Weibull { rate_per_s, shape: within(shape, WEIBULL_SHAPE) }
+        }
+    }
+}
+
+fn stages(course: &[Stretch]) -> ArrivalPattern {
+    let stage = |stretch: &Stretch| {
+        let rate = stretch.arrivals as f64 / stretch.seconds;
+        RateStage { duration_s: stretch.seconds, from_rate_per_s: rate, to_rate_per_s: rate }
+    };
+    ArrivalPattern::Stages { stages: course.iter().map(stage).collect() }
+}
+
+fn rate_at(course: &[Stretch], moment: f64) -> f64 {
+    let mut ends = 0.0;
+    let stretch = course.iter().find(|stretch| {
+        ends += stretch.seconds;
+        moment < ends
+    });
+    stretch.or(course.last()).map_or(0.0, |stretch| stretch.arrivals as f64 / stretch.seconds)
+}
+
+/// The greatest number that divides both (Euclid).
+fn common_measure(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { common_measure(other, one % other) }
 }

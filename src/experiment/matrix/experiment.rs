@@ -6,7 +6,7 @@ use super::result::Matrix;
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
-    Experiment, FailedBy, FailureReach, NextStep, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
+    Experiment, FailedBy, FailureReach, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 use crate::experiment::sweep::Trial;
 
@@ -121,11 +121,11 @@ impl Experiment for MatrixExperiment {
     type Part = MatrixRun;
     type Result = Matrix;
 
-    fn next(&self) -> NextStep<MatrixRun> {
-        let Some(cell) = self.cells.get(self.cell) else { return NextStep::Done };
+    fn next(&self) -> Option<RunRequest<MatrixRun>> {
+        let Some(cell) = self.cells.get(self.cell) else { return None };
         let (slot, repeat) = (cell.slot, self.repeat);
         let may_run = self.may_run(cell) && self.unserved.is_none();
-        NextStep::Run(RunRequest {
+        Some(RunRequest {
             name: self.experiments.run_folder(slot, repeat),
             number: repeat,
             part: MatrixRun { slot, repeat, of: self.row(slot).repeats() },

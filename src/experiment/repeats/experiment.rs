@@ -1,11 +1,12 @@
-//! Repeats as an experiment: a fixed number of runs, one after another.
+//! Repeats as an experiment: a fixed number of runs, one after another, with seeds of their own.
 
 use super::summary::{NotRepeats, Repeats};
 use crate::analysis::{Objective, Summary};
 use crate::experiment::diagnosis::Diagnosis;
-use crate::experiment::driver::{
-    CompletedRun, Experiment, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
-};
+use crate::experiment::driver::{CompletedRun, Experiment, RunOutcome, RunRequest, RunsLeft};
+use crate::random::RandomStream;
+use crate::record::Repeat;
+use crate::workload::WorkloadSpec;
 
 /// Several runs of one workload, judged together against objectives.
 #[derive(Clone, Debug)]
@@ -56,18 +57,12 @@ impl Experiment for RepeatsExperiment {
     type Part = RepeatRun;
     type Result = Result<Repeats, NotRepeats>;
 
-    fn next(&self) -> NextStep<RepeatRun> {
+    fn next(&self) -> Option<RunRequest<RepeatRun>> {
         if self.left() == 0 {
-            return NextStep::Done;
+            return None;
         }
         let number = self.summaries.len() as u64 + 1;
-        NextStep::Run(RunRequest {
-            name: Self::folder(number),
-            number,
-            part: RepeatRun { number, of: self.runs },
-            source: RunSource::StoredOrNew,
-            group: Vec::new(),
-        })
+        Some(RunRequest::alone(Self::folder(number), number, RepeatRun { number, of: self.runs }))
     }
 
     fn record(&mut self, _request: &RunRequest<RepeatRun>, outcome: RunOutcome) {
@@ -94,4 +89,19 @@ impl Experiment for RepeatsExperiment {
     fn remaining(&self) -> RunsLeft {
         RunsLeft::Exactly(self.left())
     }
+}
+
+/// The seed of run number `run`, counted from 1: of the first it is `first` itself, of each other the upper 53 bits of
+/// the branch with the run's number of the stream `repeats` under `first`. 53 bits, so that no reader of JSON rounds
+/// it.
+pub fn seed_of_run(first: u64, run: u64) -> u64 {
+    if run <= 1 { first } else { RandomStream::named(first, "repeats").branch(run).bits() >> 11 }
+}
+
+/// The workloads of `runs` runs of `spec`, which differ in their seeds alone, each with its place among them; a single
+/// run has none.
+pub fn repeats_of(spec: &WorkloadSpec, runs: u64) -> Vec<(Option<Repeat>, WorkloadSpec)> {
+    let place = |number| (runs > 1).then_some(Repeat { number, of: runs, first_seed: spec.seed });
+    let workload = |number| WorkloadSpec { seed: seed_of_run(spec.seed, number), ..spec.clone() };
+    (1..=runs).map(|number| (place(number), workload(number))).collect()
 }

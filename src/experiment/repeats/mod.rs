@@ -8,12 +8,10 @@
 
 mod experiment;
 mod judgement;
-mod seeds;
 mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use experiment::{RepeatRun, RepeatsExperiment};
+pub use experiment::{RepeatRun, RepeatsExperiment, repeats_of, seed_of_run};
 pub use judgement::AcrossJudgement;
-pub use seeds::{repeats_of, seed_of_run};
 pub use summary::{NotRepeats, RepeatedRun, Repeats, RepeatsReason, RepeatsVerdict};

@@ -9,7 +9,7 @@ use crate::analysis::{
     Rule, Statistic, Summary, counts_over_runs,
 };
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
-use crate::record::{EngineFacts, Repeat, RunEnding};
+use crate::record::{EngineFacts, Repeat};
 
 /// The joint summary of several runs of one workload, as stored in `repeats.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -168,7 +168,8 @@ impl Repeats {
         placed.sort_by_key(|(repeat, _)| repeat.number);
         check_kin(&placed)?;
         let &(first, first_run) = placed.first().ok_or(NotRepeats::Nothing)?;
-        let counted: Vec<&Summary> = placed.iter().map(|(_, run)| *run).filter(|run| counts(run)).collect();
+        let counted: Vec<&Summary> =
+            placed.iter().map(|(_, run)| *run).filter(|run| run.window.is_whole()).collect();
         let load_s = first_run.window.planned_end_s;
         Ok(Self {
             schema: Self::SCHEMA,
@@ -196,7 +197,7 @@ impl Repeats {
         let mut found: Vec<_> = runs
             .iter()
             .zip(diagnoses)
-            .filter(|(run, _)| counts(run))
+            .filter(|(run, _)| run.window.is_whole())
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
         found.sort_by_key(|(number, _)| *number);
@@ -303,13 +304,8 @@ fn check_kin(placed: &[(Repeat, &Summary)]) -> Result<(), NotRepeats> {
     Ok(())
 }
 
-/// Whether a run completed: one that was stopped early measured another window than the others.
-fn counts(run: &Summary) -> bool {
-    matches!(run.window.ending, Some(RunEnding::Finished | RunEnding::DrainLimit)) && !run.window.cut_short
-}
-
 fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
-    let counted = || placed.iter().filter(|(_, run)| counts(run));
+    let counted = || placed.iter().filter(|(_, run)| run.window.is_whole());
     let mut reasons = reasons_of_runs(counted());
     if counted().next().is_none() {
         reasons.push(RepeatsReason {
@@ -361,7 +357,7 @@ impl RepeatedRun {
             plan_hash: run.run.plan_hash.clone(),
             started_at: run.run.started_at,
             valid: run.verdict.valid,
-            counted: counts(run),
+            counted: run.window.is_whole(),
             planned: run.requests.planned,
             completed: run.requests.completed,
             ttft_p50_ms: ttft(Quantile::P50),

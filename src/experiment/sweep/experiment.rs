@@ -9,9 +9,7 @@ use super::search::{Search, SearchStep};
 use super::trial::{Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
-use crate::experiment::driver::{
-    Experiment, FailedBy, NextStep, RunOutcome, RunRequest, RunSource, RunsLeft,
-};
+use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
 use crate::experiment::paired_open::PairedOpen;
 use crate::experiment::repeats::seed_of_run;
 use crate::workload::WorkloadSpec;
@@ -201,27 +199,21 @@ fn gone(reason: &str) -> String {
     format!("the server is gone or stopped answering: {reason}")
 }
 
-fn request(name: String, number: u64, part: SweepRun) -> NextStep<SweepRun> {
-    NextStep::Run(RunRequest { name, number, part, source: RunSource::StoredOrNew, group: Vec::new() })
-}
-
 impl Experiment for SweepExperiment {
     type Part = SweepRun;
     type Result = Sweep;
 
-    fn next(&self) -> NextStep<SweepRun> {
+    fn next(&self) -> Option<RunRequest<SweepRun>> {
         if let Some(Unpaired { closed, workload, .. }) = &self.unpaired {
             let part = SweepRun::PairedOpen { closed: closed.clone(), workload: workload.clone() };
-            return request(format!("{}/{OPEN}", closed.run), closed.number + OPEN_NUMBERS, part);
+            let name = format!("{}/{OPEN}", closed.run);
+            return Some(RunRequest::alone(name, closed.number + OPEN_NUMBERS, part));
         }
-        let holding = match self.next_load() {
-            Ok(wanted) => return request(wanted.run.clone(), wanted.number, SweepRun::Load(wanted)),
-            Err(end) => self.holding(&end),
+        let (wanted, part): (_, fn(TrialRequest) -> SweepRun) = match self.next_load() {
+            Ok(wanted) => (wanted, SweepRun::Load),
+            Err(end) => (self.holding(&end)?, SweepRun::Sustained),
         };
-        match holding {
-            Some(wanted) => request(wanted.run.clone(), wanted.number, SweepRun::Sustained(wanted)),
-            None => NextStep::Done,
-        }
+        Some(RunRequest::alone(wanted.run.clone(), wanted.number, part(wanted)))
     }
 
     fn record(&mut self, request: &RunRequest<SweepRun>, outcome: RunOutcome) {

@@ -113,14 +113,6 @@ impl Sweep {
     }
 }
 
-impl Sweep {
-    /// The same, what `search` had found by then, where `stopped` ended it.
-    #[must_use]
-    pub fn stopped_by(self, search: &Search, stopped: StopReason) -> Self {
-        Self { stopped, stopped_sentence: stopped.sentence(search), ..self }
-    }
-}
-
 fn point(tally: &LoadTally<'_>, class: LoadClass, search: &Search) -> SweepPoint {
     // The runs of a load without a trusted run are shown all the same.
     let counts = |trial: &&&Trial| trial.is_valid() || tally.trusted == 0;

@@ -2,9 +2,7 @@
 
 mod bottleneck;
 mod comparison;
-mod later_turns;
-mod leading;
-mod log;
+pub(super) mod log;
 mod prediction;
 mod run;
 

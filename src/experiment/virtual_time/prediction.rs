@@ -64,8 +64,8 @@ pub fn predict(
         None => None,
         Some(plain) => {
             let executed = run.execute(&mut *plain.server()?);
-            let held_against = RunLog::of_requests(log.header.clone(), executed.records, executed.footer);
-            let other = summarise(&held_against, objectives);
+            let plain_log = RunLog::of_requests(log.header.clone(), executed.records, executed.footer);
+            let other = summarise(&plain_log, objectives);
             Some(LayoutComparison::new(fleet.layout.to_string(), &summary, plain.layout.to_string(), &other))
         }
     };
@@ -101,8 +101,8 @@ fn run_of(header: &RunHeader, schedule: Schedule) -> VirtualRun {
 }
 
 impl Prediction {
-    /// Runs the open run that goes with a closed one against `fleet` and holds it against this prediction, whose run
-    /// and schedule these are. The log is the open run's; `None` where the load is not closed, or nothing came of it.
+    /// Runs the open run that goes with a closed one against `fleet` and compares it with this prediction, whose run
+    /// and schedule these are. The log is the open run's; `None` where the load is not closed, or nothing began.
     ///
     /// # Errors
     ///

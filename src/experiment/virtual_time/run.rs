@@ -1,13 +1,11 @@
 //! Runs a schedule against a simulated server, in virtual time.
-
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::later_turns::LaterTurns;
-use super::leading::leading;
-use super::log::{Log, job};
+use super::log::{Log, job, leading};
 use crate::clock::Timestamp;
-use crate::generator::{Blocks, Schedule};
-use crate::record::{Phase, PlanFacts, RequestRecord, RunEnding, RunFooter};
+use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
+use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 
 /// One run in virtual time.
@@ -87,7 +85,7 @@ impl VirtualRun {
             }
             driver.advance(clock, |history| ended.push(history));
             for history in ended {
-                let Some((request, mut record)) = log.landed(history, clock) else { continue };
+                let Some((request, mut record)) = log.ended(history, clock) else { continue };
                 awaited -= u64::from(request.phase != Phase::Cooldown);
                 let next = turns.follow(&request, &mut record);
                 awaited += u64::from(next.is_some_and(|phase| phase != Phase::Cooldown));
@@ -99,7 +97,7 @@ impl VirtualRun {
         let gauges = driver.server().gauges();
         let left = driver.stop();
         records.extend(
-            left.into_iter().filter_map(|history| log.landed(history, clock)).map(|(_, record)| record),
+            left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
         );
         SimulatedRun {
             records,
@@ -118,5 +116,59 @@ impl VirtualRun {
             queued_s: log.queued_s,
             to_first_token_s: log.to_first_token_s,
         }
+    }
+}
+
+/// The turns that are known and not yet sent.
+#[derive(Debug)]
+pub(super) struct LaterTurns {
+    /// Draws the turns; absent where there are no sessions.
+    sessions: Option<SessionPlanner>,
+    /// By moment, then by index.
+    due: BTreeMap<(Timestamp, u64), PlannedRequest>,
+    counts: SessionCounts,
+}
+
+impl LaterTurns {
+    pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
+        Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
+    }
+
+    /// When the next one leaves.
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.due.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// The next one, if it leaves by `now`.
+    pub(super) fn next_by(&mut self, now: Timestamp) -> Option<PlannedRequest> {
+        self.next_due().filter(|at| *at <= now)?;
+        let (_, request) = self.due.pop_first()?;
+        self.counts.released(request.phase);
+        Some(request)
+    }
+
+    /// Schedules the turn that follows a request that has ended, and returns the phase to which it belongs. Marks the
+    /// record of a turn after which its conversation had no more context.
+    pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
+        let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
+        let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
+        if let Some(broken) = sequel.broken {
+            broken.count(&mut self.counts);
+            record.context_full = matches!(broken, ConversationBreak::Full(_));
+        }
+        let next = sequel.next?;
+        self.due.insert((next.scheduled, next.index), next);
+        Some(next.phase)
+    }
+
+    /// The place of a request in a conversation of several turns, where it has one.
+    pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
+        let goes_on = self.sessions.as_ref()?.has_next_turn(request);
+        request.turn.filter(|turn| goes_on || turn.place() > 0)
+    }
+
+    /// Counts of the sessions; absent where there are none.
+    pub(super) fn counts(&self) -> Option<SessionCounts> {
+        self.sessions.as_ref().map(|_| self.counts)
     }
 }

@@ -13,7 +13,7 @@ use super::bottom::{self, wrapped};
 use super::layout::Areas;
 use super::view_state::{Theme, ViewState, plain};
 use super::{head, latency, load, server, timelines};
-use crate::live::alt_screen::{AltScreen, say};
+use crate::live::alt_screen::{AltScreen, FrameBuffer, say};
 use crate::live::line::{ProgressLine, describe};
 use crate::live::screen::{fits, wants_colour};
 use crate::live::watched::WatchedRun;
@@ -48,7 +48,7 @@ enum Ended {
 }
 
 fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
-    let mut terminal = Terminal::new(CrosstermBackend::new(alt_screen.frame_buffer()))?;
+    let mut terminal = Terminal::new(CrosstermBackend::new(FrameBuffer::default()))?;
     let theme = if wants_colour() { Theme::Colours } else { Theme::Plain };
     loop {
         let (now, snapshot) = watched.look();

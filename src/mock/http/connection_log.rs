@@ -132,7 +132,6 @@ impl ConnectionLog {
 }
 
 /// A client's socket beneath HTTP: it logs when it takes bytes and can end with a reset.
-#[derive(Debug)]
 pub(crate) struct LoggedSocket {
     socket: TcpStream,
     log: ConnectionLog,

@@ -21,6 +21,9 @@ use crate::mock::request::{self, BodyFields, PromptTokens, Request};
 use crate::mock::state::Mock;
 use crate::mock::truth::{End, Record};
 
+/// What all handlers share.
+type Shared = State<Arc<Mock>>;
+
 /// All routes.
 pub(crate) fn router(mock: Arc<Mock>) -> Router {
     let text = |endpoint: Endpoint| {
@@ -35,10 +38,10 @@ pub(crate) fn router(mock: Arc<Mock>) -> Router {
         .route("/health", get(health))
         .route("/version", get(|| async { Json(json!({ "version": env!("CARGO_PKG_VERSION") })) }))
         .route("/tokenize", post(tokenize))
-        .route("/reset_prefix_cache", post(reset_prefix_cache))
+        .route("/reset_prefix_cache", post(async |State(mock): Shared| mock.engine.forget_prefixes().await))
         .route("/metrics", get(metrics))
         .route("/mock/truth", get(truth).delete(clear_truth))
-        .route("/mock/stats", get(stats))
+        .route("/mock/stats", get(async |State(mock): Shared| Json(mock.truth.statistics())))
         .fallback(|| async { Refusal::detail(StatusCode::NOT_FOUND, "Not Found") })
         .method_not_allowed_fallback(|| async {
             Refusal::detail(StatusCode::METHOD_NOT_ALLOWED, "Method Not Allowed")
@@ -49,11 +52,11 @@ pub(crate) fn router(mock: Arc<Mock>) -> Router {
 }
 
 /// As vLLM: healthy while the engine lives.
-async fn health(State(mock): State<Arc<Mock>>) -> StatusCode {
+async fn health(State(mock): Shared) -> StatusCode {
     if mock.engine.look().await.is_some() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }
 }
 
-async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
+async fn models(State(mock): Shared) -> Json<Value> {
     let listed = |name: &str, parent: Option<&str>, max_model_len: Option<u32>| {
         json!({
             "id": name, "object": "model", "created": mock.clock.started_at().as_second(),
@@ -66,7 +69,7 @@ async fn models(State(mock): State<Arc<Mock>>) -> Json<Value> {
     Json(json!({ "object": "list", "data": models }))
 }
 
-async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Value>, Refusal> {
+async fn tokenize(State(mock): Shared, body: Bytes) -> Result<Json<Value>, Refusal> {
     let object = request::object(&body)?;
     let mut fields = BodyFields::of(&object);
     let model = fields.text("model");
@@ -83,12 +86,7 @@ async fn tokenize(State(mock): State<Arc<Mock>>, body: Bytes) -> Result<Json<Val
     })))
 }
 
-async fn reset_prefix_cache(State(mock): State<Arc<Mock>>) -> StatusCode {
-    mock.engine.forget_prefixes().await;
-    StatusCode::OK
-}
-
-async fn metrics(State(mock): State<Arc<Mock>>) -> Response {
+async fn metrics(State(mock): Shared) -> Response {
     match mock.engine.look().await {
         Some(readings) => {
             let kind = "text/plain; version=0.0.4; charset=utf-8";
@@ -98,17 +96,13 @@ async fn metrics(State(mock): State<Arc<Mock>>) -> Response {
     }
 }
 
-async fn truth(State(mock): State<Arc<Mock>>) -> Response {
+async fn truth(State(mock): Shared) -> Response {
     ([(header::CONTENT_TYPE, "application/x-ndjson")], mock.truth.text()).into_response()
 }
 
-async fn clear_truth(State(mock): State<Arc<Mock>>) -> StatusCode {
+async fn clear_truth(State(mock): Shared) -> StatusCode {
     mock.truth.clear();
     StatusCode::NO_CONTENT
-}
-
-async fn stats(State(mock): State<Arc<Mock>>) -> Response {
-    Json(mock.truth.statistics()).into_response()
 }
 
 /// Answers one request.
@@ -141,7 +135,7 @@ async fn generate(
             let asked = IncomingRequest { number, id, endpoint, faults };
             answer(&mock, &log, asked, &headers, &body).await
         }
-        Err(words) => Err(Refusal::bad_request(&format!("{}: {words}", faults::HEADER))),
+        Err(words) => Err(Refusal::bad_request(format!("{}: {words}", faults::HEADER))),
     };
     let response = answered.unwrap_or_else(|refusal| {
         log.finish(End::Refused);

@@ -68,9 +68,9 @@ impl Reply {
             usage_in: request.usage_in,
             return_token_ids: request.return_token_ids,
             prompt_details,
-            tool: match request.shape.tool() {
+            tool: match &request.shape.tool {
                 None if faults.contains(&Fault::ToolCalls) => Some("look_up".to_owned()),
-                tool => tool.map(str::to_owned),
+                tool => tool.clone(),
             },
             faults,
             head: format!(

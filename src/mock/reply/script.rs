@@ -13,7 +13,6 @@ use crate::mock::refusal;
 use crate::mock::truth::Write;
 
 /// The next thing to do.
-#[derive(Debug)]
 pub(crate) enum WriteStep {
     /// Write these bytes, which carry these tokens.
     Write(Bytes, Vec<Write>),
@@ -37,7 +36,6 @@ const COALESCED: usize = 3;
 const BETWEEN_HALVES: Duration = Duration::from_millis(2);
 
 /// The rest of one streamed answer.
-#[derive(Debug)]
 pub(crate) struct Script {
     reply: Reply,
     faults: Vec<Fault>,

@@ -7,26 +7,12 @@ use crate::mock::request::{self, PromptTokens};
 
 /// Words of an answer, one a token.
 const STOCK: [&str; 16] = [
-    " the",
-    " quick",
-    " answer",
-    " to",
-    " your",
-    " question",
-    " is",
-    " a",
-    " long",
-    " and",
-    " patient",
-    " walk",
-    " through",
-    " all",
-    " its",
-    " parts",
+    "the", "quick", "answer", "to", "your", "question", "is", "a", "long", "and", "patient", "walk",
+    "through", "all", "its", "parts",
 ];
 
 /// Words with multi-byte characters.
-const ACCENTED: [&str; 4] = [" café", " naïve", " 東京", " déjà"];
+const ACCENTED: [&str; 4] = ["café", "naïve", "東京", "déjà"];
 
 /// Words that repeat, up to where a stop text begins.
 #[derive(Clone, Debug)]
@@ -50,16 +36,19 @@ pub(crate) struct Stopped {
 impl Text {
     /// The answer to `prompt`.
     pub(crate) fn of(words: AnswerWords, prompt: &PromptTokens) -> Self {
-        let words = match words {
-            AnswerWords::Stock => STOCK.map(str::to_owned).into(),
-            AnswerWords::Echo => prompt.words().map(|word| format!(" {word}")).collect(),
-        };
-        Self { words, end: None }
+        match words {
+            AnswerWords::Stock => Self::repeating(STOCK.into_iter()),
+            AnswerWords::Echo => Self::repeating(prompt.words()),
+        }
     }
 
     /// An answer in which every token has multi-byte characters.
     pub(crate) fn accented() -> Self {
-        Self { words: ACCENTED.map(str::to_owned).into(), end: None }
+        Self::repeating(ACCENTED.into_iter())
+    }
+
+    fn repeating<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        Self { words: words.map(|word| format!(" {word}")).collect(), end: None }
     }
 
     /// This text as tokens of a few characters each.

@@ -23,7 +23,6 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
 }
 
 /// The fields of an object, and what was wrong with those taken so far. `null` is the same as absent.
-#[derive(Debug)]
 pub(crate) struct BodyFields<'a> {
     object: &'a Map<String, Value>,
     mistakes: Vec<Mistake>,

@@ -65,7 +65,7 @@ impl Request {
         let seed = fields.whole("seed").map(i64::cast_unsigned);
         let shape = match endpoint {
             Endpoint::Chat => AnswerFormat::read(&mut fields),
-            Endpoint::Completions => AnswerFormat::Free,
+            Endpoint::Completions => AnswerFormat::default(),
         };
         fields.check()?;
 
@@ -186,14 +186,14 @@ impl ServedModels<'_> {
         if let Some(limit) = asked {
             if limit < 1 {
                 let words = format!("max_tokens must be at least 1, got {limit}.");
-                return Err(Refusal::parameter("max_tokens", limit, &words));
+                return Err(Refusal::parameter("max_tokens", limit, words));
             }
             if limit > context {
                 let words = format!(
                     "max_tokens={limit} cannot be greater than max_model_len={context}. Please request fewer output \
                      tokens."
                 );
-                return Err(Refusal::parameter("max_tokens", limit, &words));
+                return Err(Refusal::parameter("max_tokens", limit, words));
             }
         }
         if input >= context {
@@ -203,7 +203,7 @@ impl ServedModels<'_> {
                  the input prompt.",
                 context + 1
             );
-            return Err(Refusal::parameter("input_tokens", context + 1, &words));
+            return Err(Refusal::parameter("input_tokens", context + 1, words));
         }
         let left = self.max_model_len - longest;
         let Some(limit) = asked else { return Ok(usual.map_or(left, |usual| usual.min(left))) };
@@ -214,7 +214,7 @@ impl ServedModels<'_> {
                  the input prompt or the number of requested output tokens.",
                 input + limit
             );
-            return Err(Refusal::parameter("input_tokens", input, &words));
+            return Err(Refusal::parameter("input_tokens", input, words));
         }
         // It is at most the context, which is a `u32`.
         Ok(limit as u32)
@@ -233,11 +233,11 @@ fn min_tokens(asked: Option<i64>, max_tokens: u32) -> Result<u32, Refusal> {
     let least = asked.unwrap_or(0);
     if least < 0 {
         let words = format!("min_tokens must be greater than or equal to 0, got {least}.");
-        return Err(Refusal::bad_request(&words));
+        return Err(Refusal::bad_request(words));
     }
     if least > i64::from(max_tokens) {
         let words = format!("min_tokens must be less than or equal to max_tokens={max_tokens}, got {least}.");
-        return Err(Refusal::bad_request(&words));
+        return Err(Refusal::bad_request(words));
     }
     Ok(least as u32)
 }
@@ -247,6 +247,6 @@ fn choices(asked: Option<i64>) -> Result<u32, Refusal> {
     let n = asked.unwrap_or(1);
     u32::try_from(n).ok().filter(|n| (1..=MOST_CHOICES).contains(n)).ok_or_else(|| {
         let words = format!("n must be between 1 and {MOST_CHOICES}, got {n}.");
-        Refusal::parameter("n", n, &words)
+        Refusal::parameter("n", n, words)
     })
 }

@@ -8,75 +8,58 @@ use crate::workload::JsonSchema;
 
 /// The format that a request asks for.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) enum AnswerFormat {
-    /// Free text.
-    #[default]
-    Free,
-    /// JSON of a schema.
-    Json(Value),
-    /// A call of this tool, with arguments of a schema.
-    Call { tool: String, parameters: Value },
+pub(crate) struct AnswerFormat {
+    /// The schema of the text, or of the arguments of a call; `None` for free text.
+    schema: Option<Value>,
+    /// The tool that is called.
+    pub(crate) tool: Option<String>,
 }
 
 impl AnswerFormat {
     /// Reads `response_format`, `tools` and `tool_choice`. Where a tool may be called, the mock calls the
     /// first.
     pub(super) fn read(fields: &mut BodyFields<'_>) -> Self {
-        let named = fields.value("tool_choice").and_then(|choice| choice.pointer("/function/name"));
-        let called = fields.value("tool_choice").and_then(Value::as_str) != Some("none");
-        let tools = fields.value("tools").and_then(Value::as_array).filter(|_| called).into_iter().flatten();
-        let mut functions = tools.filter_map(|tool| tool.get("function"));
+        let choice = fields.value("tool_choice");
+        let (named, word) =
+            (choice.and_then(|of| of.pointer("/function/name")), choice.and_then(Value::as_str));
+        let tools = fields.value("tools").and_then(Value::as_array).filter(|_| word != Some("none"));
+        let mut functions = tools.into_iter().flatten().filter_map(|tool| tool.get("function"));
         let function = match named {
             Some(name) => functions.find(|function| function.get("name") == Some(name)),
             None => functions.next(),
         };
         if let Some((function, name)) = function.and_then(|of| Some((of, of.get("name")?.as_str()?))) {
-            let parameters =
-                function.get("parameters").cloned().unwrap_or_else(|| json!({ "type": "object" }));
-            return Self::Call { tool: name.to_owned(), parameters };
+            let parameters = function.get("parameters").cloned();
+            let schema = parameters.or_else(|| Some(json!({ "type": "object" })));
+            return Self { schema, tool: Some(name.to_owned()) };
         }
-        if let (Some(Value::String(choice)), None) = (fields.value("tool_choice"), function)
-            && choice == "required"
-        {
+        if function.is_none() && word == Some("required") {
             fields.missing("tools");
         }
-        let Some(format) = fields.value("response_format") else { return Self::Free };
-        match format.get("type").and_then(Value::as_str) {
-            Some("text") => Self::Free,
-            Some("json_object") => Self::Json(json!({ "type": "object" })),
+        let Some(format) = fields.value("response_format") else { return Self::default() };
+        let schema = match format.get("type").and_then(Value::as_str) {
+            Some("text") => None,
+            Some("json_object") => Some(json!({ "type": "object" })),
             Some("json_schema") => {
                 let schema = format.pointer("/json_schema/schema");
                 if schema.is_none() {
                     fields.missing("response_format.json_schema.schema");
                 }
-                schema.map_or(Self::Free, |schema| Self::Json(schema.clone()))
+                schema.cloned()
             }
             _ => {
                 let words = "Input should be 'text', 'json_object', 'json_schema', 'structural_tag'";
-                fields.mistake(
-                    "literal_error",
-                    "response_format.type",
-                    words,
-                    format.get("type").unwrap_or(format),
-                );
-                Self::Free
+                let came = format.get("type").unwrap_or(format);
+                fields.mistake("literal_error", "response_format.type", words, came);
+                None
             }
-        }
-    }
-
-    pub(crate) fn tool(&self) -> Option<&str> {
-        match self {
-            Self::Call { tool, .. } => Some(tool),
-            Self::Free | Self::Json(_) => None,
-        }
+        };
+        Self { schema, tool: None }
     }
 
     /// The text in this format: JSON, or the arguments of the call; `None` where the format is free.
     pub(crate) fn text(&self, faults: &[Fault]) -> Option<String> {
-        let schema = match self {
-            Self::Free => return None,
-            Self::Json(schema) | Self::Call { parameters: schema, .. } => schema,
-        };
+        let schema = self.schema.as_ref()?;
         let value =
             if faults.contains(&Fault::OffSchema) { off_schema_value(schema) } else { instance(schema) };
         Some(value.to_string())

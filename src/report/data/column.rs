@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::clock::Timestamp;
 use crate::report::unit::Unit;
 
 /// A column of a table whose rows are `R`. Every format of the table has the same columns under the same names.
@@ -58,9 +59,10 @@ pub(super) fn tokens<R>(
 pub(super) fn at<R>(
     name: &'static str,
     meaning: &'static str,
-    read: impl Fn(&R) -> Option<f64> + 'static,
+    read: impl Fn(&R) -> Option<Timestamp> + 'static,
 ) -> DataColumn<R> {
-    new(name, Unit::SECONDS, meaning, ReadAs::Number(Box::new(read)))
+    let seconds = move |row: &R| read(row).map(Timestamp::as_secs_f64);
+    new(name, Unit::SECONDS, meaning, ReadAs::Number(Box::new(seconds)))
 }
 
 /// A length of time.

@@ -6,8 +6,8 @@ use csv::Writer;
 use serde::Serialize;
 
 use super::csv::text;
-use crate::analysis::SampleWarning;
-use crate::experiment::{AbTest, AbUnit, Load, LoadClass, Sweep};
+use crate::analysis::{FigureKind, SampleWarning};
+use crate::experiment::{AbTest, Load, LoadClass, Sweep};
 use crate::report::run_report::Out;
 
 /// A figure of a load.
@@ -85,10 +85,10 @@ pub(in crate::report) fn rounds_csv(test: &AbTest, out: Out<'_>) -> io::Result<(
         for metric in metrics {
             let name = text(metric.metric.as_str().into());
             let unit = match metric.unit {
-                AbUnit::Ms => "ms",
-                AbUnit::PerS => "1/s",
-                AbUnit::Share => "share",
-                AbUnit::Count => "",
+                FigureKind::Latency => "ms",
+                FigureKind::Rate => "1/s",
+                FigureKind::Share => "share",
+                FigureKind::Count => "",
             };
             for pair in &metric.figures {
                 let (round, a, b) = (pair.round, pair.a, pair.b);

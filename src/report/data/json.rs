@@ -20,7 +20,7 @@ use crate::units::steers;
 const FOREIGN_SCHEMA: u32 = 2;
 
 /// The summary as indented JSON with what goes beside it: `paired_open` of a closed loop, `diagnosis`.
-pub fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
+pub(crate) fn json_with(summary: &Summary, extras: Extras<'_>) -> serde_json::Result<String> {
     indented(&Whole { summary, extras })
 }
 
@@ -34,19 +34,19 @@ pub(in crate::report) struct Whole<'a> {
 }
 
 /// Runs of other tools as indented JSON with a line break at its end.
-pub fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
+pub(crate) fn foreign_json(runs: &[ForeignRun]) -> serde_json::Result<String> {
     indented(&json!({ "schema": FOREIGN_SCHEMA, "runs": runs }))
 }
 
 /// A result that was predicted with a fitted engine, the fit under `engine_fit`.
-pub fn fitted_json(result: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
+pub(crate) fn fitted_json(result: &impl Serialize, engine_fit: &EngineFit) -> serde_json::Result<String> {
     let mut result = serde_json::to_value(result)?;
     result["engine_fit"] = serde_json::to_value(engine_fit)?;
     indented(&result)
 }
 
 /// Indented JSON with a line break at its end.
-pub fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+pub(crate) fn indented(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(harmless(&serde_json::to_string_pretty(value)?) + "\n")
 }
 

@@ -4,7 +4,6 @@ use std::borrow::Cow;
 
 use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
 use crate::analysis::{Figure, Metric, RequestLatency};
-use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog};
 use crate::units::millis;
 
@@ -44,10 +43,6 @@ pub(super) fn in_order(log: &RunLog) -> Vec<&RequestRecord> {
     let mut records: Vec<_> = log.records.iter().collect();
     records.sort_unstable_by_key(|record| (record.scheduled, record.index));
     records
-}
-
-fn secs(at: Option<Timestamp>) -> Option<f64> {
-    at.map(Timestamp::as_secs_f64)
 }
 
 /// The name in a list of the workload at this place.
@@ -123,29 +118,25 @@ impl RequestRow<'_> {
                 Some(row.record.prefix?.number.into())
             }),
             tokens("prefix_tokens", "Length of that prefix", |row| Some(row.record.prefix?.tokens.into())),
-            at("scheduled_s", "The moment the schedule says", |row: &Self| secs(Some(row.record.scheduled))),
-            at("dispatched_s", "The pacer let it go", |row: &Self| secs(Some(row.record.dispatched))),
-            at("admitted_s", "A place under the concurrency cap came free", |row: &Self| {
-                secs(row.record.admitted)
-            }),
-            at("sent_s", "It was handed to the socket", |row: &Self| secs(row.record.sent)),
-            at("headers_s", "The response status was known", |row: &Self| secs(row.record.headers)),
+            at("scheduled_s", "The moment the schedule says", |row: &Self| Some(row.record.scheduled)),
+            at("dispatched_s", "The pacer dispatched it", |row: &Self| Some(row.record.dispatched)),
+            at("admitted_s", "A slot under the concurrency cap came free", |row: &Self| row.record.admitted),
+            at("sent_s", "It was handed to the socket", |row: &Self| row.record.sent),
+            at("headers_s", "The response status was known", |row: &Self| row.record.headers),
             at("first_token_s", "The first chunk with text arrived", |row: &Self| {
-                secs(row.record.chunks.first_at())
+                row.record.chunks.first_at()
             }),
             at(
                 "first_answer_s",
                 "The first chunk arrived that was not reasoning, where reasoning came before",
-                |row: &Self| secs(row.record.first_answer),
+                |row: &Self| row.record.first_answer,
             ),
             at(
                 "last_token_s",
                 "The last chunk arrived, or the whole answer that was not streamed",
-                |row: &Self| secs(row.record.chunks.last_at().or(row.record.whole_answer)),
+                |row: &Self| row.record.chunks.last_at().or(row.record.whole_answer),
             ),
-            at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| {
-                secs(Some(row.record.ended))
-            }),
+            at("ended_s", "The stream closed, was cancelled or failed", |row: &Self| Some(row.record.ended)),
         ]
     }
 

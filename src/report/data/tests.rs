@@ -107,7 +107,7 @@ fn the_summary_as_csv_has_the_server_and_the_client() {
 }
 
 #[test]
-fn a_summary_promises_nothing_that_the_workload_does_not() {
+fn a_summary_has_no_slo_that_the_workload_does_not_have() {
     let mut log = mixed();
     assert!(text(&log, summary_csv).contains(",slo,goodput_per_s,"));
     for share in &mut log.header.workload.classes[0].priorities {

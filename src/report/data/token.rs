@@ -39,7 +39,7 @@ impl TokenRow {
         vec![
             whole("request_index", "index of its request", |row| Some(row.request)),
             whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
-            at("at_s", "When it arrived", |row: &Self| Some(row.at.as_secs_f64())),
+            at("at_s", "When it arrived", |row: &Self| Some(row.at)),
             tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
             ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
             ms("itl_ms", of_gap, |row: &Self| row.itl_ms),

@@ -1,10 +1,10 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
 use super::parts::cells::{p_value, served_by};
+use crate::analysis::FigureKind;
 use crate::analysis::wording::{counted, percent};
 use crate::experiment::{
-    AbMetric, AbOverall, AbPair, AbSide, AbTest, AbUnit, AbVerdict, CompletedRound, CompletedSide,
-    DifferenceScale,
+    AbMetric, AbOverall, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
 };
 use crate::report::chart::{
     Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
@@ -95,7 +95,7 @@ fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
 fn change(metric: &AbMetric) -> [Option<f64>; 3] {
     let (estimate, scaled): (_, fn(f64) -> f64) = match metric.scale {
         DifferenceScale::Ratio => (metric.ratio, |ratio| (ratio - 1.0) * 100.0),
-        DifferenceScale::Difference if metric.unit == AbUnit::Share => {
+        DifferenceScale::Difference if metric.unit == FigureKind::Share => {
             (metric.difference, |share| share * 100.0)
         }
         DifferenceScale::Difference => (metric.difference, |difference| difference),
@@ -107,7 +107,7 @@ fn change(metric: &AbMetric) -> [Option<f64>; 3] {
 fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
     let unit = match (metric.scale, metric.unit) {
         (DifferenceScale::Ratio, _) => " %",
-        (DifferenceScale::Difference, AbUnit::Share) => " pt",
+        (DifferenceScale::Difference, FigureKind::Share) => " pt",
         (DifferenceScale::Difference, _) => "",
     };
     let Some(value) = change else { return NOTHING.to_owned() };
@@ -122,16 +122,16 @@ fn in_words(metric: &AbMetric, change: Option<f64>) -> String {
 /// A metric's name with the unit of its figures.
 fn titled(metric: &AbMetric) -> String {
     let unit = match metric.unit {
-        AbUnit::Ms => ", ms",
-        AbUnit::PerS | AbUnit::Count => "",
-        AbUnit::Share => ", %",
+        FigureKind::Latency => ", ms",
+        FigureKind::Rate | FigureKind::Count => "",
+        FigureKind::Share => ", %",
     };
     format!("{}{unit}", metric.metric)
 }
 
 /// A figure in this unit.
 fn figure(metric: &AbMetric, value: Option<f64>) -> String {
-    let times = if metric.unit == AbUnit::Share { 100.0 } else { 1.0 };
+    let times = if metric.unit == FigureKind::Share { 100.0 } else { 1.0 };
     value.map_or(NOTHING.to_owned(), |value| cell(value * times))
 }
 
@@ -349,7 +349,8 @@ mod tests {
     fn a_detectable_difference_has_the_unit_of_the_difference() {
         let mut found = test(8);
         let metric = &mut found.metrics[0];
-        (metric.unit, metric.scale, metric.spread) = (AbUnit::PerS, DifferenceScale::Difference, Some(1.0));
+        (metric.unit, metric.scale, metric.spread) =
+            (FigureKind::Rate, DifferenceScale::Difference, Some(1.0));
         metric.detectable = Some(1.5);
         assert!(text(&found, 100).contains("1.50/s"));
     }

@@ -18,7 +18,7 @@ const VALIDITY: &str = "the run is valid";
 /// # Errors
 ///
 /// None that a string can have.
-pub fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
+pub(crate) fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     let summary = report.summary;
     let run = &summary.run;
     let models = run.model_names();
@@ -34,7 +34,7 @@ pub fn junit(report: RunReport<'_>) -> Result<String, SerializeError> {
     report.to_string()
 }
 
-/// What tells the run from others, and what became of its requests.
+/// What tells the run from others, and how its requests ended.
 fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
     let (run, requests) = (&summary.run, &summary.requests);
     let own = [

@@ -7,8 +7,8 @@ mod metrics;
 mod paste;
 mod vllm;
 
-pub use self::benchmark_report::benchmark_report;
-pub use self::junit::junit;
-pub use self::metrics::{openmetrics, otlp_json};
-pub use self::paste::{decision_fields, percentile_block};
-pub use self::vllm::vllm_json;
+pub(crate) use self::benchmark_report::benchmark_report;
+pub(crate) use self::junit::junit;
+pub(crate) use self::metrics::{openmetrics, otlp_json};
+pub(crate) use self::paste::{decision_fields, percentile_block};
+pub(crate) use self::vllm::vllm_json;

@@ -20,7 +20,6 @@ use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 const GATHERING: Duration = Duration::from_millis(20);
 
 /// Something that has ended.
-#[derive(Debug)]
 enum RecordItem {
     /// A request of the plan. Boxed, since its record is much larger than the rest.
     Request(Box<FinishedRequest>),

@@ -16,13 +16,13 @@ use crate::runner::pacer::Outlet;
 use crate::runner::request_run::FinishedRequest;
 
 /// Schedules the next turns of sessions.
-#[derive(Debug)]
 pub(crate) struct NextTurns {
     sessions: SessionPlanner,
     writer: mpsc::UnboundedSender<TurnEvent>,
     /// No turn is dispatched from this time on.
     until: Timestamp,
-    counts: SessionCounts,
+    /// Counts of all sessions.
+    pub(crate) counts: SessionCounts,
 }
 
 impl NextTurns {
@@ -75,11 +75,6 @@ impl NextTurns {
     fn announce(&self, event: TurnEvent) {
         // The writer lives until this is dropped.
         let _ = self.writer.send(event);
-    }
-
-    /// Counts of all sessions.
-    pub(crate) fn counts(&self) -> SessionCounts {
-        self.counts
     }
 }
 

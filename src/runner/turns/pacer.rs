@@ -115,7 +115,7 @@ async fn dispatch_by_timer<E: Engine>(
 }
 
 /// Requests by their scheduled times; of equal times the lowest index comes first.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct TimerQueue {
     next: BinaryHeap<Reverse<(Timestamp, u64)>>,
     requests: BTreeMap<u64, ReadyRequest>,

@@ -8,7 +8,6 @@ use crate::generator::{PlannedRequest, Prompt, PromptBuilder, SessionPlanner};
 use crate::runner::feed::{ReadyRequest, carried};
 
 /// What happened to a turn.
-#[derive(Debug)]
 pub(super) enum TurnEvent {
     /// The first request of a session was dispatched, with its prompt where later turns repeat it.
     Began(PlannedRequest, Option<Prompt>),
@@ -20,7 +19,6 @@ pub(super) enum TurnEvent {
 ///
 /// The user's next message does not depend on the answer, so it is written while the turn before is
 /// in flight. After that turn ends, the two are only joined.
-#[derive(Debug)]
 pub(super) struct TurnWriter<E> {
     engine: Arc<E>,
     sessions: SessionPlanner,
@@ -34,15 +32,8 @@ pub(super) struct TurnWriter<E> {
 struct SessionText {
     /// The messages so far, user and server in turn, the user first.
     said: Vec<String>,
-    /// The user's next message, if the turn in flight is answered.
-    ahead: Option<NextMessage>,
-}
-
-/// A message written ahead.
-#[derive(Debug)]
-struct NextMessage {
-    index: u64,
-    prompt: Prompt,
+    /// The user's next message and the index of its request, if the turn in flight is answered.
+    ahead: Option<(u64, Prompt)>,
 }
 
 impl<E: Engine> TurnWriter<E> {
@@ -72,8 +63,8 @@ impl<E: Engine> TurnWriter<E> {
 
     fn write(&mut self, next: &PlannedRequest, captured: Option<&CapturedText>) -> ReadyRequest {
         let session = self.open_sessions.entry(next.session()).or_default();
-        let ahead = session.ahead.take().filter(|ahead| ahead.index == next.index);
-        let prompt = ahead.map_or_else(|| says(&self.prompts, next), |ahead| ahead.prompt);
+        let ahead = session.ahead.take().filter(|(index, _)| *index == next.index);
+        let prompt = ahead.map_or_else(|| says(&self.prompts, next), |(_, prompt)| prompt);
         let goes_on = self.sessions.has_next_turn(next);
         let spec = match prompt {
             Prompt::Text(text) if carries_on(next) => {
@@ -98,7 +89,7 @@ impl<E: Engine> TurnWriter<E> {
         let Some(next) = self.sessions.if_answered(request) else { return };
         let prompt = says(&self.prompts, &next);
         if let Some(session) = self.open_sessions.get_mut(&request.session()) {
-            session.ahead = Some(NextMessage { index: next.index, prompt });
+            session.ahead = Some((next.index, prompt));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Collects what happened on this machine during a run, and samples once a second what this process uses.
 
-use std::fmt;
 use std::time::Duration;
 
 use super::loop_delay::{Longest, LoopDelay};
@@ -10,7 +9,6 @@ use crate::clock::{RunClock, Timestamp};
 use crate::record::{ClientFacts, ClientSample};
 
 /// Monitors this process and its machine.
-#[derive(Debug)]
 pub(crate) struct ClientWatch {
     watcher: Watcher,
     loop_delay: LoopDelay,
@@ -52,12 +50,6 @@ impl SampleSink {
     /// Passes each sample to `take`, which must not block.
     pub fn new(take: impl FnMut(ClientSample) + Send + 'static) -> Self {
         Self(Box::new(take))
-    }
-}
-
-impl fmt::Debug for SampleSink {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SampleSink(…)")
     }
 }
 

@@ -19,7 +19,6 @@ const EVERY: Duration = Duration::from_millis(10);
 ///
 /// The runtime's timer has a granularity of 1 ms and rounds up: an idle loop shows delays of about 1 ms, at
 /// most 2. They are part of the figure.
-#[derive(Debug)]
 pub(super) struct LoopDelay {
     stop: oneshot::Sender<()>,
     task: JoinHandle<Histogram<u64>>,

@@ -9,7 +9,6 @@ use crate::clock::{RunClock, Timestamp};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
-#[derive(Debug)]
 pub(super) struct Watcher {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<Vec<HostStall>>>,
@@ -127,7 +126,7 @@ const STEP: Duration = Duration::from_millis(3);
 /// Lateness, without the wait for a core, from which the host has stalled: nothing else wakes a sleeping
 /// thread so late. Timers and interrupts cost tens of microseconds, exits of a virtual machine some hundreds.
 /// A stall delays only what falls due in it, so a stall of this plus one [`STEP`] is always seen.
-const STOOD_STILL: Duration = Duration::from_millis(3);
+const STALLED: Duration = Duration::from_millis(3);
 
 /// Lateness from which the reason no longer matters. Among busy threads a woken one gets a core within a few
 /// slices of about 3 ms. A longer wait means that all cores were taken, or that a CPU quota was used up,
@@ -167,7 +166,7 @@ impl HostStalls {
         }
         self.unasked = Duration::ZERO;
         let queued = queued();
-        if late < STOOD_STILL || (late < STARVED && late.saturating_sub(queued) < STOOD_STILL) {
+        if late < STALLED || (late < STARVED && late.saturating_sub(queued) < STALLED) {
             return;
         }
         let length_ns = length.as_nanos() as u64;

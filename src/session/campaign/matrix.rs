@@ -14,7 +14,7 @@ use crate::analysis::Objective;
 use crate::experiment::matrix::{
     Experiments, FailedBy, Matrix, MatrixExperiment, MatrixRun, MatrixSlot, RunFailure, Unstopped,
 };
-use crate::experiment::{Experiment, FailureReach, NextStep, RunOutcome, RunRequest, Trial};
+use crate::experiment::{Experiment, FailureReach, RunOutcome, RunRequest, Trial};
 use crate::generator::Datasets;
 use crate::record::RunEnding;
 use crate::report::render::{self, Extent};
@@ -267,7 +267,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         dir: &ExperimentDir,
     ) -> Result<(), Stop> {
         let variant = request.part.slot.variant;
-        let goes_on = matches!(experiment.next(), NextStep::Run(next) if next.part.slot.variant == variant);
+        let goes_on = matches!(experiment.next(), Some(next) if next.part.slot.variant == variant);
         if !goes_on {
             self.stop_serving();
         }

@@ -92,7 +92,7 @@ pub const HARDWARE: [Hardware; 8] = [
         link_bandwidth: 300.0 * GB,
         link_latency: DIRECT_LATENCY,
     },
-    // NVIDIA H100 datasheet, SXM5: 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink 900 GB/s. Held
+    // NVIDIA H100 datasheet, SXM5: 3.35 TB/s, bf16 1,979 and fp8 3,958 TFLOP/s with sparsity, NVLink 900 GB/s. Checked
     // against glennklockwood.com/garden/processors/h100 (989.4 and 1,978.9 dense). Memory: vllm-project/vllm issue
     // 27508 (79.11) and pull request 12126 (79.22).
     Hardware {

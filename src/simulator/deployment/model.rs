@@ -158,7 +158,7 @@ pub const MODELS: [ServingModel; 7] = [
         kv: heads(4, 128),
         max_model_len: 32_768,
     },
-    // Qwen/Qwen3-32B: 32.8 B parameters (32,762,123,264), 64 query and 8 KV heads of 128 (wider than `hidden`); held
+    // Qwen/Qwen3-32B: 32.8 B parameters (32,762,123,264), 64 query and 8 KV heads of 128 (wider than `hidden`); checked
     // against huggingface.co/ronnywebdevs1/d-m-1, a copy of the configuration.
     ServingModel {
         name: "qwen3-32b",

@@ -40,6 +40,14 @@ pub struct DoesNotFit {
     cure: String,
 }
 
+/// The model in its format on its accelerators.
+impl std::fmt::Display for Deployment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { hardware, model, weights, tensor_parallel, .. } = self;
+        write!(f, "{} in {weights} on {tensor_parallel} × {}", model.name, hardware.name)
+    }
+}
+
 impl Deployment {
     /// `model` in 16 bits on one `hardware`, with vLLM's defaults.
     pub const fn new(hardware: Hardware, model: ServingModel) -> Self {

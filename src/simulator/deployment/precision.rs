@@ -1,13 +1,15 @@
 //! Bytes per number of each format, and the units that multiply it.
 
-use std::fmt;
 use std::str::FromStr;
+
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::hardware::Hardware;
 use super::preset::{UnknownName, find};
 
 /// The format of weights or of the KV cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Precision {
     /// IEEE half precision.
     Fp16,
@@ -18,13 +20,6 @@ pub enum Precision {
     /// 4-bit integers with one 16-bit scale for 128 of them (AWQ, GPTQ); multiplied as 16-bit numbers.
     Int4,
 }
-
-const NAMES: [(&str, Precision); 4] = [
-    ("fp16", Precision::Fp16),
-    ("bf16", Precision::Bf16),
-    ("fp8", Precision::Fp8),
-    ("int4", Precision::Int4),
-];
 
 impl Precision {
     /// Bytes of one number.
@@ -49,18 +44,12 @@ impl Precision {
     }
 }
 
-impl fmt::Display for Precision {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(NAMES.iter().find(|(_, precision)| precision == self).map_or("", |(name, _)| name))
-    }
-}
-
 impl FromStr for Precision {
     type Err = UnknownName;
 
     /// `fp16`, `bf16`, `fp8` or `int4`.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("precision", &NAMES, |(name, _)| name, name).map(|(_, precision)| precision)
+        find("precision", Self::VARIANTS, |precision| precision.into(), name)
     }
 }
 

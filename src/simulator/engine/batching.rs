@@ -1,8 +1,6 @@
 //! One serving engine: a scheduler whose steps take time.
-
-use super::limits::SchedulerLimits;
+use super::limits::{SchedulerLimits, Speculation};
 use super::scheduler::Scheduler;
-use super::speculative::Speculation;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
@@ -88,10 +86,6 @@ impl BatchingEngine {
     /// An idle engine.
     pub fn new(config: BatchingConfig) -> Self {
         let BatchingConfig { step_time, limits, kv_blocks, block_size, speculation, seed } = config;
-        let step_time = match &speculation {
-            Some(speculation) => step_time.with_draft_cost(speculation.draft_cost),
-            None => step_time,
-        };
         let drafts = speculation.map_or(0, |speculation| speculation.draft_tokens);
         Self {
             scheduler: Scheduler::new(limits, kv_blocks, block_size, drafts),
@@ -131,7 +125,8 @@ impl BatchingEngine {
             // The first in line was the least urgent too and gave up its blocks; now others have them.
             work = self.scheduler.plan(now);
         }
-        let time = self.step_time.of(&work);
+        let draft_cost = self.speculation.map_or(0.0, |speculation| speculation.draft_cost);
+        let time = self.step_time.of(&work, draft_cost);
         self.effort.add_step(&self.step_time, &work, time, self.kv_usage(), self.scheduler.shortage);
         let step = EngineStep { began: now, ends_at: now.after(time), work };
         self.step = Some(step);

@@ -1,16 +1,12 @@
 //! One engine: continuous batching as vLLM's V1 does it, and a plain queue without physics.
 
 pub(super) mod batching;
-pub(super) mod delay;
 pub(super) mod fixed_queue;
 mod kv;
 pub(super) mod limits;
 mod scheduler;
 mod sequence;
-pub(super) mod speculative;
 
 pub use batching::{BLOCK_SIZE, BatchingConfig, BatchingEngine, EngineStep};
-pub use delay::Delay;
-pub use fixed_queue::FixedQueue;
-pub use limits::{SchedulerLimits, SchedulingPolicy};
-pub use speculative::Speculation;
+pub use fixed_queue::{Delay, FixedQueue};
+pub use limits::{SchedulerLimits, SchedulingPolicy, Speculation};

@@ -1,17 +1,16 @@
 //! A deployment: an engine, how many of it, and how requests are routed.
-
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NoReplicas};
+use strum::{Display, IntoStaticStr, VariantArray};
+
+use super::cluster::{Cluster, NoReplicas, PriorityLane, Routing};
 use super::front_end::FrontEnd;
 use super::pools::{KvTransfer, Pools};
-use super::router::{PriorityLane, Routing};
 use crate::simulator::deployment::preset::{UnknownName, find};
 use crate::simulator::engine::batching::{BatchingConfig, BatchingEngine};
-use crate::simulator::engine::delay::Delay;
-use crate::simulator::engine::fixed_queue::FixedQueue;
+use crate::simulator::engine::fixed_queue::{Delay, FixedQueue};
 use crate::simulator::server::SimulatedServer;
 
 /// The description of a whole deployment, from which servers are made on demand.
@@ -67,7 +66,8 @@ pub enum FleetLayout {
 }
 
 /// A routing rule by its name; [`Routing`] is the rule for a number of servers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum RoutingRule {
     /// Each in turn.
     RoundRobin,
@@ -80,13 +80,6 @@ pub enum RoutingRule {
     /// priority; the others for the rest.
     ByPriority,
 }
-
-const RULES: [(&str, RoutingRule); 4] = [
-    ("round-robin", RoutingRule::RoundRobin),
-    ("least-loaded", RoutingRule::LeastLoaded),
-    ("prefix-aware", RoutingRule::PrefixAware),
-    ("by-priority", RoutingRule::ByPriority),
-];
 
 impl RoutingRule {
     /// Requests more than the least loaded that a server with a warm cache may have (a choice; routers make it a
@@ -128,13 +121,7 @@ impl FromStr for RoutingRule {
 
     /// `round-robin`, `least-loaded`, `prefix-aware` or `by-priority`.
     fn from_str(name: &str) -> Result<Self, UnknownName> {
-        find("routing rule", &RULES, |(name, _)| name, name).map(|(_, rule)| rule)
-    }
-}
-
-impl fmt::Display for RoutingRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(RULES.iter().find(|(_, rule)| rule == self).map_or("", |(name, _)| name))
+        find("routing rule", Self::VARIANTS, |rule| rule.into(), name)
     }
 }
 

@@ -1,5 +1,4 @@
 //! A front end that delays every token by a fixed time.
-
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -81,9 +80,9 @@ impl SimulatedServer for FrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::engine::delay::Delay;
+    use crate::simulator::engine::fixed_queue::Delay;
     use crate::simulator::engine::fixed_queue::FixedQueue;
-    use crate::simulator::simulate;
+    use crate::simulator::simulate::Driver;
 
     #[test]
     fn every_token_comes_later_and_gaps_stay() {
@@ -92,9 +91,18 @@ mod tests {
         let plain = || FixedQueue::new(2, Delay::Constant(0.1), Delay::Constant(0.01), 0);
         let seen = |server: &mut dyn SimulatedServer| {
             let mut seen = Vec::new();
-            simulate(server, arrivals(), None, |history| {
-                seen.push((history.job, history.chunks.iter().map(|chunk| chunk.at).collect::<Vec<_>>()));
-            });
+            let mut driver = Driver::new(server);
+            let mut arrivals = arrivals().peekable();
+            while let Some(now) =
+                [arrivals.peek().map(|next| next.0), driver.next_event()].into_iter().flatten().min()
+            {
+                while let Some((_, job)) = arrivals.next_if(|next| next.0 <= now) {
+                    assert!(driver.submit(now, job).is_none());
+                }
+                driver.advance(now, |history| {
+                    seen.push((history.job, history.chunks.iter().map(|chunk| chunk.at).collect::<Vec<_>>()));
+                });
+            }
             seen
         };
         let delay = Duration::from_millis(7);

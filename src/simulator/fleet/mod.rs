@@ -4,9 +4,7 @@ mod cluster;
 mod config;
 mod front_end;
 mod pools;
-mod router;
 
-pub use cluster::{Cluster, NoReplicas};
+pub use cluster::{Cluster, NoReplicas, PriorityLane, Routing};
 pub use config::{BadFleet, EngineModel, Fleet, FleetLayout, RoutingRule};
 pub use pools::{KvTransfer, Pools};
-pub use router::{PriorityLane, Routing};

@@ -1,12 +1,10 @@
 //! Disaggregated serving: prompts are computed in one pool, answers in another.
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::ops::Add as _;
 use std::time::Duration;
 
-use super::cluster::{Cluster, NoReplicas};
-use super::router::{Router, Routing};
+use super::cluster::{Cluster, NoReplicas, Routing};
 use crate::clock::Timestamp;
 use crate::simulator::deployment::placement::Deployment;
 use crate::simulator::engine::batching::BatchingEngine;
@@ -48,8 +46,7 @@ impl KvTransfer {
 #[derive(Clone, Debug)]
 pub struct Pools {
     prefill: Cluster<BatchingEngine>,
-    decode: Vec<BatchingEngine>,
-    decode_router: Router,
+    decode: Cluster<BatchingEngine>,
     transfer: KvTransfer,
     /// Jobs in the prefill pool that continue in the other.
     in_prefill: HashMap<JobId, Job>,
@@ -74,13 +71,9 @@ impl Pools {
         routing: Routing,
         transfer: KvTransfer,
     ) -> Result<Self, NoReplicas> {
-        if decode.is_empty() {
-            return Err(NoReplicas);
-        }
         Ok(Self {
             prefill: Cluster::new(prefill, routing)?,
-            decode,
-            decode_router: Router::new(Routing::LeastLoaded),
+            decode: Cluster::new(decode, Routing::LeastLoaded)?,
             transfer,
             in_prefill: HashMap::new(),
             moving: BinaryHeap::new(),
@@ -106,8 +99,7 @@ impl Pools {
             self.moving.pop();
             // A cancelled job has no entry.
             let Some(job) = self.moved.remove(&id) else { continue };
-            let place = self.decode_router.choose(&self.decode, &job);
-            let taken = self.decode[place].submit_prefilled(at, job);
+            let taken = self.decode.route(job, |engine, job| engine.submit_prefilled(at, job));
             debug_assert!(taken.is_ok(), "submit checked the job against every decode engine");
         }
     }
@@ -125,17 +117,13 @@ impl Pools {
         }
         self.fresh = fresh;
         self.receive(now);
-        for engine in &mut self.decode {
-            if engine.next_event().is_some_and(|due| due <= now) {
-                engine.advance(now, events);
-            }
-        }
+        self.decode.advance(now, events);
     }
 }
 
 impl SimulatedServer for Pools {
     fn submit(&mut self, now: Timestamp, job: Job) -> Result<(), Reject> {
-        for engine in &self.decode {
+        for engine in self.decode.replicas() {
             engine.check(&job)?;
         }
         // The prefill engine makes one token only.
@@ -150,13 +138,12 @@ impl SimulatedServer for Pools {
         let prefilling = self.prefill.cancel(now, id);
         self.in_prefill.remove(&id);
         let moving = self.moved.remove(&id).is_some();
-        prefilling || moving || self.decode.iter_mut().any(|engine| engine.cancel(now, id))
+        prefilling || moving || self.decode.cancel(now, id)
     }
 
     fn next_event(&self) -> Option<Timestamp> {
         let arriving = self.moving.peek().map(|moving| moving.0.0);
-        let decoding = self.decode.iter().filter_map(SimulatedServer::next_event).min();
-        [self.prefill.next_event(), arriving, decoding].into_iter().flatten().min()
+        [self.prefill.next_event(), arriving, self.decode.next_event()].into_iter().flatten().min()
     }
 
     fn advance(&mut self, now: Timestamp, events: &mut Vec<TokenEvent>) {
@@ -171,7 +158,7 @@ impl SimulatedServer for Pools {
     /// Both pools as one; a job counts as one success and one prompt.
     fn gauges(&self) -> ServerGauges {
         let all = ServerGauges::of_all(
-            self.prefill.replicas().iter().chain(&self.decode).map(SimulatedServer::gauges),
+            self.prefill.replicas().iter().chain(self.decode.replicas()).map(SimulatedServer::gauges),
         );
         ServerGauges {
             request_success: all.request_success - self.sent,
@@ -181,20 +168,20 @@ impl SimulatedServer for Pools {
     }
 
     fn effort(&self) -> WorkTotals {
-        self.decode.iter().map(SimulatedServer::effort).fold(self.prefill.effort(), WorkTotals::add)
+        let decoding = self.decode.replicas().iter().map(SimulatedServer::effort);
+        decoding.fold(self.prefill.effort(), WorkTotals::add)
     }
 
     fn decode_effort(&self) -> WorkTotals {
-        self.decode.iter().map(SimulatedServer::effort).fold(WorkTotals::default(), WorkTotals::add)
+        self.decode.effort()
     }
 
     fn reset_prefix_cache(&mut self) {
         self.prefill.reset_prefix_cache();
-        self.decode.iter_mut().for_each(SimulatedServer::reset_prefix_cache);
+        self.decode.reset_prefix_cache();
     }
 
     fn jobs(&self) -> u64 {
-        let decoding: u64 = self.decode.iter().map(SimulatedServer::jobs).sum();
-        self.prefill.jobs() + self.moved.len() as u64 + decoding
+        self.prefill.jobs() + self.moved.len() as u64 + self.decode.jobs()
     }
 }

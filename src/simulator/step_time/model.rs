@@ -1,10 +1,8 @@
-//! How long one forward pass takes, by physics or by measurement.
+//! How long one forward pass takes: by physics, by a measured table, or by costs fitted to runs.
 
 use std::time::Duration;
 
-use super::linear::LinearStep;
 use super::roofline::Roofline;
-use super::table::StepTable;
 use super::work::StepWork;
 
 /// A model of the time of a forward pass.
@@ -20,31 +18,125 @@ pub enum StepTime {
 }
 
 impl StepTime {
-    /// The same with a draft model, one token of which takes this share of a step of one token.
-    #[must_use]
-    pub fn with_draft_cost(self, share: f64) -> Self {
-        match self {
-            Self::Roofline(roofline) => Self::Roofline(roofline.with_draft_cost(share)),
-            Self::Table(table) => Self::Table(table.with_draft_cost(share)),
-            Self::Linear(costs) => Self::Linear(LinearStep { draft_cost: share, ..costs }),
-        }
+    /// The time of a pass over `work`; never zero, so that virtual time advances. A token of a draft model costs the
+    /// share `draft_cost` of a step of one token: drafting reads that model's weights once per token, whatever the
+    /// number of sequences.
+    pub fn of(&self, work: &StepWork, draft_cost: f64) -> Duration {
+        // A rate near zero makes a step longer than any run.
+        let time = Duration::try_from_secs_f64(self.seconds(work, draft_cost)).unwrap_or(Duration::MAX);
+        time.max(Duration::from_nanos(1))
     }
 
-    /// The time of a pass over `work`; never zero, so that virtual time advances.
-    pub fn of(&self, work: &StepWork) -> Duration {
+    pub(super) fn seconds(&self, work: &StepWork, draft_cost: f64) -> f64 {
         let seconds = match self {
             Self::Roofline(roofline) => roofline.seconds(work),
             Self::Table(table) => table.seconds(work),
             Self::Linear(costs) => costs.seconds(work),
         };
-        // A rate near zero makes a step longer than any run.
-        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).max(Duration::from_nanos(1))
+        let single = match self {
+            _ if work.draft_tokens == 0 => 0.0,
+            Self::Roofline(roofline) => roofline.single(),
+            Self::Table(table) => table.at(1.0),
+            Self::Linear(costs) => costs.step + costs.sequence,
+        };
+        seconds + f64::from(work.draft_tokens) * draft_cost * single
+    }
+}
+
+/// A fixed time per step, and a time per sequence, prompt token, context token and attended pair.
+///
+/// It describes a server of unknown hardware and model: the costs are fitted to runs, not derived from physics, and
+/// hold for the mix of work of those runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct LinearStep {
+    /// Seconds of every step.
+    pub step: f64,
+    /// Seconds for each sequence in it.
+    pub sequence: f64,
+    /// Seconds for each prompt token computed.
+    pub prompt_token: f64,
+    /// Seconds per token whose KV is read.
+    pub context_token: f64,
+    /// Seconds for each pair of a new token and a token that it attends to.
+    pub attended_pair: f64,
+}
+
+impl LinearStep {
+    /// The time of a pass over `work`, seconds.
+    pub fn seconds(&self, work: &StepWork) -> f64 {
+        self.step
+            + self.sequence * f64::from(work.sequences)
+            + self.prompt_token * work.prefill_tokens as f64
+            + self.context_token * work.kv_tokens_read as f64
+            + self.attended_pair * work.attended_pairs as f64
+    }
+}
+
+/// Measured step times by batch size, linear between the points. Beyond the last point the last slope continues, or
+/// the time stays level if that falls: noise must not make a large batch free.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StepTable {
+    /// (sequences in the batch, seconds), batch sizes rising.
+    points: Vec<(f64, f64)>,
+    prefill_tokens_per_s: Option<f64>,
+}
+
+/// What is wrong with a table of step times.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum StepTableError {
+    /// It has no rows.
+    #[error("a table of step times needs at least one row, such as 1 → 25 ms")]
+    Empty,
+    /// A row does not come after the row before it.
+    #[error("the batch sizes of a table of step times must rise, but {1} follows {0}; sort the rows")]
+    Unsorted(u32, u32),
+    /// A time is not above zero.
+    #[error("the step time at batch size {0} must be above zero")]
+    NoTime(u32),
+}
+
+impl StepTable {
+    /// A table of (sequences in the batch, step time). Below its first row the first time applies.
+    ///
+    /// With `prefill_tokens_per_s` prompt tokens cost extra time at that rate; without it only the number of
+    /// sequences counts.
+    ///
+    /// # Errors
+    ///
+    /// When the table is empty, unsorted or has a time of zero.
+    pub fn new(rows: &[(u32, Duration)], prefill_tokens_per_s: Option<f64>) -> Result<Self, StepTableError> {
+        if rows.is_empty() {
+            return Err(StepTableError::Empty);
+        }
+        if let Some(pair) = rows.windows(2).find(|pair| pair[1].0 <= pair[0].0) {
+            return Err(StepTableError::Unsorted(pair[0].0, pair[1].0));
+        }
+        if let Some(row) = rows.iter().find(|row| row.1.is_zero()) {
+            return Err(StepTableError::NoTime(row.0));
+        }
+        let points = rows.iter().map(|(batch, time)| (f64::from(*batch), time.as_secs_f64())).collect();
+        Ok(Self { points, prefill_tokens_per_s })
+    }
+
+    pub(crate) fn seconds(&self, work: &StepWork) -> f64 {
+        let prefill = self.prefill_tokens_per_s.map_or(0.0, |rate| work.prefill_tokens as f64 / rate);
+        self.at(f64::from(work.sequences)) + prefill
+    }
+
+    fn at(&self, batch: f64) -> f64 {
+        let above = self.points.partition_point(|point| point.0 < batch);
+        if above == 0 || self.points.len() == 1 {
+            return self.points[0].1;
+        }
+        let right = above.min(self.points.len() - 1);
+        let ((x0, y0), (x1, y1)) = (self.points[right - 1], self.points[right]);
+        let slope = (y1 - y0) / (x1 - x0);
+        if batch > x1 { y1 + slope.max(0.0) * (batch - x1) } else { y0 + slope * (batch - x0) }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::StepTableError;
     use super::*;
 
     #[test]
@@ -69,10 +161,10 @@ mod tests {
         let time = StepTime::Table(table);
         for (sequences, millis) in [(0, 10), (1, 10), (6, 15), (11, 20), (16, 35), (31, 80)] {
             let work = StepWork { sequences, ..StepWork::default() };
-            assert_eq!(time.of(&work), ms(millis), "{sequences} sequences");
+            assert_eq!(time.of(&work, 0.0), ms(millis), "{sequences} sequences");
         }
         let prompt = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
-        assert_eq!(time.of(&prompt), ms(510));
+        assert_eq!(time.of(&prompt, 0.0), ms(510));
     }
 
     #[test]
@@ -81,7 +173,7 @@ mod tests {
         let time = StepTime::Table(StepTable::new(&[(1, ms(10)), (8, ms(5))], None).unwrap());
         for (sequences, micros) in [(1, 10_000), (8, 5_000), (15, 5_000), (200, 5_000)] {
             let work = StepWork { sequences, ..StepWork::default() };
-            assert_eq!(time.of(&work), Duration::from_micros(micros), "{sequences} sequences");
+            assert_eq!(time.of(&work, 0.0), Duration::from_micros(micros), "{sequences} sequences");
         }
     }
 
@@ -90,15 +182,15 @@ mod tests {
         let ms = Duration::from_millis;
         let table = StepTable::new(&[(1, ms(10)), (11, ms(20))], None).unwrap();
         let work = StepWork { sequences: 11, draft_tokens: 4, ..StepWork::default() };
-        assert_eq!(StepTime::Table(table.clone()).of(&work), ms(20));
-        assert_eq!(StepTime::Table(table).with_draft_cost(0.5).of(&work), ms(40));
+        assert_eq!(StepTime::Table(table.clone()).of(&work, 0.0), ms(20));
+        assert_eq!(StepTime::Table(table).of(&work, 0.5), ms(40));
     }
 
     #[test]
     fn a_step_may_outlast_what_a_duration_holds() {
         let table = StepTable::new(&[(1, Duration::from_millis(10))], Some(1e-300)).unwrap();
         let work = StepWork { sequences: 1, prefill_tokens: 500, ..StepWork::default() };
-        assert_eq!(StepTime::Table(table).of(&work), Duration::MAX);
+        assert_eq!(StepTime::Table(table).of(&work, 0.0), Duration::MAX);
     }
 
     #[test]
@@ -107,5 +199,26 @@ mod tests {
         assert_eq!(StepTable::new(&[], None), Err(StepTableError::Empty));
         assert_eq!(StepTable::new(&[(4, ms(1)), (4, ms(2))], None), Err(StepTableError::Unsorted(4, 4)));
         assert_eq!(StepTable::new(&[(4, ms(0))], None), Err(StepTableError::NoTime(4)));
+    }
+
+    #[test]
+    fn parts_add_up() {
+        let costs = LinearStep {
+            step: 0.01,
+            sequence: 1e-3,
+            prompt_token: 1e-4,
+            context_token: 1e-6,
+            attended_pair: 1e-8,
+        };
+        let work = StepWork {
+            sequences: 3,
+            new_tokens: 102,
+            prefill_tokens: 100,
+            attended_pairs: 5_000,
+            kv_tokens_read: 700,
+            draft_tokens: 2,
+        };
+        let expected = 0.01 + 3e-3 + 0.01 + 0.0007 + 0.00005 + 2.0 * 0.5 * 0.011;
+        assert!((StepTime::Linear(costs).seconds(&work, 0.5) - expected).abs() < 1e-12);
     }
 }

@@ -53,7 +53,6 @@ pub struct Roofline {
     per_kv_token: f64,
     per_all_reduced_token: f64,
     all_reduce_latency: f64,
-    draft_cost: f64,
 }
 
 /// The parts of a step's time, seconds.
@@ -70,6 +69,13 @@ pub struct StepParts {
 }
 
 impl Roofline {
+    /// That of `deployment` by its datasheet alone, with nothing lost.
+    pub fn by_datasheet(deployment: Deployment) -> Self {
+        let lossless =
+            Efficiency { compute: 1.0, bandwidth: 1.0, step_overhead: 0.0, sequence_overhead: 0.0 };
+        Self::new(deployment, lossless)
+    }
+
     /// The roofline of `deployment`.
     pub fn new(deployment: Deployment, efficiency: Efficiency) -> Self {
         let Deployment { hardware, model, .. } = &deployment;
@@ -89,15 +95,8 @@ impl Roofline {
             per_kv_token: deployment.kv_bytes_per_token() / bandwidth,
             per_all_reduced_token: all_reduces * moved / (hardware.link_bandwidth * efficiency.bandwidth),
             all_reduce_latency: all_reduces * hardware.link_latency,
-            draft_cost: 0.0,
             deployment,
         }
-    }
-
-    /// The same roofline with a draft model, one token of which takes this share of a decode step.
-    #[must_use]
-    pub fn with_draft_cost(self, share: f64) -> Self {
-        Self { draft_cost: share, ..self }
     }
 
     /// What it is the roofline of.
@@ -118,16 +117,15 @@ impl Roofline {
         }
     }
 
-    /// The time of a pass over `work`, seconds. A draft token costs its share of a step of one token: drafting reads
-    /// the draft model's weights once per token, whatever the number of sequences.
+    /// The time of a pass over `work` without drafting, seconds.
     pub fn seconds(&self, work: &StepWork) -> f64 {
-        let drafting = if work.draft_tokens == 0 {
-            0.0
-        } else {
-            let single = self.parts(&StepWork::decode(1, 1));
-            f64::from(work.draft_tokens) * self.draft_cost * single.compute.max(single.memory)
-        };
-        self.parts(work).total() + drafting
+        self.parts(work).total()
+    }
+
+    /// What computing or reading takes in a step of one token, seconds.
+    pub(super) fn single(&self) -> f64 {
+        let parts = self.parts(&StepWork::decode(1, 1));
+        parts.compute.max(parts.memory)
     }
 }
 
@@ -141,6 +139,7 @@ impl StepParts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::simulator::step_time::model::StepTime;
 
     fn roofline(hardware: &str, model: &str, ranks: u32) -> Roofline {
         let mut deployment = Deployment::new(hardware.parse().unwrap(), model.parse().unwrap());
@@ -199,7 +198,7 @@ mod tests {
         let plain = roofline("h100", "llama-3.1-8b", 1);
         let work = StepWork { draft_tokens: 4, ..StepWork::decode(8, 100) };
         let single = plain.parts(&StepWork::decode(1, 1)).memory;
-        let extra = plain.clone().with_draft_cost(0.1).seconds(&work) - plain.seconds(&work);
+        let extra = StepTime::Roofline(plain.clone()).seconds(&work, 0.1) - plain.seconds(&work);
         assert_close(extra, 0.4 * single);
     }
 }

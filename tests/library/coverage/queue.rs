@@ -4,7 +4,9 @@ use skyline::analysis::{AcrossRuns, Sample};
 use skyline::clock::Timestamp;
 use skyline::experiment::seed_of_run;
 use skyline::random::RandomStream;
-use skyline::simulator::{Delay, FixedQueue, Job, JobId, simulate};
+use skyline::simulator::{Delay, FixedQueue, Job, JobId};
+
+use crate::simulator::drive::simulate;
 
 use super::covered::Covered;
 
@@ -27,7 +29,7 @@ fn run(load: f64, length: Length, seed: u64) -> Sample {
         (Timestamp::from_secs_f64(at), Job::new(JobId(id), 1, 1))
     });
     let mut times = Vec::new();
-    simulate(&mut server, arrivals, None, |history| {
+    simulate(&mut server, arrivals, |history| {
         if history.job.0 >= length.warm_up {
             times.push(history.chunks.first_at().unwrap().since(history.arrived).as_secs_f64());
         }

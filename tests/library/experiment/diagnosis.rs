@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use skyline::analysis::{Metric, Quantile};
 use skyline::experiment::{Diagnosis, LoadFigures, Prediction, Regime, predict, warm_like_cold};
 use skyline::generator::Schedule;
 use skyline::record::{CachePreparation, DeploymentFacts, Failure, FailureKind, Outcome, RunLog};
@@ -359,7 +360,18 @@ fn healthy_runs_of_every_workload_raise_no_alarm() {
 fn the_points_of_a_sweep_show_the_trade_and_the_queue() {
     let at = |rate: f64, hardware: &str| {
         let spec = poisson(rate, 60.0, &[("chat", 1.0, QUESTION, ANSWER)]);
-        LoadFigures::of(rate, &flown(&spec, &llama_on(hardware)).summary)
+        let summary = flown(&spec, &llama_on(hardware)).summary;
+        let figure = |metric, quantile| {
+            let known = summary.latency.row(metric)?.percentile(quantile).figure.at_least();
+            (known > 0.0).then_some(known)
+        };
+        LoadFigures {
+            load: rate,
+            output_tokens_per_s: summary.rates.output_tokens_per_s.filter(|&rate| rate > 0.0),
+            ttft_p50_ms: figure(Metric::Ttft, Quantile::P50),
+            ttft_p99_ms: figure(Metric::Ttft, Quantile::P99),
+            tpot_p50_ms: figure(Metric::Tpot, Quantile::P50),
+        }
     };
     let points: Vec<_> = [0.5, 2.0, 6.0, 20.0].map(|rate| at(rate, "a10g")).to_vec();
     let diagnosis = Diagnosis::of_points(&points);

@@ -52,14 +52,15 @@ pub(crate) fn search(queue: Queue, samples: u64, most_trials: u64, seed: u64) ->
         deployment: DeploymentFacts::default(),
     };
     let mut sweep = SweepExperiment::new(search, swept);
-    let run_one = |request: &RunRequest<SweepRun>, _: &SweepExperiment| -> Result<_, Infallible> {
+    let run = |request: &RunRequest<SweepRun>| -> Result<_, Infallible> {
         let SweepRun::Load(wanted) = &request.part else { panic!("a search asks for loads alone") };
         let workload = wanted.workload(&spec).unwrap();
         let flown = fly(&workload, &mut queue.server(wanted.seed));
         let log = RunLog::of_requests(header(&workload), flown.records, flown.footer);
         Ok(CompletedRun::from(summarise(&log, &objectives)))
     };
-    let Ok(()) = drive(&mut sweep, &mut VirtualExecutor(run_one));
+    let recorded = |_: &SweepExperiment| Ok(());
+    let Ok(()) = drive(&mut sweep, &mut VirtualExecutor { run, recorded });
     sweep.result()
 }
 

@@ -2,9 +2,9 @@
 
 use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
-use skyline::simulator::{BatchingEngine, Delay, FixedQueue, Job, JobId, SimulatedServer, simulate};
+use skyline::simulator::{BatchingEngine, Delay, FixedQueue, Job, JobId, SimulatedServer};
 
-use super::drive::ten_ms_engine;
+use super::drive::{simulate, ten_ms_engine};
 
 /// Mean time between arrival and service, seconds, of `jobs` Poisson arrivals at `rate`, whose answers have from 1 to
 /// `longest` tokens, all equally likely.
@@ -17,7 +17,7 @@ fn mean_wait(server: &mut dyn SimulatedServer, rate: f64, longest: u64, jobs: u6
         (Timestamp::from_secs_f64(at), Job::new(JobId(id), 1, 1 + lengths.below(longest) as u32))
     });
     let mut sum = 0.0;
-    simulate(server, arrivals, None, |history| {
+    simulate(server, arrivals, |history| {
         sum += history.scheduled.unwrap().since(history.arrived).as_secs_f64();
     });
     sum / jobs as f64

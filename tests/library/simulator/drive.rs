@@ -6,7 +6,7 @@ use skyline::clock::Timestamp;
 use skyline::random::RandomStream;
 use skyline::simulator::{
     BatchingConfig, Deployment, Driver, Efficiency, Job, JobHistory, JobId, SchedulerLimits,
-    SchedulingPolicy, SimulatedServer, StepTable, StepTime, simulate,
+    SchedulingPolicy, SimulatedServer, StepTable, StepTime,
 };
 
 /// An engine whose steps all take 10 ms, with `blocks` blocks of 16 tokens and a roomy step.
@@ -41,13 +41,36 @@ pub(crate) fn ms(at: Timestamp) -> f64 {
     at.as_secs_f64() * 1e3
 }
 
+/// Feeds `arrivals` (in order of time) to `server`, and passes each job's history to `on_end` as it ends, until all have
+/// ended.
+pub(crate) fn simulate<S: SimulatedServer + ?Sized>(
+    server: &mut S,
+    arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
+    mut on_end: impl FnMut(JobHistory),
+) {
+    let mut arrivals = arrivals.into_iter().peekable();
+    let mut driver = Driver::new(server);
+    let mut clock = Timestamp::ZERO;
+    loop {
+        let next_arrival = arrivals.peek().map(|arrival| arrival.0);
+        let Some(next) = [next_arrival, driver.next_event()].into_iter().flatten().min() else { break };
+        clock = clock.max(next);
+        // All arrivals of a moment are in before anything starts.
+        while let Some((_, job)) = arrivals.next_if(|arrival| arrival.0 <= clock) {
+            driver.submit(clock, job).into_iter().for_each(&mut on_end);
+        }
+        driver.advance(clock, &mut on_end);
+    }
+    driver.stop().into_iter().for_each(on_end);
+}
+
 /// Every history, in the order in which the jobs ended.
 pub(crate) fn run<S: SimulatedServer>(
     server: &mut S,
     arrivals: impl IntoIterator<Item = (Timestamp, Job)>,
 ) -> Vec<JobHistory> {
     let mut histories = Vec::new();
-    simulate(server, arrivals, None, |history| histories.push(history));
+    simulate(server, arrivals, |history| histories.push(history));
     histories
 }
 

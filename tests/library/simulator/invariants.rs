@@ -6,10 +6,10 @@ use proptest::prelude::*;
 use skyline::clock::Timestamp;
 use skyline::simulator::{
     BatchingConfig, BatchingEngine, Delay, FixedQueue, Job, JobEnd, JobHistory, JobId, KvTransfer, Pools,
-    PrefixHashes, Routing, SchedulingPolicy, SimulatedServer, Speculation, simulate,
+    PrefixHashes, Routing, SchedulingPolicy, SimulatedServer, Speculation,
 };
 
-use super::drive::ten_ms_engine;
+use super::drive::{simulate, ten_ms_engine};
 
 /// Gap before it (ms), input, output, priority, prefix group.
 type Drawn = (u64, u32, u32, i32, u64);
@@ -51,7 +51,7 @@ fn arrivals(plan: &[Drawn]) -> Vec<(Timestamp, Job)> {
 fn histories(config: &BatchingConfig, plan: &[Drawn]) -> (Vec<JobHistory>, BatchingEngine) {
     let mut engine = BatchingEngine::new(config.clone());
     let mut all = Vec::new();
-    simulate(&mut engine, arrivals(plan), None, |history| all.push(history));
+    simulate(&mut engine, arrivals(plan), |history| all.push(history));
     (all, engine)
 }
 

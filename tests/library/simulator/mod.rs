@@ -4,7 +4,7 @@ mod against_vllm;
 mod closed_forms;
 mod closed_loops;
 mod clusters;
-mod drive;
+pub(crate) mod drive;
 mod invariants;
 mod phenomena;
 mod scheduling;

@@ -101,39 +101,15 @@ impl BodyTemplates {
     }
 }
 
-/// Fields that a golden prompt sets itself, whatever the extra body of the load says.
-const OWN_FIELDS: [&str; 31] = [
-    "messages",
-    "prompt",
-    "max_tokens",
-    "max_completion_tokens",
-    "min_tokens",
-    "ignore_eos",
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "n",
-    "response_format",
-    "tools",
-    "tool_choice",
-    "max_new_tokens",
-    "n_predict",
-    "stop",
-    "stop_token_ids",
-    "min_p",
-    "logit_bias",
-    "presence_penalty",
-    "frequency_penalty",
-    "repetition_penalty",
-    "guided_json",
-    "guided_regex",
-    "guided_choice",
-    "guided_grammar",
-    "structured_outputs",
-    "json_schema",
-    "regex",
-    "grammar",
+/// Fields that a golden prompt sets itself, whatever the extra body of the load says: prompt, length, sampling,
+/// end and format of the answer.
+const OWN_FIELDS: [&[&str]; 6] = [
+    &["messages", "prompt", "n"],
+    &["max_tokens", "max_completion_tokens", "min_tokens", "ignore_eos", "max_new_tokens", "n_predict"],
+    &["temperature", "top_p", "top_k", "min_p", "seed", "logit_bias"],
+    &["presence_penalty", "frequency_penalty", "repetition_penalty", "stop", "stop_token_ids"],
+    &["response_format", "tools", "tool_choice", "structured_outputs", "json_schema", "regex", "grammar"],
+    &["guided_json", "guided_regex", "guided_choice", "guided_grammar"],
 ];
 
 /// The body of this golden prompt for `model`: the likeliest tokens, the same each time, until the answer
@@ -141,7 +117,7 @@ const OWN_FIELDS: [&str; 31] = [
 pub(crate) fn golden_body(target: &Target, model: &str, check: &GoldenCheck) -> Bytes {
     let mut target = target.clone();
     target.sampling = Sampling { temperature: Some(0.0), top_p: None, top_k: None, seed: Some(0) };
-    target.extra_body.0.retain(|name, _| !OWN_FIELDS.contains(&name.as_str()));
+    target.extra_body.0.retain(|name, _| !OWN_FIELDS.concat().contains(&name.as_str()));
     let prompt = match (&check.prompt, &check.messages) {
         (_, Some(messages)) => Prompt::Messages(messages.to_string()),
         (prompt, None) => Prompt::Text(prompt.clone().unwrap_or_default()),

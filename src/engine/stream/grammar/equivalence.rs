@@ -39,7 +39,17 @@ fn compare<'a>(events: impl IntoIterator<Item = &'a [u8]>) -> usize {
         let state = |grammar: &Grammar| {
             let Grammar { seen, finished, done, text_chunks, given_up, usage, counting, .. } = *grammar;
             let judged = (grammar.close(BodyEnd::Clean), grammar.close(BodyEnd::Broken));
-            (seen, finished, done, text_chunks, given_up, usage, counting, grammar.finish_reason(), judged)
+            (
+                seen,
+                finished,
+                done,
+                text_chunks,
+                given_up,
+                usage,
+                counting,
+                grammar.finish_reason.clone(),
+                judged,
+            )
         };
         assert_eq!(state(&quick), state(&full), "{data}");
         if expected.is_err() {

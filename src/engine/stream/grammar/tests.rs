@@ -148,8 +148,8 @@ fn usage_is_kept_with_its_details_and_zeros_are_no_usage() {
         .unwrap();
     let usage =
         Usage { prompt_tokens: 12, completion_tokens: 3, cached_tokens: Some(8), reasoning_tokens: Some(2) };
-    assert_eq!(grammar.usage(), Some(usage));
+    assert_eq!(grammar.usage, Some(usage));
     grammar.event(&event(r#"{"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}"#)).unwrap();
     grammar.event(&event(r#"{"choices":[],"usage":null}"#)).unwrap();
-    assert_eq!(grammar.usage(), Some(usage));
+    assert_eq!(grammar.usage, Some(usage));
 }

@@ -15,6 +15,7 @@ use crate::engine::wire::socket::Socket;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// What all requests of a run start with. It may hold credentials, so it has no `Debug`.
+#[derive(Clone)]
 pub(crate) struct RequestHead {
     /// Request line and headers without those that differ between requests.
     common: Vec<u8>,
@@ -49,8 +50,7 @@ impl RequestHead {
 
     /// The same with another `id_prefix`, unless the user gave an `X-Request-Id`.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
-        let id_prefix = self.id_prefix.as_ref().map(|_| id_prefix);
-        Self { common: self.common.clone(), id_prefix, form: self.form, secrets: self.secrets.clone() }
+        Self { id_prefix: self.id_prefix.as_ref().map(|_| id_prefix), ..self.clone() }
     }
 
     fn of(&self, request: &PreparedRequest) -> Vec<u8> {
@@ -63,7 +63,6 @@ impl RequestHead {
 }
 
 /// A request that is being written.
-#[derive(Debug)]
 pub(crate) struct Outgoing {
     head: Vec<u8>,
     body: Bytes,

@@ -11,7 +11,6 @@ const BINS: usize = 16;
 const DOUBLINGS: usize = 37;
 
 /// A histogram that many threads update without waiting for one another.
-#[derive(Debug)]
 pub(crate) struct ReadDelays {
     bins: Box<[AtomicU64]>,
     max: AtomicU64,

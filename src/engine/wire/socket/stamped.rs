@@ -25,7 +25,6 @@ thread_local! {
 /// A write is stamped before the system call, not after it: on the same machine the server may read a request
 /// and begin to answer before the call that wrote it returns. A request is sent when the write that took its
 /// last bytes began; a write that found no room in the socket does not count.
-#[derive(Debug)]
 pub(crate) struct Stamped<S> {
     socket: S,
     clock: Option<RunClock>,

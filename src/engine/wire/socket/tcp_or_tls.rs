@@ -20,7 +20,6 @@ thread_local! {
     static READ_BUFFER: RefCell<Box<[u8]>> = RefCell::new(vec![0; READ].into());
 }
 
-#[derive(Debug)]
 pub(crate) enum Socket {
     /// Plain TCP.
     Plain(Stamped<TcpStream>),

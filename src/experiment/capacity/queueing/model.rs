@@ -24,7 +24,7 @@ const WARMUP_SERVICES: f64 = 3.0;
 /// More answer tokens than a run of the model may have: their stamps alone take half a gigabyte.
 const MOST_TOKENS: f64 = 1e8;
 /// More slots at once than any instance has.
-const MOST_SLOTS: usize = 1 << 16;
+const MOST_SLOTS: u64 = 1 << 16;
 
 /// A sweep whose queues cannot be modelled.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -79,6 +79,23 @@ pub enum NoQueue {
     Workload(String),
 }
 
+/// The fewest that will do, between `too_few` and `enough`.
+pub(super) fn bisect(
+    mut too_few: u64,
+    mut enough: u64,
+    will_do: impl Fn(u64) -> Result<bool, NoQueue>,
+) -> Result<u64, NoQueue> {
+    while enough - too_few > 1 {
+        let middle = u64::midpoint(too_few, enough);
+        if will_do(middle)? {
+            enough = middle;
+        } else {
+            too_few = middle;
+        }
+    }
+    Ok(enough)
+}
+
 /// How long a run of the model is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Length {
@@ -120,7 +137,7 @@ impl ServicePace {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum InstanceModel<'a> {
     /// So many slots that serve at the pace that was measured.
-    Slots(usize),
+    Slots(u64),
     /// An engine that was fitted to the runs.
     Fitted(&'a EngineFit),
 }
@@ -161,7 +178,7 @@ impl Model<'_> {
     }
 
     /// The fewest slots with which one instance meets the objectives at `per_s`.
-    pub(super) fn slots_for(&self, per_s: f64) -> Result<usize, NoQueue> {
+    pub(super) fn slots_for(&self, per_s: f64) -> Result<u64, NoQueue> {
         let mut plenty = 1;
         while !self.meets(InstanceModel::Slots(plenty), 1, per_s)? {
             plenty *= 2;
@@ -169,16 +186,7 @@ impl Model<'_> {
                 return Err(NoQueue::Unlike(three_digits(per_s)));
             }
         }
-        let mut too_few = plenty / 2;
-        while plenty - too_few > 1 {
-            let middle = usize::midpoint(too_few, plenty);
-            if self.meets(InstanceModel::Slots(middle), 1, per_s)? {
-                plenty = middle;
-            } else {
-                too_few = middle;
-            }
-        }
-        Ok(plenty)
+        bisect(plenty / 2, plenty, |slots| self.meets(InstanceModel::Slots(slots), 1, per_s))
     }
 
     /// Whether so many instances meet the objectives at `per_s` of all of them together, and keep up.
@@ -221,7 +229,7 @@ impl Model<'_> {
         let ServicePace { ttft_s, tpot_s } = self.pace;
         let count = u32::try_from(instances).unwrap_or(u32::MAX);
         let slots = match instance {
-            InstanceModel::Slots(slots) => slots,
+            InstanceModel::Slots(slots) => slots as usize,
             InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {

@@ -17,7 +17,7 @@ use crate::units::hexadecimal;
 /// Keys and units are those of llm-d's schema (`llmdbenchmark/analysis/benchmark_report/schema_v0_2.py`). Latencies count
 /// from sending, as in the reports of the other load generators. The whole summary, with latencies from the scheduled
 /// moment, the verdict and intervals, is under `results.observability.skyline`, where the schema lets everything be.
-pub fn benchmark_report(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+pub(crate) fn benchmark_report(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let report = json!({
         "version": "0.2",
         "run": run(report),

@@ -1,4 +1,4 @@
-//! Reports in llm-d's form, held against its schema.
+//! Reports in llm-d's form, validated by its schema.
 
 use serde_json::{Value, json};
 

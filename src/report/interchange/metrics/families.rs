@@ -17,12 +17,12 @@ pub(super) struct Family {
     /// What it is, in one sentence without its full stop.
     pub(super) help: String,
     pub(super) unit: Unit,
-    pub(super) points: Vec<Point>,
+    pub(super) points: Vec<LabelledValue>,
 }
 
 /// One value of a family.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Point {
+pub(super) struct LabelledValue {
     /// What tells it from the others of its family.
     pub(super) labels: Labels,
     /// In the base unit.
@@ -38,7 +38,7 @@ impl Family {
         values: impl IntoIterator<Item = (Labels, Option<f64>)>,
     ) -> Self {
         let point = |(labels, value): (Labels, Option<f64>)| {
-            Some(Point { labels, value: value? / f64::from(unit.per_base) })
+            Some(LabelledValue { labels, value: value? / f64::from(unit.per_base) })
         };
         let points = values.into_iter().filter_map(point).collect();
         Self { name: name.into(), help: help.into(), unit, points }
@@ -211,7 +211,7 @@ fn requests(summary: &Summary) -> [Family; 2] {
         let labels = with(own_labels(summary), "kind", failure.kind.to_string());
         (labels, Some(failure.count as f64))
     });
-    let what = "Planned requests of the window by what became of them";
+    let what = "Planned requests of the window by outcome";
     [
         Family::new("requests", what, Unit::REQUESTS, outcomes),
         Family::new("failures", "Failed requests by kind", Unit::REQUESTS, kinds),

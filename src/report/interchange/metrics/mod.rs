@@ -6,5 +6,5 @@ mod otlp;
 #[cfg(test)]
 mod tests;
 
-pub use openmetrics::openmetrics;
-pub use otlp::otlp_json;
+pub(crate) use openmetrics::openmetrics;
+pub(crate) use otlp::otlp_json;

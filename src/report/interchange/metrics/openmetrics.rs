@@ -19,7 +19,7 @@ use crate::report::render::printable;
 /// # Errors
 ///
 /// None that a string can have.
-pub fn openmetrics(summary: &Summary) -> Result<String, fmt::Error> {
+pub(crate) fn openmetrics(summary: &Summary) -> Result<String, fmt::Error> {
     let labels = run_labels(summary).into_iter().map(|(name, value)| (name, printable(&value))).collect();
     let mut registry = Registry::default();
     registry.register_collector(Box::new(Collected { labels, families: families(summary) }));

@@ -8,7 +8,7 @@ use crate::report::run_report::RunReport;
 /// The body of a request to a collector's `/v1/metrics`: an `ExportMetricsServiceRequest` in the JSON encoding of OTLP
 /// 1.0 (`OpenTelemetry` Protocol Specification, *JSON Protobuf Encoding*). Every point has the moment at which the run
 /// ended.
-pub fn otlp_json(report: RunReport<'_>) -> Value {
+pub(crate) fn otlp_json(report: RunReport<'_>) -> Value {
     let summary = report.summary;
     let start = summary.run.started_at.as_nanosecond();
     let ended = report.log.footer.as_ref().map_or(summary.window.end_s, |footer| footer.ended.as_secs_f64());

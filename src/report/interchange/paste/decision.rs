@@ -14,7 +14,7 @@ use crate::units::count;
 
 /// The table: model, tokenizer, runtime, hardware, precision, flags, traffic mix, SLO target, pass or fail, rollback risk.
 /// What nobody recorded is named as missing, with the option that records it.
-pub fn decision_fields(report: RunReport<'_>) -> String {
+pub(crate) fn decision_fields(report: RunReport<'_>) -> String {
     let (summary, run) = (report.summary, &report.summary.run);
     let known = |fact| summary.reproduction.value(fact);
     let revision = run.deployment.labels.get("revision").map(String::as_str);
@@ -95,9 +95,9 @@ fn traffic(report: RunReport<'_>) -> String {
 fn target(summary: &Summary) -> String {
     let mut parts: Vec<String> = Vec::new();
     let groups = summary.by_class.iter().chain(&summary.by_priority);
-    for promise in groups.flat_map(|group| &group.slo_targets).filter(|promise| !promise.slo.is_empty()) {
-        let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
-        let part = format!("{}, {}{tenant}: {}", promise.class, promise.priority, bounds(promise.slo));
+    for target in groups.flat_map(|group| &group.slo_targets).filter(|target| !target.slo.is_empty()) {
+        let tenant = target.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+        let part = format!("{}, {}{tenant}: {}", target.class, target.priority, bounds(target.slo));
         if !parts.contains(&part) {
             parts.push(part);
         }

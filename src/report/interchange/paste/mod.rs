@@ -4,8 +4,8 @@ mod decision;
 mod percentiles;
 mod risk;
 
-pub use decision::decision_fields;
-pub use percentiles::percentile_block;
+pub(crate) use decision::decision_fields;
+pub(crate) use percentiles::percentile_block;
 
 #[cfg(test)]
 mod tests;

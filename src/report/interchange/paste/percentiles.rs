@@ -20,7 +20,7 @@ const DEFINITIONS: &str =
 
 /// The block: the workload, open or closed loop, the duration after warm-up, samples, and p50 to p999 of TTFT, TPOT and
 /// e2e, each with its reservation. TTFT and e2e count from the scheduled moment.
-pub fn percentile_block(report: RunReport<'_>) -> String {
+pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
     let summary = report.summary;
     let mut out = String::new();
     for (name, text) in [

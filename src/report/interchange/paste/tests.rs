@@ -71,15 +71,15 @@ fn spread() -> RunLog {
 fn risk_is_as_high_as_its_gravest_reason() {
     let log = spread();
     for (objectives, expected, why) in [
-        (&["p50 ttft < 400ms"][..], Risk::Low, "the nearest bar, p50 ttft < 400ms, was kept with 37"),
+        (&["p50 ttft < 400ms"][..], Risk::Low, "the nearest limit, p50 ttft < 400ms, was met with 37"),
         (&["p50 ttft < 251ms"], Risk::Medium, "was met by chance"),
-        (&["max ttft < 510ms"], Risk::Medium, "was met with 1.96 % of its bar to spare"),
+        (&["max ttft < 510ms"], Risk::Medium, "was met with 1.96 % of its limit to spare"),
         (&["p99.9 ttft < 5s"], Risk::Medium, "was met on too few samples"),
         (&["p50 ttft < 100ms", "p50 ttft < 400ms"], Risk::High, "missed: p50 ttft < 100ms"),
         (&["p50 queue_wait < 1s"], Risk::High, "unresolvable"),
         (&[], Risk::Unknown, "nothing was demanded"),
         // No share exceeds 1: of the 10 % that may fail, none did.
-        (&["error_rate < 10%", "p50 ttft < 400ms"], Risk::Low, "p50 ttft < 400ms, was kept with 37"),
+        (&["error_rate < 10%", "p50 ttft < 400ms"], Risk::Low, "p50 ttft < 400ms, was met with 37"),
         (&["valid_answers > 5%"], Risk::High, "unresolvable"),
     ] {
         let (rated, reasons) = rated(&log, objectives);
@@ -100,7 +100,7 @@ fn risk_is_as_high_as_its_gravest_reason() {
     slow.header.workload.classes =
         vec![class("chat", &[(Priority::High, slo(110.0)), (Priority::Medium, slo(110.0))])];
     let (rated_slow, reasons) = rated(&slow, &[]);
-    assert!(rated_slow == Risk::High && reasons.contains("of promised requests met"), "{reasons}");
+    assert!(rated_slow == Risk::High && reasons.contains("of the requests with an SLO met"), "{reasons}");
     let (broken, reasons) = rated(&minute(), &["p95 ttft < 500ms"]);
     assert!(broken == Risk::Medium && reasons.contains("no objective says how many must"), "{reasons}");
 }

@@ -3,12 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::output::RequestOutput;
-use crate::analysis::{Figure, Sample};
+use crate::analysis::{Figure, Quantile, Sample};
 use crate::clock::Timestamp;
 use crate::report::run_report::RunReport;
-
-/// The percentiles that are written, as `--metric-percentiles` names them.
-const PERCENTILES: [(&str, f64); 5] = [("50", 0.5), ("90", 0.9), ("95", 0.95), ("99", 0.99), ("99.9", 0.999)];
 
 /// The keys that vLLM writes of a run's figures, without the lists.
 pub(super) fn figures(report: RunReport<'_>, outputs: &[RequestOutput<'_>]) -> Map<String, Value> {
@@ -76,8 +73,8 @@ fn statistics(map: &mut Map<String, Value>, name: &str, values: Vec<f64>) {
     map.insert(format!("mean_{name}_ms"), json!(sample.mean()));
     map.insert(format!("median_{name}_ms"), quantile(0.5));
     map.insert(format!("std_{name}_ms"), json!(std));
-    for (percentile, fraction) in PERCENTILES {
-        map.insert(format!("p{percentile}_{name}_ms"), quantile(fraction));
+    for percentile in Quantile::ALL {
+        map.insert(format!("{percentile}_{name}_ms"), quantile(percentile.fraction()));
     }
 }
 

@@ -24,7 +24,7 @@ use crate::report::run_report::{Out, RunReport};
 /// statistics milliseconds; latencies count from sending, over the requests that succeeded; rates are totals over the time
 /// from the window's first moment to the last end; the standard deviation divides by n. `generated_texts` are empty, for
 /// answers are not kept. Where no request succeeded a figure is null, and not 0 as there.
-pub fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
+pub(crate) fn vllm_json(report: RunReport<'_>, out: Out<'_>) -> io::Result<()> {
     let mut outputs: Vec<RequestOutput<'_>> = report
         .log
         .records

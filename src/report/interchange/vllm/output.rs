@@ -11,7 +11,7 @@ pub(super) struct RequestOutput<'a> {
 }
 
 impl<'a> RequestOutput<'a> {
-    /// Whether the answer came whole; whatever else became of a request is a failure there.
+    /// Whether the answer came whole; every other outcome is a failure there.
     pub(super) fn success(self) -> bool {
         self.record.outcome == Outcome::Completed
     }

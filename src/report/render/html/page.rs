@@ -43,11 +43,11 @@ fn draw(group: &[Section]) -> Markup {
             @if let Some(heading) = heading { h2 { (printable(heading)) } }
             (blocks)
         },
-        (Level::Detail | Level::Reference, Some(heading)) => html! {
-            details.section { summary { h2 { (printable(heading)) } } (blocks) }
-        },
-        (Level::Detail | Level::Reference, None) => html! {
-            details.section { summary { "More" } (blocks) }
+        (Level::Detail | Level::Reference, heading) => html! {
+            details.section {
+                summary { @if let Some(heading) = heading { h2 { (printable(heading)) } } @else { "More" } }
+                (blocks)
+            }
         },
     }
 }
