@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use strum::VariantNames as _;
 
 use super::args::ValidityArgs;
 use super::outcome::{self, Format, Invalid};
@@ -72,7 +73,7 @@ Exit codes:
 const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep";
 
 fn condition() -> impl TypedValueParser<Value = Condition> {
-    PossibleValuesParser::new(Condition::ALL.map(Condition::name)).try_map(|name| name.parse::<Condition>())
+    PossibleValuesParser::new(Condition::VARIANTS).try_map(|name| name.parse::<Condition>())
 }
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::catalogue::Metric;
+use super::catalogue::{Metric, TOOLS};
 use super::percentile::Figure;
 use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::observed::Observed;
@@ -33,27 +33,20 @@ fn by_name<S: serde::Serializer>(metric: &Option<Metric>, serializer: S) -> Resu
     metric.map(Metric::name).serialize(serializer)
 }
 
-/// The same figure under another name.
-const SAME: [(&str, &str, Metric, &str); 8] = [
-    ("vllm bench", "ttft", Metric::TtftFromSend, "first chunk − sent"),
-    ("vllm bench", "tpot", Metric::Tpot, "(last − first chunk) / (N − 1)"),
-    ("vllm bench", "itl", Metric::ChunkGap, "gap between chunks"),
-    ("vllm bench", "e2el", Metric::E2eFromSend, "last chunk − sent"),
-    ("sglang bench_serving", "itl", Metric::ChunkGap, "gap between chunks"),
-    ("aiperf", "inter_token_latency", Metric::Tpot, "(last − first chunk) / (N − 1)"),
-    ("aiperf", "inter_chunk_latency", Metric::ChunkGap, "gap between chunks"),
-    ("nim", "inter_token_latency", Metric::Tpot, "(last − first chunk) / (N − 1)"),
-];
-
 impl Alias {
     /// Every name, with the figures that only other tools compute.
     pub(crate) fn all(observed: &Observed<'_>) -> Vec<Self> {
-        let same = SAME.map(|(tool, name, metric, formula)| Self {
-            tool,
-            name,
-            formula,
-            same_as: Some(metric),
-            latency: None,
+        let same = TOOLS.into_iter().flat_map(|tool| {
+            let named = Metric::ALL
+                .iter()
+                .flat_map(|&metric| metric.info().elsewhere.iter().map(move |elsewhere| (metric, elsewhere)));
+            named.filter(move |(_, elsewhere)| elsewhere.tool == tool).map(|(metric, elsewhere)| Self {
+                tool,
+                name: elsewhere.name,
+                formula: elsewhere.formula,
+                same_as: Some(metric),
+                latency: None,
+            })
         });
         let own = |tool, name, formula, of: fn(&RequestRecord) -> Option<f64>| {
             let completed = observed.requests.iter().map(|request| request.record);
@@ -67,7 +60,7 @@ impl Alias {
                 latency: crate::analysis::latency::table::of_requests(&figures),
             }
         };
-        let mut all = Vec::from(same);
+        let mut all: Vec<_> = same.collect();
         all.push(own(
             "guidellm",
             "time_per_output_token",

@@ -235,10 +235,12 @@ const CATALOGUE: [FigureInfo; 24] = [
     },
 ];
 
-pub(super) const VLLM: &str = "vllm bench";
-pub(super) const SGLANG: &str = "sglang bench_serving";
-pub(super) const AIPERF: &str = "aiperf";
-pub(super) const NIM: &str = "nim";
+const VLLM: &str = "vllm bench";
+const SGLANG: &str = "sglang bench_serving";
+const AIPERF: &str = "aiperf";
+const NIM: &str = "nim";
+/// The tools that have other names for figures.
+pub(super) const TOOLS: [&str; 4] = [VLLM, SGLANG, AIPERF, NIM];
 const TPOT: &str = "(last − first chunk) / (N − 1)";
 const CHUNK_GAP: &str = "gap between chunks";
 

@@ -35,7 +35,7 @@ pub enum Statistic {
 }
 
 impl Statistic {
-    const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Mean,
         Self::Min,
         Self::Max,

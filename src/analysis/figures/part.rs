@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use strum::VariantArray as _;
+
 use crate::record::RequestRecord;
 use crate::workload::{Priority, WorkloadSpec};
 
@@ -15,7 +17,8 @@ pub struct Part {
 }
 
 /// What tells the requests of a run apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
+#[strum(serialize_all = "snake_case")]
 pub enum PartKind {
     /// Their class.
     Class,
@@ -28,15 +31,10 @@ pub enum PartKind {
 }
 
 impl PartKind {
-    pub(crate) const ALL: [Self; 4] = [Self::Class, Self::Priority, Self::Tenant, Self::Model];
+    pub(crate) const ALL: &[Self] = Self::VARIANTS;
 
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Class => "class",
-            Self::Priority => "priority",
-            Self::Tenant => "tenant",
-            Self::Model => "model",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The names that requests of `workload` can have of this kind.
@@ -85,7 +83,7 @@ impl Part {
         match words {
             [] => Err("`of` has no name behind it".to_owned()),
             [name] => Ok(Self { kind: None, name: (*name).to_owned() }),
-            [kind, name] => match PartKind::ALL.into_iter().find(|known| known.name() == *kind) {
+            [kind, name] => match PartKind::ALL.iter().copied().find(|known| known.name() == *kind) {
                 Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
                 None => {
                     Err(format!("`{kind}` tells no requests apart; use class, priority, tenant or model"))
@@ -98,7 +96,7 @@ impl Part {
     /// The kinds of which the name can be.
     pub(crate) fn kinds(&self) -> impl Iterator<Item = PartKind> {
         let kind = self.kind;
-        PartKind::ALL.into_iter().filter(move |other| kind.is_none_or(|kind| kind == *other))
+        PartKind::ALL.iter().copied().filter(move |other| kind.is_none_or(|kind| kind == *other))
     }
 
     /// Whether a request of a run of `workload` is meant.

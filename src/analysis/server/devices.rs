@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::reported::GaugeSummary;
 use super::span::Span;
-use super::track::Track;
+use super::track::{GaugeSummary, Track};
 use crate::record::{Counter, Gauge, Reading, TelemetrySource};
 
 /// Fewest steps of a counter of energy that power is taken from, and the share of the window that they cover at least:

@@ -13,7 +13,7 @@ use super::energy::EnergyUse;
 use super::histogram::TimeSummary;
 use super::pages::PageSummary;
 use super::span::Span;
-use super::track::Track;
+use super::track::{GaugeSummary, Track};
 use super::{devices, histogram};
 use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;
@@ -44,20 +44,6 @@ pub struct ServerSide {
     pub devices: Vec<DeviceSummary>,
     /// What they used for the work; absent where no page reports power or energy.
     pub energy: Option<EnergyUse>,
-}
-
-/// A value over that part of the window in which it is known: from the first reading to the last.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct GaugeSummary {
-    /// Mean over time, straight lines between readings.
-    pub mean: f64,
-    /// Largest that was read.
-    pub max: f64,
-    /// At the window's end, or at the last reading.
-    pub last: f64,
-    /// Seconds of the window in which it is known.
-    pub covered_s: f64,
 }
 
 impl ServerSide {

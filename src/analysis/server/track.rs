@@ -1,7 +1,22 @@
 //! Follows a value from reading to reading.
 
-use super::reported::GaugeSummary;
+use serde::Serialize;
+
 use crate::record::Gauge;
+
+/// A value over that part of the window in which it is known: from the first reading to the last.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct GaugeSummary {
+    /// Mean over time, straight lines between readings.
+    pub mean: f64,
+    /// Largest that was read.
+    pub max: f64,
+    /// At the window's end, or at the last reading.
+    pub last: f64,
+    /// Seconds of the window in which it is known.
+    pub covered_s: f64,
+}
 
 /// A value at moments in seconds, in their order; between them it goes straight.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,7 +9,7 @@ use super::objective_preset::ObjectivePreset;
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::FigureKey;
+use crate::analysis::figures::key::{FigureKey, Statistic};
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -60,24 +60,57 @@ impl Comparison {
 
 /// A text that is not an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an objective: {problem}\n{}", ObjectiveError::GRAMMAR)]
+#[error("`{text}` is not an objective: {problem}\n{}", grammar())]
 pub struct ObjectiveError {
     text: String,
     problem: String,
 }
 
-impl ObjectiveError {
-    /// What an objective looks like.
-    pub const GRAMMAR: &'static str = "  an objective is FIGURE COMPARISON BOUND, for example:\n    \
-        p95 ttft < 500ms      (mean min max p50 p90 p95 p99 p99.9) of (ttft ttft_from_send ttfa tpot\n                          \
-        tpot_adjusted itl chunk_gap e2e e2e_from_send schedule_lag queue_wait)\n    \
-        error_rate < 1%       error_rate reject_rate timeout_rate slo_attainment\n                          \
-        check_pass_rate valid_answers\n    \
-        goodput > 5/s         goodput request_rate input_tokens_per_s output_tokens_per_s\n    \
-        p95 ttft of chat < 1s  the figure of one class, priority, tenant or model (`of tenant chat`, where several\n                          \
-        have the name): ttft tpot e2e error_rate reject_rate timeout_rate slo_attainment goodput\n  \
-        comparisons are < <= > >=\n  \
-        or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive";
+/// What an objective looks like, with the figures of the catalogue.
+fn grammar() -> String {
+    let names = |which: fn(Metric) -> bool| {
+        Metric::ALL
+            .iter()
+            .copied()
+            .filter(|metric| which(*metric))
+            .map(Metric::name)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let statistics = Statistic::ALL.map(|statistic| statistic.to_string()).join(" ");
+    let example = |example: &str, names: &str| {
+        let mut text = format!("    {example:<21} ");
+        let mut column = 26;
+        for (place, word) in names.split(' ').enumerate() {
+            if column + word.len() > 100 {
+                text.push_str(&format!("\n{:26}", ""));
+                column = 26;
+            } else if place > 0 {
+                text.push(' ');
+            }
+            text.push_str(word);
+            column += word.len() + 1;
+        }
+        text
+    };
+    let latencies = names(|metric| metric.kind() == FigureKind::Latency);
+    let parts = names(|metric| metric.info().of_parts);
+    [
+        "  an objective is FIGURE COMPARISON BOUND, for example:".to_owned(),
+        example("p95 ttft < 500ms", &format!("({statistics}) of ({latencies})")),
+        example("error_rate < 1%", &names(|metric| metric.kind() == FigureKind::Share)),
+        example("goodput > 5/s", &names(|metric| metric.kind() == FigureKind::Rate)),
+        example("in_flight < 32", &names(|metric| metric.kind() == FigureKind::Count)),
+        example(
+            "p95 ttft of chat < 1s",
+            &format!(
+                "the figure of one class, priority, tenant or model (`of tenant chat`, where several have the name): {parts}"
+            ),
+        ),
+        "  comparisons are < <= > >=".to_owned(),
+        "  or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive".to_owned(),
+    ]
+    .join("\n")
 }
 
 /// An objective, or a figure, that a workload leaves nothing to hold against.
@@ -212,7 +245,6 @@ impl fmt::Display for Objective {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::figures::key::Statistic;
     use crate::analysis::figures::quantile::Quantile;
 
     #[test]

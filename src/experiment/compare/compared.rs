@@ -73,6 +73,19 @@ pub enum NotComparable {
     },
 }
 
+/// The `differences` between the sides of these names, where none forbids to compare them.
+pub(super) fn allowed<'a>(
+    differences: Vec<Difference>,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Difference>, NotComparable> {
+    let (forbidden, reported): (Vec<_>, Vec<_>) =
+        differences.into_iter().partition(|difference| difference.role == Role::Forbids);
+    if forbidden.is_empty() {
+        return Ok(reported);
+    }
+    Err(NotComparable::Unequal { names: names.map(str::to_owned).collect(), differences: forbidden })
+}
+
 /// Facts of one kind that are shown before the rest is counted.
 const SHOWN: usize = 8;
 
@@ -130,13 +143,7 @@ impl Compared {
         if let (Some(run), Some(repeats)) = (of_unit(SideUnit::Run), of_unit(SideUnit::Repeats)) {
             return Err(NotComparable::Mixed { run, repeats });
         }
-        let differences = unequal(sides, varied);
-        let (forbidden, reported): (Vec<_>, Vec<_>) =
-            differences.into_iter().partition(|difference| difference.role == Role::Forbids);
-        if !forbidden.is_empty() {
-            let names = sides.iter().map(|side| side.name.clone()).collect();
-            return Err(NotComparable::Unequal { names, differences: forbidden });
-        }
+        let reported = allowed(unequal(sides, varied), sides.iter().map(|side| &*side.name))?;
         let against = sides[1..].iter().map(|other| {
             let pairing = Pairing::of(baseline, other);
             AgainstBaseline {

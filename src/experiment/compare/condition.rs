@@ -1,14 +1,15 @@
 //! Test conditions: what must match between compared runs, or is worth reporting.
 
-use std::fmt;
-use std::str::FromStr;
-
 use serde::Serialize;
+use strum::{Display, EnumString, VariantNames};
 
 /// A condition that a run's figures depend on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Display, EnumString, VariantNames,
+)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case", parse_err_ty = String, parse_err_fn = unknown)]
 pub enum Condition {
     /// Whether a server was measured or a model of one computed.
     Simulated,
@@ -69,61 +70,11 @@ pub enum Role {
     Varied,
 }
 
+fn unknown(text: &str) -> String {
+    format!("`{text}` is nothing that runs are checked for; use one of: {}", Condition::VARIANTS.join(", "))
+}
+
 impl Condition {
-    /// All of them, the gravest first.
-    pub const ALL: [Self; 22] = [
-        Self::Simulated,
-        Self::Model,
-        Self::Hardware,
-        Self::Gpus,
-        Self::Precision,
-        Self::Workload,
-        Self::Rate,
-        Self::Window,
-        Self::Plan,
-        Self::Share,
-        Self::Endpoint,
-        Self::Streaming,
-        Self::Parameters,
-        Self::Prompts,
-        Self::Cache,
-        Self::Limits,
-        Self::Seed,
-        Self::Engine,
-        Self::Server,
-        Self::Labels,
-        Self::Client,
-        Self::Skyline,
-    ];
-
-    /// Its name on the command line and in JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Simulated => "simulated",
-            Self::Model => "model",
-            Self::Hardware => "hardware",
-            Self::Gpus => "gpus",
-            Self::Precision => "precision",
-            Self::Workload => "workload",
-            Self::Rate => "rate",
-            Self::Window => "window",
-            Self::Plan => "plan",
-            Self::Share => "share",
-            Self::Endpoint => "endpoint",
-            Self::Streaming => "streaming",
-            Self::Parameters => "parameters",
-            Self::Prompts => "prompts",
-            Self::Cache => "cache",
-            Self::Limits => "limits",
-            Self::Seed => "seed",
-            Self::Engine => "engine",
-            Self::Server => "server",
-            Self::Labels => "labels",
-            Self::Client => "client",
-            Self::Skyline => "skyline",
-        }
-    }
-
     /// The effect where it differs and was not declared to vary.
     pub const fn role(self) -> Role {
         match self {
@@ -135,33 +86,17 @@ impl Condition {
     }
 }
 
-impl fmt::Display for Condition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
-    }
-}
-
-impl FromStr for Condition {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Self::ALL.into_iter().find(|condition| condition.name() == text).ok_or_else(|| {
-            let names = Self::ALL.map(Self::name).join(", ");
-            format!("`{text}` is nothing that runs are checked for; use one of: {names}")
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn every_condition_is_read_by_its_name_and_stands_at_its_place() {
-        for (place, condition) in Condition::ALL.into_iter().enumerate() {
-            assert_eq!(condition.name().parse(), Ok(condition));
+        for (place, name) in Condition::VARIANTS.iter().enumerate() {
+            let condition: Condition = name.parse().unwrap();
+            assert_eq!(condition.to_string(), *name);
             assert_eq!(condition as usize, place);
-            assert_eq!(serde_json::to_value(condition).unwrap(), condition.name());
+            assert_eq!(serde_json::to_value(condition).unwrap(), *name);
         }
         assert!("colour".parse::<Condition>().unwrap_err().contains("hardware, gpus"));
     }

@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use super::any_side::{AnySide, AnySideDescription};
-use super::compared::NotComparable;
-use super::condition::{Condition, Role};
+use super::compared::{NotComparable, allowed};
+use super::condition::Condition;
 use super::facts::{Difference, differences};
 use super::gate::{Gate, GateJudgement};
 use super::reported::{Unchecked, reported_conditions};
@@ -104,12 +104,7 @@ impl ComparedForeign {
             return Err(NotComparableForeign::Repeats(side.name().to_owned()));
         }
         let (facts, unchecked) = reported_conditions(sides);
-        let (forbidden, reported): (Vec<_>, Vec<_>) =
-            differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
-        if !forbidden.is_empty() {
-            let names = sides.iter().map(|side| side.name().to_owned()).collect();
-            return Err(NotComparable::Unequal { names, differences: forbidden }.into());
-        }
+        let reported = allowed(differences(&facts, varied), sides.iter().map(AnySide::name))?;
         Ok(Self {
             schema: Self::SCHEMA,
             sides: sides.iter().map(AnySide::describe).collect(),

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::compared::NotComparable;
-use super::condition::{Condition, Role};
+use super::compared::{NotComparable, allowed};
+use super::condition::Condition;
 use super::facts::{Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ComparedRow, Pairing, correct};
@@ -100,12 +100,7 @@ impl ComparedSweeps {
             return Err(NotComparable::Alone);
         };
         let facts: Vec<_> = sides.iter().map(SweepSide::facts).collect();
-        let (forbidden, reported): (Vec<_>, Vec<_>) =
-            differences(&facts, varied).into_iter().partition(|difference| difference.role == Role::Forbids);
-        if !forbidden.is_empty() {
-            let names = sides.iter().map(|side| side.name.clone()).collect();
-            return Err(NotComparable::Unequal { names, differences: forbidden });
-        }
+        let reported = allowed(differences(&facts, varied), sides.iter().map(|side| &*side.name))?;
         Ok(Self {
             schema: Self::SCHEMA,
             answers: sides.iter().map(SweepSide::answer).collect(),

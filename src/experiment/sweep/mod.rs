@@ -6,6 +6,7 @@
 
 mod answer;
 mod experiment;
+mod figures;
 mod frontier;
 mod highest;
 mod judge;
@@ -18,10 +19,10 @@ mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
+pub(super) use figures::followed;
 pub use frontier::{Frontier, FrontierPoint};
 pub use knee::Knee;
 pub use plan::{Load, LoadAxis, SweepPlan};
-pub(super) use point::followed;
 pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use search::{Search, SearchStep, Unsearchable};
 pub(super) use trial::SERVER_RULES;

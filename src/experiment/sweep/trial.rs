@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::figures::of_run;
 use super::plan::Load;
-use super::point::of_run;
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureSet, Judgement, Objective, Rule, SampleWarning, Status, Summary};
 use crate::record::FailureKind;

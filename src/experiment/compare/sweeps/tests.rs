@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{record, run};
 use crate::analysis::{Status, summarise};
+use crate::experiment::compare::condition::Role;
 use crate::experiment::sweep::{LoadAxis, Search, SearchStep, StopReason, SweepPlan, Swept};
 
 /// Twenty seconds of ten requests a second whose first tokens take so long; seed and load alone identify the plan.

@@ -13,8 +13,6 @@ const COST: Allowed = Allowed::above(0.0, 1e12);
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Accept {
     /// Objectives for every row that counts, under each variant.
-    #[serde(serialize_with = "as_typed")]
-    #[cfg_attr(test, schemars(with = "Vec<String>"))]
     pub objectives: Vec<Objective>,
     /// The rows that count, by name; absent: all.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,8 +83,4 @@ fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
         text.parse::<Objective>().map_err(error).ok()
     };
     texts.iter().map(read).collect()
-}
-
-fn as_typed<S: serde::Serializer>(objectives: &[Objective], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(objectives.iter().map(|objective| &objective.text))
 }

@@ -63,46 +63,42 @@ impl Axes {
     /// Every axis that is given, in the order of the fields.
     fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
         let tokens = |place: SpecValue<'_>| place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok());
+        let none = Settings::default;
         let workloads = axis(fields, "workload", |place| {
             let name = place.nonblank()?;
-            Some((short(&name), Settings { workload: Some(name), ..Settings::default() }))
+            Some((short(&name), Settings { workload: Some(name), ..none() }))
         });
         let inputs = axis(fields, "input_tokens", |place| {
-            tokens(place)
-                .map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..Settings::default() }))
+            tokens(place).map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..none() }))
         });
         let outputs = axis(fields, "output_tokens", |place| {
-            tokens(place)
-                .map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..Settings::default() }))
+            tokens(place).map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..none() }))
         });
         let prefixes = axis(fields, "prefix_tokens", |place| {
-            tokens(place)
-                .map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..Settings::default() }))
+            tokens(place).map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..none() }))
         });
         let reuse = axis(fields, "prefix_reuse", |place| {
             let reuse = place.choice(&PrefixReuse::NAMED)?;
             let name = PrefixReuse::NAMED.iter().find(|(_, of)| *of == reuse).map_or("", |(name, _)| name);
-            Some((name.to_owned(), Settings { prefix_reuse: Some(reuse), ..Settings::default() }))
+            Some((name.to_owned(), Settings { prefix_reuse: Some(reuse), ..none() }))
         });
         let rates = axis(fields, "rate_per_s", |place| {
             let rate = place.number(RATE)?;
-            Some((
-                format!("rate{}", short(&rate.to_string())),
-                Settings { rate_per_s: Some(rate), ..Settings::default() },
-            ))
+            let name = format!("rate{}", short(&rate.to_string()));
+            Some((name, Settings { rate_per_s: Some(rate), ..none() }))
         });
         let users = axis(fields, "users", |place| {
             let users = place.whole(USERS)?;
-            Some((format!("users{users}"), Settings { users: Some(users), ..Settings::default() }))
+            Some((format!("users{users}"), Settings { users: Some(users), ..none() }))
         });
         let spacings = axis(fields, "arrival", |place| {
             let arrival = place.choice(&Spacing::NAMED)?;
             let name = Spacing::NAMED.iter().find(|(_, of)| *of == arrival).map_or("", |(name, _)| name);
-            Some((name.to_owned(), Settings { arrival: Some(arrival), ..Settings::default() }))
+            Some((name.to_owned(), Settings { arrival: Some(arrival), ..none() }))
         });
         let caps = axis(fields, "max_concurrency", |place| {
             let cap = place.whole(USERS)?;
-            Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..Settings::default() }))
+            Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
         });
         if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
             fields

@@ -233,7 +233,7 @@ impl Settings {
             MatrixVariable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
             MatrixVariable::Variant => false,
         };
-        MatrixVariable::OF_ROWS.into_iter().filter(differs).collect()
+        <MatrixVariable as strum::VariantArray>::VARIANTS.iter().copied().filter(differs).collect()
     }
 
     /// What prompts have in common; `None` where it is nothing.

@@ -3,11 +3,13 @@
 use std::fmt;
 
 use serde::Serialize;
+use strum::{IntoStaticStr, VariantArray};
 
 /// A variable of the experiment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr, VariantArray)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum MatrixVariable {
     /// The workload.
     Workload,
@@ -28,29 +30,9 @@ pub enum MatrixVariable {
 }
 
 impl MatrixVariable {
-    /// Those of a row.
-    pub(super) const OF_ROWS: [Self; 7] = [
-        Self::Workload,
-        Self::InputTokens,
-        Self::OutputTokens,
-        Self::Prefix,
-        Self::Load,
-        Self::Arrival,
-        Self::MaxConcurrency,
-    ];
-
     /// Its name in stored files.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Workload => "workload",
-            Self::InputTokens => "input_tokens",
-            Self::OutputTokens => "output_tokens",
-            Self::Prefix => "prefix",
-            Self::Load => "load",
-            Self::Arrival => "arrival",
-            Self::MaxConcurrency => "max_concurrency",
-            Self::Variant => "variant",
-        }
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
     }
 }
 

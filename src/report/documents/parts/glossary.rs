@@ -1,23 +1,20 @@
 //! What the names of figures mean, and what other tools call the same: one text for help and pages.
 
-use crate::analysis::{Alias, Quantile};
+use crate::analysis::{Alias, FigureInfo, Metric, Quantile};
 use crate::report::document::{Section, Table, percentile};
 
 /// A name with its meaning.
 type Term = (&'static str, &'static str);
 
-/// Latencies by their names in files and objectives. N is the number of output tokens.
-const LATENCIES: [Term; 9] = [
-    ("ttft", "first token − scheduled; ttft_from_send counts from sending, as vLLM bench does"),
-    ("ttfa", "first token that is not reasoning − scheduled"),
-    ("tpot", "(last − first token) / (N − 1): as vLLM; AIPerf's and NIM's inter-token latency"),
-    ("tpot_adjusted", "(last − first token) / (N − tokens of the first chunk)"),
-    ("itl", "gaps between tokens; a gap that brings k tokens counts as k gaps of a k-th"),
-    ("chunk_gap", "gaps between chunks as they came: vLLM's and SGLang's itl"),
-    ("e2e", "last token − scheduled; e2e_from_send counts from sending"),
-    ("schedule_lag", "dispatched − scheduled: this program's own lateness"),
-    ("queue_wait", "wait for a slot under --max-concurrency"),
-];
+/// Latencies by their names in files and objectives, each with its formula and its names elsewhere.
+fn latencies() -> impl Iterator<Item = (&'static str, String)> {
+    Metric::LATENCIES.into_iter().map(|metric| {
+        let FigureInfo { formula, elsewhere, .. } = metric.info();
+        let others: Vec<_> = elsewhere.iter().map(|other| format!("{} {}", other.tool, other.name)).collect();
+        let others = if others.is_empty() { String::new() } else { format!(": {}", others.join(", ")) };
+        (metric.name(), format!("{formula}{others}"))
+    })
+}
 
 /// What other tools call differently.
 const ELSEWHERE: [&str; 2] = [
@@ -57,16 +54,16 @@ const WORDS: [Term; 11] = [
 
 /// The glossary of the help.
 pub fn glossary() -> String {
-    let terms = LATENCIES.map(|(name, meaning)| format!("  {name:<15} {meaning}\n"));
-    format!("Glossary (N: output tokens):\n{}{}", terms.concat(), ELSEWHERE.join("\n"))
+    let terms: String = latencies().map(|(name, meaning)| format!("  {name:<15} {meaning}\n")).collect();
+    format!("Glossary (N: output tokens):\n{terms}{}", ELSEWHERE.join("\n"))
 }
 
 /// What the names on the page mean, and what other tools call the same.
 pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     let mut section = Section::reference("Glossary");
     section.remark("N: output tokens.");
-    for (name, meaning) in LATENCIES.iter().chain(&WORDS) {
-        section.fact(*name, *meaning);
+    for (name, meaning) in latencies().chain(WORDS.map(|(name, meaning)| (name, meaning.to_owned()))) {
+        section.fact(name, meaning);
     }
     for line in &ELSEWHERE {
         section.remark(*line);

@@ -240,6 +240,11 @@ fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
         Family::of(Metric::RequestRate, "completed_requests", whole(rates.completed_requests_per_s)),
         Family::of(Metric::InputTokens, "input_tokens", whole(rates.input_tokens_per_s)),
         Family::of(Metric::OutputTokens, "output_tokens", whole(rates.output_tokens_per_s)),
+        Family::of(
+            Metric::OutputTokensPerGpu,
+            "output_tokens_by_gpu",
+            whole(rates.output_tokens_per_s_per_gpu),
+        ),
         flow("offered_requests", "Requests scheduled in the window", requests, rates.offered_requests_per_s),
         flow("sent_requests", "Requests dispatched in the window", requests, rates.achieved_requests_per_s),
         flow(
@@ -247,12 +252,6 @@ fn rates(summary: &Summary, parts: &[Part<'_>]) -> Vec<Family> {
             "Prompt tokens from a prefix cache",
             tokens,
             rates.cached_input_tokens_per_s,
-        ),
-        flow(
-            "output_tokens_by_gpu",
-            "Answer tokens that arrived, for each accelerator",
-            tokens,
-            rates.output_tokens_per_s_per_gpu,
         ),
     ]
 }

@@ -33,7 +33,8 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name}: {}", printable(&text));
     }
-    for (metric, name) in [(Metric::Ttft, "TTFT"), (Metric::Tpot, "TPOT"), (Metric::E2e, "e2e")] {
+    for metric in [Metric::Ttft, Metric::Tpot, Metric::E2e] {
+        let name = metric.title();
         let Some(row) = summary.latency.row(metric) else {
             let _ = writeln!(out, "{name}: not measured");
             continue;
