@@ -150,12 +150,6 @@ impl CompareArgs {
 
 /// Compares runs of which at least one is another tool's; whether every demand is met.
 fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<bool, Stop> {
-    let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
-    if let Some((flag, _)) = pictured.into_iter().find(|(_, given)| *given) {
-        return Err(Stop::usage(format!(
-            "{flag}: a comparison with another tool's result is text or JSON\nhint: leave it out, or --json",
-        )));
-    }
     let mut sides = Vec::new();
     for ((path, name), stored) in args.named().zip(stored) {
         sides.push(match stored {
@@ -173,7 +167,7 @@ fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> R
         believe_any(side, args.validity.invalid_runs())?;
     }
     let compared = ComparedForeign::of(&sides, &args.vary, &args.gates()).map_err(Stop::usage)?;
-    args.show.result(printer, &compared, || documents::compared_foreign(&compared))?;
+    args.show_compared(printer, &compared, || documents::compared_foreign(&compared))?;
     Ok(compared.passed())
 }
 
