@@ -8,7 +8,6 @@ use tokenizers::Tokenizer;
 use super::class_text::{self, ClassText};
 use super::costs::{ANCHOR, TokenCosts};
 use super::draft::{Draft, Leads};
-use super::shared::block_stream;
 use super::tokenizer::{self, PromptError, TokenCounter};
 use super::vocabulary::PromptVocabulary;
 use crate::generator::datasets::messages::led_by;
@@ -106,7 +105,7 @@ impl PromptBuilder {
             names: classes.iter().map(|class| class.name.clone()).collect(),
             leads: Leads::opening(&vocabulary, salt),
             following: Leads::following(&vocabulary, salt),
-            blocks: block_stream(salt),
+            blocks: RandomStream::named(salt, "shared blocks"),
             stream: RandomStream::named(salt, "prompts"),
             vocabulary,
             salt,
@@ -131,7 +130,8 @@ impl PromptBuilder {
     pub fn with_salt(self, salt: u64) -> Self {
         let leads = Leads::opening(&self.vocabulary, salt);
         let following = Leads::following(&self.vocabulary, salt);
-        let (blocks, stream) = (block_stream(salt), RandomStream::named(salt, "prompts"));
+        let (blocks, stream) =
+            (RandomStream::named(salt, "shared blocks"), RandomStream::named(salt, "prompts"));
         Self { leads, following, blocks, stream, salt, ..self }
     }
 

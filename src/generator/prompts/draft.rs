@@ -4,6 +4,7 @@
 use std::slice;
 
 use super::vocabulary::{PromptVocabulary, TextPiece};
+use crate::generator::traces::requests::Blocks;
 use crate::random::RandomStream;
 
 /// No new paragraph begins with fewer tokens left.
@@ -97,6 +98,20 @@ impl Draft {
         self.left += reserved;
     }
 
+    /// Begins with the blocks, as far as they fit; the words of each come from the branch of `stream` with its id.
+    ///
+    /// A block consists of words only, so that it reads the same anywhere and its tokens are those of its words. The
+    /// first block of a prompt begins with a capital like every prompt; in a trace an id also stands for everything
+    /// before its block, so the same id always has the same position.
+    pub(super) fn blocks(&mut self, blocks: &Blocks, vocabulary: &PromptVocabulary, stream: &RandomStream) {
+        for id in &blocks.ids {
+            self.words(vocabulary, blocks.tokens, &mut stream.branch(*id));
+            if self.left == 0 {
+                return;
+            }
+        }
+    }
+
     /// Adds a random piece among those that fit (the cheapest are listed first); says whether any did.
     fn push_any(&mut self, pieces: &[TextPiece], stream: &mut RandomStream) -> bool {
         let dearest_fits = pieces.last().is_some_and(|piece| piece.tokens <= self.left);
@@ -187,5 +202,36 @@ impl Leads {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generator::prompts::costs::TokenCosts;
+
+    fn text(salt: u64, ids: &[u64], tokens: u32, block: u32) -> String {
+        let vocabulary = PromptVocabulary::new(&TokenCosts::Estimated);
+        let mut draft = Draft::new(tokens);
+        let blocks = Blocks { ids: ids.into(), tokens: block };
+        draft.blocks(&blocks, &vocabulary, &RandomStream::named(salt, "shared blocks"));
+        draft.finish()
+    }
+
+    #[test]
+    fn equal_ids_are_equal_texts_and_others_are_not() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        let (one, other) = (words(&text(1, &[7, 8, 9], 48, 16)), words(&text(1, &[7, 8, 10], 48, 16)));
+        assert_eq!((one.len(), other.len()), (48, 48));
+        assert_eq!(one[..32], other[..32], "two blocks are the same");
+        assert_ne!(one[32..], other[32..], "the third is not");
+        assert_ne!(text(2, &[7], 16, 16), text(1, &[7], 16, 16), "another salt, another text");
+    }
+
+    #[test]
+    fn the_last_block_ends_where_the_prompt_does() {
+        let (cut, whole) = (text(1, &[7, 8], 20, 16), text(1, &[7, 8], 32, 16));
+        assert_eq!(cut.split(' ').count(), 20);
+        assert!(whole.starts_with(&cut));
     }
 }

@@ -34,7 +34,7 @@ fn a_slice_ends_where_the_trace_does() {
 }
 
 #[test]
-fn where_nothing_is_in_a_slice_the_end_of_the_trace_is_told() {
+fn where_nothing_is_in_a_slice_the_end_of_the_trace_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let whole = four(&folder);
     let beyond = refusal(&Trace { from_s: 100.0, ..whole.clone() });
