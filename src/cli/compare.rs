@@ -89,14 +89,13 @@ pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     let names = names(&args.folders);
     let stored = args.folders.iter().map(|path| stored::open(path, None)).collect::<Result<Vec<_>, _>>()?;
-    if stored.iter().any(|stored| matches!(stored, Stored::Foreign(_))) {
-        return several_tools(args, names, stored, printer);
-    }
+    let is_foreign = stored.iter().any(|stored| matches!(stored, Stored::Foreign(_)));
     let find = |is_sweep: bool| {
         let mut all = args.folders.iter().zip(&stored);
         all.find(|(_, stored)| matches!(stored, Stored::Sweep(_)) == is_sweep).map(|(folder, _)| folder)
     };
     let report = match (find(true), find(false)) {
+        _ if is_foreign => several_tools(args, names, stored)?,
         (Some(sweep), Some(run)) => {
             return Err(Stop::usage(format!(
                 "{} is a sweep and {} is not\nhint: compare like with like; one run of the sweep: {0}/run-001",
@@ -139,14 +138,7 @@ fn several_tools(
     args: &CompareArgs,
     names: Vec<String>,
     stored: Vec<Stored>,
-    printer: Printer,
-) -> Result<Exit, Stop> {
-    let pictured = [("--page", args.page.is_some()), ("--markdown", args.markdown.is_some())];
-    if let Some((flag, _)) = pictured.into_iter().find(|(_, given)| *given) {
-        return Err(Stop::usage(format!(
-            "{flag}: a comparison with another tool's result is text or JSON\nhint: leave it out, or --json",
-        )));
-    }
+) -> Result<ComparisonReport, Stop> {
     let mut sides = Vec::new();
     for ((path, name), stored) in args.folders.iter().zip(names).zip(stored) {
         sides.push(match stored {
@@ -164,8 +156,9 @@ fn several_tools(
         believe_any(side, args.validity.policy())?;
     }
     let compared = ComparedForeign::of(&sides, &args.vary, &gates(args)).map_err(Stop::usage)?;
-    args.show.show(printer, |format| outcome::render_compared_foreign(&compared, format))?;
-    Ok(if compared.passed() { Exit::Fine } else { Exit::Missed })
+    let passed = compared.passed();
+    let render = move |format| outcome::show(|| documents::compared_foreign(&compared), &compared, format);
+    Ok(ComparisonReport { render: Box::new(render), passed })
 }
 
 fn runs(args: &CompareArgs, names: Vec<String>) -> Result<ComparisonReport, Stop> {

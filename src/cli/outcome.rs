@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::show::rendered;
 use crate::analysis::{Judgement, Summary};
 use crate::experiment::capacity::CapacityPlan;
-use crate::experiment::compare::ComparedForeign;
 use crate::experiment::{AbTest, AcrossJudgement, EngineFit, PredictedRates, Prediction, Repeats, Sweep};
 use crate::foreign::ForeignRun;
 use crate::record::{Calibration, HostFacts};
@@ -86,11 +85,6 @@ pub(super) fn render_capacity(
 /// Runs of another tool, in the form asked for.
 pub(super) fn render_foreign(runs: &[ForeignRun], format: Format) -> Result<String, Stop> {
     rendered(format, || documents::foreign(runs), || report::foreign_json(runs))
-}
-
-/// A comparison with runs of other tools, in the form asked for.
-pub(super) fn render_compared_foreign(compared: &ComparedForeign, format: Format) -> Result<String, Stop> {
-    show(|| documents::compared_foreign(compared), compared, format)
 }
 
 /// What a calibration found, in the form asked for.

@@ -122,7 +122,7 @@ pub enum AnswerEvent {
 }
 
 /// Events of an answer in order, not returned yet.
-pub type AnswerEvents = VecDeque<AnswerEvent>;
+pub(crate) type AnswerEvents = VecDeque<AnswerEvent>;
 
 /// How an answer ended.
 #[derive(Clone, Debug, PartialEq)]

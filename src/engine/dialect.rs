@@ -1,13 +1,15 @@
-//! The table of dialects: how servers differ.
+//! The table of dialects: how servers differ, and what their metrics are called.
 //!
-//! A new dialect is a variant and a row here. One with metrics of its own also has its names in
-//! [`super::metric_names`].
+//! A new dialect is a variant and a row here. One with metrics of its own also has a table of names here, and a
+//! [`PageKind`].
 
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-use super::metric_names::{MetricNames, SGLANG, VLLM};
-use crate::simulator::urgency;
-use crate::workload::Priority;
+use super::dialect_traits::{
+    CacheReset, DialectTraits, IdleConnections, LengthForcing, MetricNames, PriorityOrder, SchemaField,
+    TokenizeCall,
+};
+use crate::record::{Counter, Gauge, PageKind, ServerTime};
 
 /// A dialect of the OpenAI protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Display, EnumString, IntoStaticStr, VariantArray)]
@@ -147,114 +149,183 @@ fn unknown(name: &str) -> String {
     format!("`{name}` is not an engine; there are {names} (openai fits any other server)")
 }
 
-/// The properties of one dialect. Paths are relative to the server's root.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct DialectTraits {
-    /// The server's default port; `None` for those that run elsewhere.
-    pub own_port: Option<u16>,
-    /// Fields that force the requested length.
-    pub length: LengthForcing,
-    /// The field for the most answer tokens on `chat/completions`; on `completions` it is `max_tokens`
-    /// everywhere.
-    pub chat_max_tokens: &'static str,
-    /// How `response_format` carries the schema of an answer.
-    pub schema_field: SchemaField,
-    /// Whether `stream_options.continuous_usage_stats` puts usage into every chunk.
-    pub continuous_usage: bool,
-    /// Answers 200 when the server is ready; `None` where only the list of models shows it.
-    pub health_path: Option<&'static str>,
-    /// Reports the server's version in one of the usual fields.
-    pub version_path: Option<&'static str>,
-    /// Report how the server was started, in JSON of the server's own form; the first that answers counts.
-    /// vLLM answers only in development mode.
-    pub flags_paths: &'static [&'static str],
-    /// The metrics page; `None` where there is none. What `trtllm-serve` has at /metrics is JSON.
-    pub metrics_path: Option<&'static str>,
-    /// Counts tokens.
-    pub tokenize: Option<TokenizeCall>,
-    /// The names of its metrics, where its counters are read before and after a run.
-    pub metrics: Option<&'static MetricNames>,
-    /// The series whose label `block_size` gives the tokens per cache block, if there is one.
-    pub cache_config: Option<&'static str>,
-    /// What an idle connection costs the server.
-    pub idle_connections: IdleConnections,
-    /// Empties the prefix cache when posted to, where the operator allows it.
-    pub reset_cache: Option<CacheReset>,
-    /// Tokens per block of the prefix cache, which shares only whole blocks, unless the server reports
-    /// otherwise.
-    pub cache_block_tokens: Option<u32>,
-    /// Which values of the field `priority` are served first; `None` where there is no such field.
-    pub priority: Option<PriorityOrder>,
-}
+impl MetricNames {
+    /// The names of every kind of page.
+    pub(crate) const ALL: [Self; 6] = [VLLM, SGLANG, TGI, TRTLLM, LLAMACPP, DCGM];
 
-/// How `response_format` carries the schema of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SchemaField {
-    /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
-    JsonSchema,
-    /// Type `json`, the schema in `schema`.
-    Schema,
-    /// Type `json_object`, the schema in `value`.
-    Value,
-}
-
-/// How the prefix cache is emptied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct CacheReset {
-    /// The path to post to.
-    pub path: &'static str,
-    /// What to do where a server has no such path.
-    pub cure: &'static str,
-}
-
-/// The order of values of the field `priority`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PriorityOrder {
-    /// Lower values first.
-    LowerFirst,
-    /// Higher values first.
-    HigherFirst,
-}
-
-impl PriorityOrder {
-    /// The value for a priority: 0 is medium, as for requests without the field.
-    pub(crate) const fn value(self, priority: Priority) -> i32 {
-        match self {
-            Self::LowerFirst => urgency(priority),
-            Self::HigherFirst => -urgency(priority),
-        }
+    /// The names of pages of this kind.
+    pub(crate) fn of(kind: PageKind) -> &'static Self {
+        const ALL: &[MetricNames] = &MetricNames::ALL;
+        ALL.iter().find(|names| names.kind == kind).unwrap_or(&ALL[0])
     }
 }
 
-/// What an idle connection costs a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum IdleConnections {
-    /// Nothing to speak of: connections are opened ahead and kept for later requests.
-    Free,
-    /// A worker thread. When idle connections hold all of them, a request on another connection waits until
-    /// one closes, however idle the server is. So each request opens its own connection and closes it.
-    HoldThreads,
-}
+const AS_IT_IS: f64 = 1.0;
+const PERCENT: f64 = 0.01;
+const MIB: f64 = 1_048_576.0;
+const MILLI: f64 = 0.001;
 
-/// How the length of an answer is forced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LengthForcing {
-    /// `ignore_eos: true`, and `min_tokens` equal to the requested length.
-    IgnoreEosAndMinTokens,
-    /// `ignore_eos: true`.
-    IgnoreEos,
-    /// Not possible: the model stops by itself.
-    None,
-}
+/// A page of an engine, without histograms.
+const ENGINE: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "",
+    gauges: &[],
+    counters: &[],
+    times: &[],
+    device: &[],
+    of_whole_devices: &[],
+};
 
-/// A tokenize call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TokenizeCall {
-    /// Its path.
-    pub path: &'static str,
-    /// The field that holds the text.
-    pub text_field: &'static str,
-}
+const VLLM: MetricNames = MetricNames {
+    kind: PageKind::Vllm,
+    prefix: "vllm:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["vllm:num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["vllm:num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["vllm:gpu_prefix_cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["vllm:avg_generation_throughput_toks_per_s"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["vllm:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["vllm:generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["vllm:request_success_total"]),
+        (
+            Counter::CacheQueries,
+            AS_IT_IS,
+            &["vllm:prefix_cache_queries_total", "vllm:gpu_prefix_cache_queries_total"],
+        ),
+        (Counter::CacheHits, AS_IT_IS, &["vllm:prefix_cache_hits_total", "vllm:gpu_prefix_cache_hits_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["vllm:num_preemptions_total", "vllm:num_preemptions"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["vllm:time_to_first_token_seconds"]),
+        (ServerTime::InterToken, &["vllm:inter_token_latency_seconds", "vllm:time_per_output_token_seconds"]),
+        (ServerTime::Queue, &["vllm:request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["vllm:request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["vllm:request_decode_time_seconds"]),
+        (ServerTime::E2e, &["vllm:e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+/// Only one scheduler of a tensor-parallel group reports, so that sums are right. A retraction is a
+/// preemption. SGLang counts aborted requests as succeeded, so that counter is not read.
+const SGLANG: MetricNames = MetricNames {
+    kind: PageKind::Sglang,
+    prefix: "sglang:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["sglang:num_running_reqs"]),
+        (Gauge::Waiting, AS_IT_IS, &["sglang:num_queue_reqs"]),
+        (Gauge::KvUsage, AS_IT_IS, &["sglang:token_usage"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["sglang:cache_hit_rate"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["sglang:gen_throughput"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["sglang:generation_tokens_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["sglang:prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["sglang:cached_tokens_total"]),
+        (Counter::Preemptions, AS_IT_IS, &["sglang:num_retracted_requests_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["sglang:time_to_first_token_seconds"]),
+        (
+            ServerTime::InterToken,
+            &["sglang:inter_token_latency_seconds", "sglang:time_per_output_token_seconds"],
+        ),
+        (ServerTime::Queue, &["sglang:queue_time_seconds"]),
+        (ServerTime::E2e, &["sglang:e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+/// `tgi_request_mean_time_per_token_duration` includes the prefill, so it is no inter-token latency.
+const TGI: MetricNames = MetricNames {
+    kind: PageKind::Tgi,
+    prefix: "tgi_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["tgi_batch_current_size"]),
+        (Gauge::Waiting, AS_IT_IS, &["tgi_queue_size"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["tgi_request_input_length_sum"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["tgi_request_generated_tokens_sum"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["tgi_request_success"]),
+    ],
+    times: &[
+        (ServerTime::Queue, &["tgi_request_queue_duration"]),
+        (ServerTime::E2e, &["tgi_request_duration"]),
+    ],
+    ..ENGINE
+};
+
+/// `trtllm_time_per_output_token_seconds` is a mean per request, so it is no inter-token latency.
+const TRTLLM: MetricNames = MetricNames {
+    kind: PageKind::Trtllm,
+    prefix: "trtllm_",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["trtllm_num_requests_running"]),
+        (Gauge::Waiting, AS_IT_IS, &["trtllm_num_requests_waiting"]),
+        (Gauge::KvUsage, AS_IT_IS, &["trtllm_kv_cache_utilization"]),
+        (Gauge::CacheHitRate, AS_IT_IS, &["trtllm_kv_cache_hit_rate"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["trtllm_generation_tokens_total"]),
+        (Counter::RequestsSucceeded, AS_IT_IS, &["trtllm_request_success_total"]),
+        (Counter::CacheQueries, AS_IT_IS, &["trtllm_prompt_tokens_total"]),
+        (Counter::CacheHits, AS_IT_IS, &["trtllm_prompt_cached_tokens_total"]),
+    ],
+    times: &[
+        (ServerTime::Ttft, &["trtllm_time_to_first_token_seconds"]),
+        (ServerTime::Queue, &["trtllm_request_queue_time_seconds"]),
+        (ServerTime::Prefill, &["trtllm_request_prefill_time_seconds"]),
+        (ServerTime::Decode, &["trtllm_request_decode_time_seconds"]),
+        (ServerTime::E2e, &["trtllm_e2e_request_latency_seconds"]),
+    ],
+    ..ENGINE
+};
+
+const LLAMACPP: MetricNames = MetricNames {
+    kind: PageKind::Llamacpp,
+    prefix: "llamacpp:",
+    gauges: &[
+        (Gauge::Running, AS_IT_IS, &["llamacpp:requests_processing"]),
+        (Gauge::Waiting, AS_IT_IS, &["llamacpp:requests_deferred"]),
+        (Gauge::KvUsage, AS_IT_IS, &["llamacpp:kv_cache_usage_ratio"]),
+        (Gauge::GenerationTokensPerS, AS_IT_IS, &["llamacpp:predicted_tokens_seconds"]),
+    ],
+    counters: &[
+        (Counter::PromptTokens, AS_IT_IS, &["llamacpp:prompt_tokens_total"]),
+        (Counter::GenerationTokens, AS_IT_IS, &["llamacpp:tokens_predicted_total"]),
+    ],
+    ..ENGINE
+};
+
+/// Utilisation in percent, memory in MiB, power in watts, energy in millijoules since the driver was loaded.
+/// A partition of a GPU (MIG) is a device of its own, with memory and the share of time in which its engines
+/// were active; the exporter repeats the power of the whole GPU for each. Where a GPU reports its utilisation
+/// both ways, the last row counts.
+const DCGM: MetricNames = MetricNames {
+    kind: PageKind::Dcgm,
+    prefix: "DCGM_FI_",
+    gauges: &[
+        (Gauge::Utilisation, AS_IT_IS, &["DCGM_FI_PROF_GR_ENGINE_ACTIVE"]),
+        (Gauge::Utilisation, PERCENT, &["DCGM_FI_DEV_GPU_UTIL"]),
+        (Gauge::MemoryUsedBytes, MIB, &["DCGM_FI_DEV_FB_USED"]),
+        (Gauge::MemoryFreeBytes, MIB, &["DCGM_FI_DEV_FB_FREE"]),
+        (Gauge::PowerW, AS_IT_IS, &["DCGM_FI_DEV_POWER_USAGE"]),
+    ],
+    counters: &[(Counter::EnergyJ, MILLI, &["DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION"])],
+    times: &[],
+    device: &["gpu", "GPU_I_ID"],
+    of_whole_devices: &[
+        "DCGM_FI_DEV_GPU_UTIL",
+        "DCGM_FI_DEV_POWER_USAGE",
+        "DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION",
+    ],
+};
 
 #[cfg(test)]
 mod tests {

@@ -4,9 +4,9 @@ mod address;
 mod answer;
 mod captured_text;
 mod dialect;
+mod dialect_traits;
 mod exposition;
 mod limits;
-mod metric_names;
 mod openai;
 mod secrets;
 mod stream;
@@ -14,15 +14,14 @@ mod target;
 mod wire;
 
 pub use address::{BaseUrl, MetricsUrl, Scheme};
-pub use answer::{Answer, AnswerEnd, AnswerEvent, AnswerEvents, Engine, PreparedRequest};
+pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
+pub(crate) use dialect_traits::MetricNames;
 pub(crate) use exposition::{MetricSample, metric_samples};
 pub(crate) use limits::ConnectionLimits;
-pub(crate) use metric_names::MetricNames;
 pub use openai::{
-    AnswerFormRefused, CacheError, ConnectError, ConnectProgress, CounterReading, MetricsClient, MetricsPage,
-    OpenAiEngine, ServerChanged, SmokeError, SmokeReport,
+    ConnectProgress, CounterReading, MetricsClient, MetricsPage, OpenAiEngine, ServerChanged, SmokeReport,
 };
 pub use secrets::Secrets;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
@@ -30,5 +29,4 @@ pub use target::{
     AnswerForm, CertificateCheck, Endpoint, ExtraBody, Header, PriorityField, Sampling, Secret, Target,
     TlsOptions,
 };
-pub use wire::HttpAnswer;
 pub(crate) use wire::client_config;

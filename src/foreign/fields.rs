@@ -1,14 +1,31 @@
 //! The fields of a result, each validated when read.
 
+use std::cell::RefCell;
+
 use serde_json::{Map, Value};
 
-/// What is wrong with a result.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct FieldProblem(pub(super) String);
+/// The first problem found in a file. Reading goes on after it; what is read then is discarded.
+#[derive(Debug, Default)]
+pub(super) struct FirstProblem(RefCell<Option<String>>);
 
-impl FieldProblem {
-    fn wrong(place: &str, found: &Value, wanted: &str) -> Self {
-        Self(format!("`{place}` is {}, and {wanted} is wanted", shown(found)))
+impl FirstProblem {
+    fn add(&self, problem: String) {
+        self.0.borrow_mut().get_or_insert(problem);
+    }
+
+    /// What `read` returns; a problem found by it begins with `place`.
+    pub(super) fn within<T>(&self, place: &str, read: impl FnOnce() -> T) -> T {
+        let found_before = self.0.borrow().is_some();
+        let value = read();
+        if let Some(problem) = self.0.borrow_mut().as_mut().filter(|_| !found_before) {
+            problem.insert_str(0, place);
+        }
+        value
+    }
+
+    /// The value, unless there was a problem.
+    pub(super) fn unless<T>(self, value: T) -> Result<T, String> {
+        self.0.into_inner().map_or(Ok(value), Err)
     }
 }
 
@@ -40,81 +57,102 @@ pub(super) enum StatedRate {
     Trace,
 }
 
-/// An object and its place in the file.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ResultFields<'a> {
-    object: &'a Map<String, Value>,
-    place: Parent<'a>,
+impl StatedRate {
+    /// The number, if it is one.
+    pub(super) const fn finite(self) -> Option<f64> {
+        match self {
+            Self::Finite(number) => Some(number),
+            Self::Infinite | Self::Trace => None,
+        }
+    }
 }
 
+/// An object and its place in the file; one that is absent has no fields.
 #[derive(Clone, Copy, Debug)]
-enum Parent<'a> {
-    Top,
-    Under(&'a str),
+pub(super) struct ResultFields<'a> {
+    object: Option<&'a Map<String, Value>>,
+    /// The key of the object; empty for the whole result.
+    place: &'a str,
+    first_problem: &'a FirstProblem,
 }
 
 impl<'a> ResultFields<'a> {
-    pub(super) fn of(value: &'a Value) -> Result<Self, FieldProblem> {
-        let object = value
-            .as_object()
-            .ok_or_else(|| FieldProblem(format!("it is {}, and no object", shown(value))))?;
-        Ok(Self { object, place: Parent::Top })
+    pub(super) fn of(value: &'a Value, first_problem: &'a FirstProblem) -> Self {
+        if !value.is_object() {
+            first_problem.add(format!("it is {}, and no object", shown(value)));
+        }
+        Self { object: value.as_object(), place: "", first_problem }
+    }
+
+    /// Another object, whose first problem is the same.
+    pub(super) fn beside(&self, value: &'a Value) -> Self {
+        Self::of(value, self.first_problem)
     }
 
     fn place(&self, key: &str) -> String {
-        match self.place {
-            Parent::Top => key.to_owned(),
-            Parent::Under(above) => format!("{above}.{key}"),
-        }
+        if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
 
-    /// The value under `key`, unless it is null.
-    fn at(&self, key: &str) -> Option<&'a Value> {
-        self.object.get(key).filter(|value| !value.is_null())
+    /// Reports a problem.
+    pub(super) fn complain(&self, problem: String) {
+        self.first_problem.add(problem);
+    }
+
+    /// What `read` returns; a problem found by it begins with `place`.
+    pub(super) fn within<T>(&self, place: &str, read: impl FnOnce() -> T) -> T {
+        self.first_problem.within(place, read)
+    }
+
+    /// The value of any type under `key`, unless it is null.
+    pub(super) fn any(&self, key: &str) -> Option<&'a Value> {
+        self.object?.get(key).filter(|value| !value.is_null())
     }
 
     pub(super) fn keys(&self) -> impl Iterator<Item = &'a str> {
-        self.object.iter().filter(|(_, value)| !value.is_null()).map(|(key, _)| key.as_str())
+        let entries = self.object.into_iter().flatten();
+        entries.filter(|(_, value)| !value.is_null()).map(|(key, _)| key.as_str())
     }
 
-    fn read<T>(
-        &self,
-        key: &str,
-        wanted: &str,
-        read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Result<Option<T>, FieldProblem> {
-        self.at(key)
-            .map(|value| read(value).ok_or_else(|| FieldProblem::wrong(&self.place(key), value, wanted)))
-            .transpose()
+    fn wrong<T>(&self, place: &str, found: &Value, wanted: &str) -> Option<T> {
+        self.complain(format!("`{place}` is {}, and {wanted} is wanted", shown(found)));
+        None
+    }
+
+    fn read<T>(&self, key: &str, wanted: &str, read: impl Fn(&'a Value) -> Option<T>) -> Option<T> {
+        let value = self.any(key)?;
+        read(value).or_else(|| self.wrong(&self.place(key), value, wanted))
     }
 
     /// Requires a value.
-    pub(super) fn must<T>(&self, key: &str, found: Option<T>) -> Result<T, FieldProblem> {
-        found.ok_or_else(|| FieldProblem(format!("`{}` is missing", self.place(key))))
+    pub(super) fn must<T: Default>(&self, key: &str, found: Option<T>) -> T {
+        found.unwrap_or_else(|| {
+            self.complain(format!("`{}` is missing", self.place(key)));
+            T::default()
+        })
     }
 
     /// A finite number of at least 0.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
+    pub(super) fn number(&self, key: &str) -> Option<f64> {
         self.read(key, NUMBER, number)
     }
 
     /// A whole number.
-    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, FieldProblem> {
+    pub(super) fn count(&self, key: &str) -> Option<u64> {
         self.read(key, "a whole number", whole)
     }
 
     /// A moment in whole nanoseconds.
-    pub(super) fn nanoseconds(&self, key: &str) -> Result<Option<u64>, FieldProblem> {
+    pub(super) fn nanoseconds(&self, key: &str) -> Option<u64> {
         self.read(key, "a whole number", Value::as_u64)
     }
 
     /// A time.
-    pub(super) fn time(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
+    pub(super) fn time(&self, key: &str) -> Option<f64> {
         self.read(key, TIME, time)
     }
 
     /// A rate, or another value above 0 that may be infinite.
-    pub(super) fn pace(&self, key: &str) -> Result<Option<StatedRate>, FieldProblem> {
+    pub(super) fn pace(&self, key: &str) -> Option<StatedRate> {
         self.read(key, "a number above 0, or \"inf\",", |value| match value.as_str() {
             Some("inf" | "Infinity") => Some(StatedRate::Infinite),
             Some("trace") => Some(StatedRate::Trace),
@@ -123,39 +161,40 @@ impl<'a> ResultFields<'a> {
         })
     }
 
-    /// The same where only a number is possible.
-    pub(super) fn rate(&self, key: &str) -> Result<Option<f64>, FieldProblem> {
-        Ok(self
-            .pace(key)?
-            .and_then(|pace| if let StatedRate::Finite(rate) = pace { Some(rate) } else { None }))
-    }
-
     /// Whether `key` is present, even with null.
     pub(super) fn has(&self, key: &str) -> bool {
-        self.object.contains_key(key)
+        self.object.is_some_and(|object| object.contains_key(key))
     }
 
-    pub(super) fn text(&self, key: &str) -> Result<Option<&'a str>, FieldProblem> {
+    pub(super) fn text(&self, key: &str) -> Option<&'a str> {
         self.read(key, "a text", Value::as_str)
     }
 
-    pub(super) fn truth(&self, key: &str) -> Result<Option<bool>, FieldProblem> {
+    /// A text of its own.
+    pub(super) fn string(&self, key: &str) -> Option<String> {
+        self.text(key).map(str::to_owned)
+    }
+
+    pub(super) fn truth(&self, key: &str) -> Option<bool> {
         self.read(key, "true or false", Value::as_bool)
     }
 
-    /// The value of any type.
-    pub(super) fn any(&self, key: &str) -> Option<&'a Value> {
-        self.at(key)
-    }
-
-    pub(super) fn object(&self, key: &'a str) -> Result<Option<Self>, FieldProblem> {
-        let object = self.read(key, "an object", Value::as_object)?;
-        Ok(object.map(|object| Self { object, place: Parent::Under(key) }))
+    /// The object under `key`.
+    pub(super) fn object(&self, key: &'a str) -> Self {
+        Self { object: self.read(key, "an object", Value::as_object), place: key, ..*self }
     }
 
     /// An object that must be present.
-    pub(super) fn inner(&self, key: &'a str) -> Result<Self, FieldProblem> {
-        self.must(key, self.object(key)?)
+    pub(super) fn inner(&self, key: &'a str) -> Self {
+        let inner = self.object(key);
+        if !inner.is_there() {
+            self.complain(format!("`{}` is missing", self.place(key)));
+        }
+        inner
+    }
+
+    pub(super) const fn is_there(&self) -> bool {
+        self.object.is_some()
     }
 
     /// The items of a list, each read by `read`; `wanted` describes them.
@@ -164,29 +203,28 @@ impl<'a> ResultFields<'a> {
         key: &str,
         wanted: &str,
         read: impl Fn(&'a Value) -> Option<T>,
-    ) -> Result<Option<Vec<T>>, FieldProblem> {
-        let Some(items) = self.read(key, "a list", Value::as_array)? else { return Ok(None) };
+    ) -> Option<Vec<T>> {
+        let items = self.read(key, "a list", Value::as_array)?;
         let item = |(i, value): (usize, &'a Value)| {
-            read(value)
-                .ok_or_else(|| FieldProblem::wrong(&format!("{}[{i}]", self.place(key)), value, wanted))
+            read(value).or_else(|| self.wrong(&format!("{}[{i}]", self.place(key)), value, wanted))
         };
-        items.iter().enumerate().map(item).collect::<Result<_, _>>().map(Some)
+        items.iter().enumerate().map(item).collect()
     }
 
     /// A list of times.
-    pub(super) fn times(&self, key: &str) -> Result<Option<Vec<f64>>, FieldProblem> {
+    pub(super) fn times(&self, key: &str) -> Option<Vec<f64>> {
         self.list(key, TIME, time)
     }
 
     /// A list of lists of times.
-    pub(super) fn lists_of_times(&self, key: &str) -> Result<Option<Vec<Vec<f64>>>, FieldProblem> {
+    pub(super) fn lists_of_times(&self, key: &str) -> Option<Vec<Vec<f64>>> {
         self.list(key, "a list of times from 0 to 1e9", |value| value.as_array()?.iter().map(time).collect())
     }
 
     /// A list of objects.
-    pub(super) fn objects(&self, key: &'a str) -> Result<Option<Vec<Self>>, FieldProblem> {
+    pub(super) fn objects(&self, key: &'a str) -> Option<Vec<Self>> {
         self.list(key, "an object", |value| {
-            Some(Self { object: value.as_object()?, place: Parent::Under(key) })
+            Some(Self { object: Some(value.as_object()?), place: key, ..*self })
         })
     }
 }

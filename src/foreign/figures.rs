@@ -2,7 +2,7 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::{FieldProblem, ResultFields};
+use super::fields::ResultFields;
 use crate::analysis::{Figure, LatencyRow, Metric, Quantile, Statistic};
 
 /// A latency.
@@ -64,14 +64,11 @@ impl ReportedFigures {
         key: impl Fn(&str) -> String,
         factor: f64,
         n: Option<u64>,
-    ) -> Result<Option<Self>, FieldProblem> {
-        let mut values = [None; 8];
-        for (value, name) in values.iter_mut().zip(names) {
-            *value = fields.time(&key(name))?.map(|number| number * factor);
-        }
+    ) -> Option<Self> {
+        let values = names.map(|name| fields.time(&key(name)).map(|number| number * factor));
         let [mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms] = values;
         let any = values.iter().any(Option::is_some);
-        Ok(any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms }))
+        any.then_some(Self { n, mean_ms, min_ms, p50_ms, p90_ms, p95_ms, p99_ms, p99_9_ms, max_ms })
     }
 
     /// Whether all reported figures are zero.
@@ -124,4 +121,47 @@ impl ForeignFigures {
             Self::Reported(_) => None,
         }
     }
+}
+
+/// The times of one completed request, milliseconds; absent where unknown.
+#[allow(clippy::struct_field_names)] // the unit
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct ForeignAnswer {
+    /// From sending to the first token.
+    pub(super) ttft_ms: Option<f64>,
+    /// From sending to the last token.
+    pub(super) e2e_ms: Option<f64>,
+    /// Time per output token after the first, or after those of the first chunk.
+    pub(super) tpot_ms: Option<f64>,
+    /// The gaps between its chunks, or its tokens.
+    pub(super) gaps_ms: Vec<f64>,
+}
+
+/// (last − first token) / (N − 1), for at least two tokens.
+pub(super) fn tpot_ms(e2e_ms: Option<f64>, ttft_ms: Option<f64>, tokens: Option<u64>) -> Option<f64> {
+    let left = tokens?.checked_sub(1).filter(|&left| left > 0)?;
+    let decode = e2e_ms? - ttft_ms?;
+    (decode >= 0.0).then(|| decode / left as f64)
+}
+
+/// The latencies of answers in order of sending, each under our name and the tool's. Those without samples are left
+/// out.
+pub(super) fn latencies(answers: &[ForeignAnswer], names: &[(Metric, &'static str)]) -> Vec<ForeignLatency> {
+    let each = |read: fn(&ForeignAnswer) -> Option<f64>| -> Option<LatencyRow> {
+        LatencyRow::in_order(&answers.iter().filter_map(read).collect::<Vec<_>>())
+    };
+    let row = |metric| match metric {
+        Metric::TtftFromSend => each(|answer| answer.ttft_ms),
+        Metric::E2eFromSend => each(|answer| answer.e2e_ms),
+        Metric::Tpot | Metric::TpotAdjusted => each(|answer| answer.tpot_ms),
+        Metric::Itl | Metric::ChunkGap => {
+            LatencyRow::of_gaps(&answers.iter().map(|answer| answer.gaps_ms.as_slice()).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    let latency = |&(metric, theirs)| {
+        let figures = ForeignFigures::Computed(Box::new(row(metric)?));
+        Some(ForeignLatency { metric, theirs, figures })
+    };
+    names.iter().filter_map(latency).collect()
 }

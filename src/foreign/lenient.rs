@@ -1,4 +1,4 @@
-//! JSON as Python's `json` writes it: with the bare words `NaN`, `Infinity` and `-Infinity`, which JSON lacks.
+//! The JSON of a file, as Python's `json` writes it: with the bare words `NaN`, `Infinity` and `-Infinity`.
 
 use serde_json::Value;
 
@@ -37,6 +37,37 @@ fn quoted(text: &str) -> String {
         rest = &rest[c.len_utf8()..];
     }
     out
+}
+
+/// Why a text is not JSON.
+pub(super) enum NoJson {
+    /// It is truncated.
+    BreaksOff { line: usize, column: usize },
+    /// What the parser said.
+    Other(String),
+}
+
+/// The values of a file: one, a list of them, or one per line.
+pub(super) fn values(text: &str) -> Result<Vec<Value>, NoJson> {
+    let whole = match parse(text) {
+        Ok(Value::Array(items)) => return Ok(items),
+        Ok(value) => return Ok(vec![value]),
+        Err(error) => error,
+    };
+    if whole.is_eof() {
+        return Err(NoJson::BreaksOff { line: whole.line(), column: whole.column() });
+    }
+    let mut values = Vec::new();
+    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
+        match parse(line) {
+            Ok(value) => values.push(value),
+            Err(error) if error.is_eof() && !values.is_empty() => {
+                return Err(NoJson::BreaksOff { line: number, column: error.column() });
+            }
+            Err(_) => return Err(NoJson::Other(whole.to_string())),
+        }
+    }
+    Ok(values)
 }
 
 #[cfg(test)]

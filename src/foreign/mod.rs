@@ -4,7 +4,6 @@
 //! ours); the others are listed with the reason. All of their latencies count from sending, so none is our `ttft` or
 //! `e2e`, which count from the scheduled moment.
 
-mod answer;
 mod fields;
 mod figures;
 mod lenient;
@@ -14,10 +13,11 @@ mod run;
 mod tests;
 mod tool;
 mod tools;
-mod unmatched;
 
 pub use figures::{ForeignFigures, ForeignLatency, ReportedFigures};
 pub use read::{ForeignError, ForeignFile};
-pub use run::{ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates};
+pub use run::{
+    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, UnmatchedFigure,
+    WholeRunRates,
+};
 pub use tool::ForeignTool;
-pub use unmatched::UnmatchedFigure;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use strum::IntoEnumIterator;
 
-use super::fields::{FieldProblem, ResultFields};
-use super::lenient;
+use super::fields::{FirstProblem, ResultFields};
+use super::lenient::{self, NoJson, values};
 use super::run::ForeignRun;
 use super::tool::ForeignTool;
 use crate::foreign::tools::{aiperf, guidellm, sglang, vllm};
@@ -125,15 +125,16 @@ impl ForeignFile {
         };
         let found = from.or_else(|| values.first().and_then(ForeignTool::of));
         let Some(tool) = found else { return Err(ForeignError::Unknown { path: file }) };
-        let malformed = |FieldProblem(problem)| ForeignError::Malformed { path: file.clone(), tool, problem };
         let runs = match tool {
-            ForeignTool::AiPerf => with_records(&values, &file)?,
-            ForeignTool::GuideLlm => {
-                one(&values).and_then(|value| guidellm::read(&ResultFields::of(value)?)).map_err(malformed)?
+            ForeignTool::AiPerf => {
+                let records = records_beside(&file)?;
+                one(&values, |fields| vec![aiperf::read(fields, records.as_deref())])
             }
-            ForeignTool::Vllm => each(&values, tool, vllm::read).map_err(malformed)?,
-            ForeignTool::Sglang => each(&values, tool, sglang::read).map_err(malformed)?,
+            ForeignTool::GuideLlm => one(&values, guidellm::read),
+            ForeignTool::Vllm => each(&values, tool, vllm::read),
+            ForeignTool::Sglang => each(&values, tool, sglang::read),
         };
+        let runs = runs.map_err(|problem| ForeignError::Malformed { path: file, tool, problem })?;
         Ok(Some(Self { runs }))
     }
 }
@@ -163,101 +164,55 @@ fn summary_beside(file: &Path) -> Option<PathBuf> {
     Some(file.with_file_name(format!("{name}{AIPERF_SUFFIX}"))).filter(|summary| summary.is_file())
 }
 
-/// Why a text is not JSON.
-enum NoJson {
-    /// It is truncated.
-    BreaksOff { line: usize, column: usize },
-    /// What the parser said.
-    Other(String),
-}
-
-/// The values of a file: one, a list of them, or one per line.
-fn values(text: &str) -> Result<Vec<Value>, NoJson> {
-    let whole = match lenient::parse(text) {
-        Ok(Value::Array(items)) => return Ok(items),
-        Ok(value) => return Ok(vec![value]),
-        Err(error) => error,
-    };
-    if whole.is_eof() {
-        return Err(NoJson::BreaksOff { line: whole.line(), column: whole.column() });
-    }
-    let mut values = Vec::new();
-    for (line, number) in text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty()) {
-        match lenient::parse(line) {
-            Ok(value) => values.push(value),
-            Err(error) if error.is_eof() && !values.is_empty() => {
-                return Err(NoJson::BreaksOff { line: number, column: error.column() });
-            }
-            Err(_) => return Err(NoJson::Other(whole.to_string())),
-        }
-    }
-    Ok(values)
-}
-
+/// One run of each value.
 fn each(
     values: &[Value],
     tool: ForeignTool,
-    read: impl Fn(&ResultFields<'_>, u64) -> Result<ForeignRun, FieldProblem>,
-) -> Result<Vec<ForeignRun>, FieldProblem> {
+    read: fn(&ResultFields<'_>, u64) -> ForeignRun,
+) -> Result<Vec<ForeignRun>, String> {
     if values.is_empty() {
-        return Err(FieldProblem("it is empty".to_owned()));
+        return Err("it is empty".to_owned());
     }
-    let numbered = values.iter().zip(1..);
-    numbered
-        .map(|(value, number)| {
-            let of = |FieldProblem(text)| {
-                if values.len() > 1 {
-                    FieldProblem(format!("in its run {number}, {text}"))
-                } else {
-                    FieldProblem(text)
-                }
-            };
-            let other = ForeignTool::of(value).filter(|&other| other != tool);
-            other
-                .map_or(Ok(()), |other| Err(FieldProblem(format!("it is a result of {other}"))))
-                .and_then(|()| read(&ResultFields::of(value)?, number))
-                .map_err(of)
-        })
-        .collect()
-}
-
-fn one(values: &[Value]) -> Result<&Value, FieldProblem> {
-    match values {
-        [value] => Ok(value),
-        several => Err(FieldProblem(format!("it holds {} values, and one is wanted", several.len()))),
-    }
-}
-
-/// AIPerf's summary, with its records if their file is there.
-fn with_records(values: &[Value], file: &Path) -> Result<Vec<ForeignRun>, ForeignError> {
-    let name = file.file_name().and_then(|name| name.to_str());
-    let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));
-    let beside =
-        prefix.map(|prefix| file.with_file_name(format!("{prefix}.jsonl"))).filter(|file| file.is_file());
-    let malformed = |path: &Path, problem| ForeignError::Malformed {
-        path: path.to_owned(),
-        tool: ForeignTool::AiPerf,
-        problem,
-    };
-    let records = match &beside {
-        None => None,
-        Some(path) => {
-            let text = std::fs::read_to_string(path)
-                .map_err(|source| ForeignError::Io { path: path.clone(), source })?;
-            let lines = text.lines().filter(|line| !line.trim().is_empty()).zip(1..);
-            let parsed = lines.map(|(line, number)| {
-                lenient::parse(line)
-                    .map_err(|error| malformed(path, format!("line {number} is not JSON ({error})")))
-            });
-            Some(parsed.collect::<Result<Vec<_>, _>>()?)
+    let run = |(value, number): (&Value, u64)| {
+        let place = if values.len() > 1 { format!("in its run {number}, ") } else { String::new() };
+        if let Some(other) = ForeignTool::of(value).filter(|&other| other != tool) {
+            return Err(format!("{place}it is a result of {other}"));
         }
+        let problem = FirstProblem::default();
+        let run = problem.within(&place, || read(&ResultFields::of(value, &problem), number));
+        problem.unless(run)
     };
-    let read = || -> Result<ForeignRun, FieldProblem> {
-        let records = match &records {
-            Some(records) => Some(records.iter().map(ResultFields::of).collect::<Result<Vec<_>, _>>()?),
-            None => None,
-        };
-        aiperf::read(&ResultFields::of(one(values)?)?, records.as_deref())
+    values.iter().zip(1..).map(run).collect()
+}
+
+/// The runs in the one value of a file.
+fn one(
+    values: &[Value],
+    read: impl FnOnce(&ResultFields<'_>) -> Vec<ForeignRun>,
+) -> Result<Vec<ForeignRun>, String> {
+    let [value] = values else {
+        return Err(format!("it holds {} values, and one is wanted", values.len()));
     };
-    read().map(|run| vec![run]).map_err(|FieldProblem(problem)| malformed(file, problem))
+    let problem = FirstProblem::default();
+    let runs = read(&ResultFields::of(value, &problem));
+    problem.unless(runs)
+}
+
+/// The records of AIPerf's requests, if their file is beside its summary.
+fn records_beside(summary: &Path) -> Result<Option<Vec<Value>>, ForeignError> {
+    let name = summary.file_name().and_then(|name| name.to_str());
+    let prefix = name.and_then(|name| name.strip_suffix(AIPERF_SUFFIX));
+    let beside = prefix.map(|prefix| summary.with_file_name(format!("{prefix}.jsonl")));
+    let Some(path) = beside.filter(|file| file.is_file()) else { return Ok(None) };
+    let text =
+        std::fs::read_to_string(&path).map_err(|source| ForeignError::Io { path: path.clone(), source })?;
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).zip(1..);
+    let parsed = lines.map(|(line, number)| {
+        lenient::parse(line).map_err(|error| ForeignError::Malformed {
+            path: path.clone(),
+            tool: ForeignTool::AiPerf,
+            problem: format!("line {number} is not JSON ({error})"),
+        })
+    });
+    parsed.collect::<Result<_, _>>().map(Some)
 }

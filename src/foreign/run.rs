@@ -2,10 +2,9 @@
 
 use serde::{Serialize, Serializer};
 
-use super::fields::{FieldProblem, ResultFields};
+use super::fields::ResultFields;
 use super::figures::ForeignLatency;
 use super::tool::ForeignTool;
-use super::unmatched::UnmatchedFigure;
 use crate::analysis::{Figure, FigureKey, Metric, Percentile, SampleWarning};
 
 /// A run of another tool, its figures under our names.
@@ -63,9 +62,9 @@ pub enum ConcurrencyCap {
 
 impl ConcurrencyCap {
     /// Reads the cap under `key`; null and 0 mean none. `None` where the file does not say.
-    pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Result<Option<Self>, FieldProblem> {
-        let most = fields.count(key)?.filter(|&most| most > 0);
-        Ok(fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At)))
+    pub(super) fn read(fields: &ResultFields<'_>, key: &str) -> Option<Self> {
+        let most = fields.count(key).filter(|&most| most > 0);
+        fields.has(key).then(|| most.map_or(Self::Uncapped, Self::At))
     }
 }
 
@@ -150,6 +149,46 @@ impl WholeRunRates {
 }
 
 impl ForeignRun {
+    /// A run of these totals, so far without conditions, latencies and caveats.
+    pub(super) fn new(
+        tool: ForeignTool,
+        number: u64,
+        requests: ForeignRequests,
+        tokens: ForeignTokens,
+        duration_s: Option<f64>,
+    ) -> Self {
+        Self {
+            tool,
+            tool_version: None,
+            number,
+            conditions: ForeignConditions::default(),
+            requests,
+            tokens,
+            whole_run: WholeRunRates::of(duration_s, requests, tokens),
+            latency: Vec::new(),
+            reservations: Vec::new(),
+            refused: Vec::new(),
+        }
+    }
+
+    /// Adds a caveat.
+    pub(super) fn caution(&mut self, caveat: impl Into<String>) {
+        self.reservations.push(caveat.into());
+    }
+
+    /// Adds that zeros stand for nothing, since no request completed.
+    pub(super) fn caution_zeros(&mut self) {
+        let tool = self.tool;
+        self.caution(format!(
+            "no request completed, and the zeros that {tool} writes then are no measurements"
+        ));
+    }
+
+    /// Adds a figure without an equivalent here.
+    pub(super) fn refuse(&mut self, name: &'static str, reason: &'static str) {
+        self.refused.push(UnmatchedFigure { name, reason });
+    }
+
     /// Mean tokens of a prompt and of an answer.
     pub fn mean_tokens(&self) -> (Option<f64>, Option<f64>) {
         let each = |count: Option<u64>| {
@@ -181,5 +220,33 @@ impl ForeignRun {
 
     fn latency(&self, subject: &FigureKey) -> Option<&ForeignLatency> {
         self.latency.iter().find(|latency| latency.metric == subject.metric)
+    }
+}
+
+/// A figure that is not taken over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct UnmatchedFigure {
+    /// The tool's name; `*` stands for any ending.
+    pub name: &'static str,
+    /// Why it has no equivalent.
+    pub reason: &'static str,
+}
+
+/// A total over everything.
+pub(super) const TOTAL: &str =
+    "a total over the whole run, its end included; ours are rates over a window of steady load";
+/// Prompt and answer tokens added up.
+pub(super) const BLENDED: &str = "adds prompt and answer tokens, which cost a server very different work";
+/// Goodput of another kind.
+pub(super) const OTHER_GOODPUT: &str = "its bounds count from sending and leave failed requests out or are not in the file; ours counts from the schedule";
+
+impl UnmatchedFigure {
+    /// Those of `all` that `fields` contains.
+    pub(super) fn found(all: &[(&'static str, &'static str)], fields: &ResultFields<'_>) -> Vec<Self> {
+        let is_there = |name: &str| match name.strip_suffix('*') {
+            Some(start) => fields.keys().any(|key| key.starts_with(start)),
+            None => fields.keys().any(|key| key == name),
+        };
+        all.iter().filter(|(name, _)| is_there(name)).map(|&(name, reason)| Self { name, reason }).collect()
     }
 }

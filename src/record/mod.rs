@@ -5,7 +5,7 @@ mod request;
 mod run;
 mod telemetry;
 
-pub use log::{MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
+pub use log::{LogLine, MergeError, MergedRun, NamedLog, RunLog, RunLogError, RunLogWriter, merge};
 pub use request::{
     CheckRecord, CheckResult, ChunkTrain, CountedAnswer, Failure, FailureKind, FinishReason, Outcome, Phase,
     RequestRecord, SessionCounts, SharedPrefix, TokenChunk, TokenSource, Turn, Usage, Validity,

@@ -6,7 +6,7 @@ use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::reading::nearest::nearest;
-use crate::workload::reading::{json_text, toml_text};
+use crate::workload::reading::text::{parse_json, parse_toml};
 use crate::workload::trace::source::{Trace, TraceSurvey};
 
 /// Name and text, in the order of `skyline workloads`.
@@ -55,8 +55,8 @@ impl WorkloadSpec {
         }
         let path = Path::new(name_or_path);
         let parse = match path.extension().and_then(|extension| extension.to_str()) {
-            Some(extension) if extension.eq_ignore_ascii_case("toml") => toml_text::parse,
-            Some(extension) if extension.eq_ignore_ascii_case("json") => json_text::parse,
+            Some(extension) if extension.eq_ignore_ascii_case("toml") => parse_toml,
+            Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
             // A bare word that is no file was meant as a name.
             _ if !path.exists() && path.components().count() == 1 => {
                 let nearest = nearest(name_or_path, names());

@@ -1,7 +1,7 @@
 //! What the command line changes in a workload.
 
 use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
-use super::spec::WorkloadSpec;
+use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
@@ -95,7 +95,7 @@ impl WorkloadSpec {
         }
         let origin = format!("`{}` as changed by {ORIGIN}", spec.name);
         match serde_json::to_value(&spec) {
-            Ok(value) => Self::from_value(value, &origin),
+            Ok(value) => Self::from_value(value, &origin, &unread),
             Err(error) => {
                 mistakes.add(None, error.to_string());
                 Err(mistakes.into_error(&origin))

@@ -15,10 +15,9 @@ use crate::workload::class::slo::{Priority, Slo};
 use crate::workload::class::tenant::Tenant;
 use crate::workload::lengths::weights;
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
-use crate::workload::reading::toml_text;
+use crate::workload::reading::text::{parse_json, parse_toml};
 use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::{Trace, TraceSurvey};
@@ -76,21 +75,16 @@ impl WorkloadSpec {
 
     /// Reads JSON; otherwise as [`WorkloadSpec::from_toml`].
     pub fn from_json(text: &str, origin: &str) -> Result<Self, SpecError> {
-        Self::from_node(json_text::parse(text), origin, None, &unread)
+        Self::from_node(parse_json(text), origin, None, &unread)
     }
 
     /// Reads TOML; `survey` reads the trace, if the spec has one.
     pub fn from_toml_with(text: &str, origin: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
-        Self::from_node(toml_text::parse(text), origin, None, survey)
-    }
-
-    /// Reads what [`Serialize`] wrote.
-    pub(super) fn from_value(value: serde_json::Value, origin: &str) -> Result<Self, SpecError> {
-        Self::from_value_with(value, origin, &unread)
+        Self::from_node(parse_toml(text), origin, None, survey)
     }
 
     /// Reads what [`Serialize`] wrote, or an equivalent; `survey` reads the trace, if it has one.
-    pub(super) fn from_value_with(
+    pub(super) fn from_value(
         value: serde_json::Value,
         origin: &str,
         survey: TraceSurvey<'_>,
@@ -345,7 +339,7 @@ fn read_list(value: SpecValue<'_>, trace: Option<&Trace>) -> Option<Vec<ReadClas
 impl<'de> Deserialize<'de> for WorkloadSpec {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = serde_json::Value::deserialize(deserializer)?;
-        Self::from_value(value, "the stored workload").map_err(serde::de::Error::custom)
+        Self::from_value(value, "the stored workload", &unread).map_err(serde::de::Error::custom)
     }
 }
 

@@ -52,57 +52,55 @@ impl RunLength<'_> {
     }
 
     fn mistake_in_requests(&self, requests: u64, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
-        if let Some(found) = self.arrival.found().filter(|found| found.requests < requests) {
+        let ever = self.arrival.expected_arrivals(LONGEST_S);
+        let (field, sentence) = if let Some(found) = self.arrival.found()
+            && found.requests < requests
+        {
+            let there = found.requests;
             let sentence = format!(
-                "is {requests}, and the slice of the trace has {}; ask for fewer or take more of the trace",
-                found.requests
+                "is {requests}, and the slice of the trace has {there}; ask for fewer or take more of the trace"
             );
-            return Some(LengthMistake { field: "requests", sentence });
-        }
-        if self.arrival.users().is_some() {
+            ("requests", sentence)
+        } else if self.arrival.users().is_some() {
             let sentence = "is given beside users in a closed loop, who send as many requests as the server lets them; \
                             say for how many seconds they do instead";
-            return Some(LengthMistake { field: "requests", sentence: sentence.to_owned() });
-        }
-        let ever = self.arrival.expected_arrivals(LONGEST_S);
-        if ever + 0.5 < requests as f64 {
+            ("requests", sentence.to_owned())
+        } else if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);
-            return Some(LengthMistake {
-                field: "requests",
-                sentence: format!(
-                    "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
-                     or ask for fewer requests"
-                ),
-            });
-        }
-        (warm >= requests as f64).then(|| {
+            let sentence = format!(
+                "is {requests}, and the arrivals bring only about {ever} requests in 31 days; raise the rate \
+                 or ask for fewer requests"
+            );
+            ("requests", sentence)
+        } else if warm >= requests as f64 {
             let warm = three_digits(warm);
-            LengthMistake {
-                field: "warmup_s",
-                sentence: format!(
-                    "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
-                     be measured; shorten the warm-up or ask for more requests"
-                ),
-            }
-        })
+            let sentence = format!(
+                "is {warmup_s} s, in which about {warm} requests arrive, and the run has {requests}: none would \
+                 be measured; shorten the warm-up or ask for more requests"
+            );
+            ("warmup_s", sentence)
+        } else {
+            return None;
+        };
+        Some(LengthMistake { field, sentence })
     }
 
     fn mistake_in_horizon(&self, warmup_s: f64, warm: f64) -> Option<LengthMistake> {
         let horizon_s = self.horizon_s;
-        if let Some(sentence) = self.arrival.trace().and_then(|trace| beyond(trace, horizon_s)) {
-            return Some(LengthMistake { field: "horizon_s", sentence });
-        }
-        if let ArrivalPattern::Users { ramp_s, .. } = self.arrival
+        let all = self.arrival.expected_arrivals(horizon_s);
+        let (field, sentence) = if let Some(sentence) =
+            self.arrival.trace().and_then(|trace| beyond(trace, horizon_s))
+        {
+            ("horizon_s", sentence)
+        } else if let ArrivalPattern::Users { ramp_s, .. } = self.arrival
             && *ramp_s >= horizon_s
         {
             let sentence = format!(
                 "is {horizon_s} s, and users still begin until {ramp_s} s (`ramp_s`); lengthen the run or let them \
                  begin sooner"
             );
-            return Some(LengthMistake { field: "horizon_s", sentence });
-        }
-        let all = self.arrival.expected_arrivals(horizon_s);
-        let (field, sentence) = if warmup_s >= horizon_s {
+            ("horizon_s", sentence)
+        } else if warmup_s >= horizon_s {
             let sentence = format!(
                 "is {warmup_s} s, and the run ends at {horizon_s} s: nothing would be measured; make the warm-up \
                  shorter than the horizon"

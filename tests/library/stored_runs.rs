@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use skyline::analysis::{CountBeside, Figure, Metric, Quantile, summarise};
 use skyline::experiment::{Load, LoadClass, Sweep};
 use skyline::record::{
-    Failure, FailureKind, Gauge, Outcome, PageKind, RunHeader, RunLog, RunLogError, RunLogWriter, ServerTime,
-    StampSource,
+    Failure, FailureKind, Gauge, LogLine, Outcome, PageKind, RunHeader, RunLog, RunLogError, RunLogWriter,
+    ServerTime, StampSource,
 };
 
 fn stored(schema: u32) -> PathBuf {
@@ -174,8 +174,8 @@ fn a_log_that_was_cut_inside_a_character_keeps_what_was_whole() {
     let mut writer = RunLogWriter::create(folder.path(), &log.header).unwrap();
     let mut failed = log.records[0].clone();
     failed.outcome = Outcome::Failed(Failure::new(FailureKind::HttpStatus(500), "mémoire"));
-    writer.append(&log.records[0]).unwrap();
-    writer.append(&failed).unwrap();
+    writer.append(LogLine::Request(&log.records[0])).unwrap();
+    writer.append(LogLine::Request(&failed)).unwrap();
     writer.flush().unwrap();
     let path = folder.path().join(RunLog::FILE_NAME);
     let bytes = std::fs::read(&path).unwrap();

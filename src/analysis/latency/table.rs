@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::row::LatencyRow;
+use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::dependence;
 use crate::analysis::requests::observed::{Measured, Observed};
 
@@ -19,6 +20,11 @@ impl LatencyTable {
     /// The row of `metric`.
     pub fn row(&self, metric: Metric) -> Option<&LatencyRow> {
         self.rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row)
+    }
+
+    /// A percentile of `metric`.
+    pub fn percentile(&self, metric: Metric, quantile: Quantile) -> Option<&Percentile> {
+        self.row(metric).map(|row| row.percentile(quantile))
     }
 
     /// The rows that there are, in the order of [`Metric::LATENCIES`].

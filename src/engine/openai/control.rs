@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
-use crate::engine::dialect::{Dialect, TokenizeCall};
+use crate::engine::dialect::Dialect;
+use crate::engine::dialect_traits::TokenizeCall;
 use crate::engine::secrets::{Secrets, names_a_credential};
 use crate::engine::stream::fault::words_of;
 use crate::record::{Failure, FailureKind};

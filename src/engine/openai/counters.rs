@@ -6,7 +6,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::control::Control;
 use super::engine::OpenAiEngine;
-use crate::engine::dialect::DialectTraits;
+use crate::engine::dialect_traits::DialectTraits;
 use crate::engine::exposition::{MetricSample, metric_samples};
 use crate::record::{Counter, Gauge, ServerCounters};
 

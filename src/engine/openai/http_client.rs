@@ -9,7 +9,7 @@ use reqwest::{Client, Response};
 use rustls::ClientConfig;
 
 use crate::engine::address::MetricsUrl;
-use crate::engine::dialect::IdleConnections;
+use crate::engine::dialect_traits::IdleConnections;
 use crate::engine::secrets::Secrets;
 
 /// A client that trusts what `tls` trusts, follows no redirect and ignores the environment's proxies.

@@ -9,12 +9,11 @@ mod engine;
 mod http_client;
 mod preflight;
 
-pub use cache::CacheError;
-pub use connect::{ConnectError, ConnectProgress};
+pub use connect::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
-pub use preflight::{AnswerFormRefused, ServerChanged, SmokeError, SmokeReport};
+pub use preflight::{ServerChanged, SmokeReport};
 
 #[cfg(test)]
 mod tests;

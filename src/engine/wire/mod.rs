@@ -15,6 +15,6 @@ mod reply;
 mod socket;
 
 pub(crate) use http::RequestHead;
-pub use http_answer::HttpAnswer;
+pub(crate) use http_answer::HttpAnswer;
 pub(crate) use pool::Pool;
 pub(crate) use socket::{Dialer, ReadDelays, client_config};

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::http::{Body, Rest};
 use super::socket::{Dialer, Socket};
 use crate::engine::answer::DiagnosedFailure;
-use crate::engine::dialect::IdleConnections;
+use crate::engine::dialect_traits::IdleConnections;
 
 /// Idle connections older than this are not used: uvicorn and Node close theirs after 5 s.
 const IDLE_LIMIT: Duration = Duration::from_secs(4);

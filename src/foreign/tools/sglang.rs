@@ -5,13 +5,13 @@
 
 use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
-use crate::foreign::answer::{ForeignAnswer, latencies};
-use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
+use crate::foreign::fields::{ResultFields, StatedRate};
+use crate::foreign::figures::{ForeignAnswer, latencies};
 use crate::foreign::run::{
-    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
+    TOTAL, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
-use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 const REFUSED: [(&str, &str); 11] = [
     ("request_throughput", TOTAL),
@@ -74,88 +74,67 @@ impl GapMeaning {
     }
 }
 
-pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
-    let completed = fields.must("completed", fields.count("completed")?)?;
+pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
+    let completed = fields.must("completed", fields.count("completed"));
     let latency_or_recount =
         fields.any("median_e2e_latency_ms").or(fields.any("total_output_tokens_retokenized"));
-    fields.must("median_e2e_latency_ms", latency_or_recount)?;
-    let backend = fields.text("backend")?.unwrap_or_default();
-    let failed = errors(fields)?.map(|errors| (errors.len() as u64).saturating_sub(completed));
+    fields.must("median_e2e_latency_ms", latency_or_recount.map(|_| ()));
+    let backend = fields.text("backend").unwrap_or_default();
+    let failed = errors(fields).map(|errors| (errors.len() as u64).saturating_sub(completed));
     let requests = ForeignRequests { completed, failed, cut_off: None };
     let tokens = ForeignTokens {
-        input: fields.count("total_input_tokens")?,
-        output: fields.count("total_output_tokens")?,
+        input: fields.count("total_input_tokens"),
+        output: fields.count("total_output_tokens"),
         counted_by: "the server's usage; where it sent none, SGLang takes the length asked for",
     };
-    let mut reservations = Vec::new();
-    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
-    let stored = StoredRequests::read(fields)?.map(|stored| answers(&stored));
+    let mut run = ForeignRun::new(ForeignTool::Sglang, number, requests, tokens, fields.time("duration"));
+    run.refused = UnmatchedFigure::found(&REFUSED, fields);
+    let stored = StoredRequests::read(fields).map(|stored| answers(&stored));
     let stored = stored.filter(|(answers, _)| answers.len() as u64 == completed);
-    let drafts = fields.number("accept_length")?.is_some_and(|length| length > 0.0);
-    let (mut latency, streamed) = match &stored {
-        Some((answers, streamed)) => (latencies(answers, &GapMeaning::stored(backend).names()), *streamed),
-        None if completed == 0 => (Vec::new(), None),
+    let drafts = fields.number("accept_length").is_some_and(|length| length > 0.0);
+    let mut streamed = stored.as_ref().and_then(|(_, streamed)| *streamed);
+    match &stored {
+        Some((answers, _)) => run.latency = latencies(answers, &GapMeaning::stored(backend).names()),
+        None if completed == 0 => {}
         None => {
-            let streamed = was_whole(fields)?.then_some(false);
-            (
-                reported(fields, completed, &GapMeaning::reported(backend, drafts).names(), &mut refused)?,
-                streamed,
-            )
+            streamed = was_whole(fields).then_some(false);
+            reported(fields, &GapMeaning::reported(backend, drafts).names(), &mut run);
         }
-    };
+    }
+    run.conditions = ForeignConditions { streamed, ..conditions(fields, backend) };
     if streamed == Some(false) {
-        latency.retain(|latency| latency.metric == Metric::E2eFromSend);
-        refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
-        let reason = "the answers were not streamed: all of each came at its end";
-        refused.extend(STREAMED_ONLY.map(|name| UnmatchedFigure { name, reason }));
+        run.latency.retain(|latency| latency.metric == Metric::E2eFromSend);
+        run.refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
+        for name in STREAMED_ONLY {
+            run.refuse(name, "the answers were not streamed: all of each came at its end");
+        }
     }
     if completed == 0 {
-        reservations.push(
-            "no request completed, and the zeros that SGLang writes then are no measurements".to_owned(),
-        );
+        run.caution_zeros();
     } else if stored.is_none() {
-        reservations.push(
+        run.caution(
             "its requests are not in the file, or not all of them: the figures are SGLang's own, and nothing says how sure \
-             they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]"
-                .to_owned(),
+             they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]",
         );
     } else {
-        reservations.push(
-            "e2e and TPOT are counted to the last chunk with text, as ours; SGLang's own end with [DONE]"
-                .to_owned(),
+        run.caution(
+            "e2e and TPOT are counted to the last chunk with text, as ours; SGLang's own end with [DONE]",
         );
     }
     if failed.is_none() {
-        reservations.push("SGLang does not say how many requests failed (--output-details does)".to_owned());
+        run.caution("SGLang does not say how many requests failed (--output-details does)");
     }
     if completed > 0 {
-        reservations.push(
+        run.caution(
             "the lengths of answers, by which TPOT divides, are those asked for wherever the server sent no usage: SGLang asks \
-             OpenAI's endpoints for none"
-                .to_owned(),
+             OpenAI's endpoints for none",
         );
     }
-    if streamed != Some(false)
-        && GapMeaning::stored(backend) == GapMeaning::Unknown
-        && fields.any("mean_itl_ms").is_some()
-    {
-        refused.push(UnmatchedFigure {
-            name: "itl",
-            reason: "how this backend's gaps are counted is not known",
-        });
+    let unknown_gaps = GapMeaning::stored(backend) == GapMeaning::Unknown;
+    if streamed != Some(false) && unknown_gaps && fields.any("mean_itl_ms").is_some() {
+        run.refuse("itl", "how this backend's gaps are counted is not known");
     }
-    Ok(ForeignRun {
-        tool: ForeignTool::Sglang,
-        tool_version: None,
-        number,
-        conditions: ForeignConditions { streamed, ..conditions(fields, backend)? },
-        requests,
-        tokens,
-        whole_run: WholeRunRates::of(fields.time("duration")?, requests, tokens),
-        latency,
-        reservations,
-        refused,
-    })
+    run
 }
 
 /// The successful requests in order of sending, and whether they were streamed, if that shows.
@@ -183,20 +162,16 @@ fn answers(stored: &StoredRequests<'_>) -> (Vec<ForeignAnswer>, Option<bool>) {
 }
 
 /// Whether its own figures show that nothing was streamed: no gap, and the first token came with the last.
-fn was_whole(fields: &ResultFields<'_>) -> Result<bool, FieldProblem> {
+fn was_whole(fields: &ResultFields<'_>) -> bool {
     let mean = |name: &str| fields.time(&format!("mean_{name}_ms"));
-    let (ttft, e2e) = (mean("ttft")?, mean("e2e_latency")?);
-    Ok(mean("itl")? == Some(0.0) && ttft == e2e && ttft.is_some_and(|ttft| ttft > 0.0))
+    let (ttft, e2e) = (mean("ttft"), mean("e2e_latency"));
+    mean("itl") == Some(0.0) && ttft == e2e && ttft.is_some_and(|ttft| ttft > 0.0)
 }
 
-fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditions, FieldProblem> {
-    let server = fields.object("server_info")?;
-    let model = match server {
-        Some(server) => server.text("served_model_name")?.or(server.text("model_path")?),
-        None => None,
-    };
-    let pace = fields.pace("request_rate")?;
-    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
+fn conditions(fields: &ResultFields<'_>, backend: &str) -> ForeignConditions {
+    let server = fields.object("server_info");
+    let pace = fields.pace("request_rate");
+    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency");
     let arrival = pace.map(|pace| match pace {
         // SGLang draws exponential gaps.
         StatedRate::Finite(_) => "poisson",
@@ -210,13 +185,13 @@ fn conditions(fields: &ResultFields<'_>, backend: &str) -> Result<ForeignConditi
         "sglang-oai" | "vllm" | "lmdeploy" => Some("completions"),
         other => Some(other),
     };
-    Ok(ForeignConditions {
-        model: model.map(str::to_owned),
+    ForeignConditions {
+        model: server.string("served_model_name").or(server.string("model_path")),
         endpoint: endpoint.map(str::to_owned),
         streamed: None,
         arrival: arrival.map(str::to_owned),
         burstiness: None,
-        rate_per_s: if let Some(StatedRate::Finite(rate)) = pace { Some(rate) } else { None },
+        rate_per_s: pace.and_then(StatedRate::finite),
         max_concurrency,
-    })
+    }
 }

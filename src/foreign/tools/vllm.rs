@@ -5,13 +5,13 @@
 
 use super::serving::{StoredRequests, errors, reported};
 use crate::analysis::Metric;
-use crate::foreign::answer::{ForeignAnswer, latencies};
-use crate::foreign::fields::{FieldProblem, ResultFields, StatedRate};
+use crate::foreign::fields::{ResultFields, StatedRate};
+use crate::foreign::figures::{ForeignAnswer, latencies};
 use crate::foreign::run::{
-    ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, WholeRunRates,
+    BLENDED, ConcurrencyCap, ForeignConditions, ForeignRequests, ForeignRun, ForeignTokens, OTHER_GOODPUT,
+    TOTAL, UnmatchedFigure,
 };
 use crate::foreign::tool::ForeignTool;
-use crate::foreign::unmatched::{BLENDED, OTHER_GOODPUT, TOTAL, UnmatchedFigure};
 
 /// Our names for its latencies, which all count from sending:
 /// - TTFT ends with the first event that has `choices`, the role chunk of a chat;
@@ -41,90 +41,73 @@ const REFUSED: [(&str, &str); 10] = [
     ("spec_decode_*", "the server's counters of drafts"),
 ];
 
-pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> Result<ForeignRun, FieldProblem> {
-    let completed = fields.must("completed", fields.count("completed")?)?;
-    fields.must("model_id", fields.any("model_id"))?;
-    let sent = errors(fields)?.map(|errors| errors.len() as u64);
-    let failed = match fields.count("failed")? {
-        Some(failed) => Some(failed),
-        None => sent.or(fields.count("num_prompts")?).map(|sent| sent.saturating_sub(completed)),
-    };
+pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
+    let completed = fields.must("completed", fields.count("completed"));
+    fields.must("model_id", fields.any("model_id").map(|_| ()));
+    let sent = errors(fields).map(|errors| errors.len() as u64);
+    let unsuccessful = || Some(sent.or(fields.count("num_prompts"))?.saturating_sub(completed));
+    let failed = fields.count("failed").or_else(unsuccessful);
     let requests = ForeignRequests { completed, failed, cut_off: None };
     let tokens = ForeignTokens {
-        input: fields.count("total_input_tokens")?,
-        output: fields.count("total_output_tokens")?,
+        input: fields.count("total_input_tokens"),
+        output: fields.count("total_output_tokens"),
         counted_by: "the server's usage, and vLLM's own tokenizer where there is none",
     };
-    let conditions = conditions(fields)?;
-    let ours = fields.any("skyline_version").is_some();
-    let mut reservations = Vec::new();
-    let mut refused = UnmatchedFigure::found(&REFUSED, fields);
-    let stored = answers(fields)?.filter(|answers| answers.len() as u64 == completed);
-    let latency = match &stored {
-        Some(answers) => latencies(answers, &NAMES),
-        None if completed == 0 => Vec::new(),
-        None => reported(fields, completed, &NAMES, &mut refused)?,
-    };
-    if completed == 0 {
-        reservations
-            .push("no request completed, and the zeros that vLLM writes then are no measurements".to_owned());
-    } else if stored.is_none() {
-        reservations.push(
-            "its requests are not in the file, or not all of them: the figures are vLLM's own, and nothing says how sure they \
-             are; write it with --save-detailed"
-                .to_owned(),
-        );
+    let mut run = ForeignRun::new(ForeignTool::Vllm, number, requests, tokens, fields.time("duration"));
+    run.conditions = conditions(fields);
+    run.refused = UnmatchedFigure::found(&REFUSED, fields);
+    let stored = answers(fields).filter(|answers| answers.len() as u64 == completed);
+    match stored {
+        _ if completed == 0 => run.caution_zeros(),
+        Some(answers) => run.latency = latencies(&answers, &NAMES),
+        None => {
+            reported(fields, &NAMES, &mut run);
+            run.caution(
+                "its requests are not in the file, or not all of them: the figures are vLLM's own, and nothing says how sure they \
+                 are; write it with --save-detailed",
+            );
+        }
     }
     if failed.is_none() {
-        reservations.push("vLLM does not say how many requests failed (--save-detailed does)".to_owned());
+        run.caution("vLLM does not say how many requests failed (--save-detailed does)");
     }
-    if ours {
-        reservations.push("skyline wrote it for vLLM's readers: the run's own folder holds more".to_owned());
-    } else if !latency.is_empty() && conditions.endpoint.as_deref() == Some("chat") {
-        reservations.push(
+    if fields.any("skyline_version").is_some() {
+        run.caution("skyline wrote it for vLLM's readers: the run's own folder holds more");
+    } else if !run.latency.is_empty() && run.conditions.endpoint.as_deref() == Some("chat") {
+        run.caution(
             "the role chunk of a chat counts as the first: TTFT ends and TPOT begins with it, which a server may send before its \
-             first token, and the gap behind it makes chunk_gap smaller than ours"
-                .to_owned(),
+             first token, and the gap behind it makes chunk_gap smaller than ours",
         );
     }
-    Ok(ForeignRun {
-        tool: ForeignTool::Vllm,
-        tool_version: None,
-        number,
-        conditions,
-        requests,
-        tokens,
-        whole_run: WholeRunRates::of(fields.time("duration")?, requests, tokens),
-        latency,
-        reservations,
-        refused,
-    })
+    run
 }
 
 /// The successful requests in order of sending; `None` where the file does not have them.
-fn answers(fields: &ResultFields<'_>) -> Result<Option<Vec<ForeignAnswer>>, FieldProblem> {
-    let Some(stored) = StoredRequests::read(fields)? else { return Ok(None) };
-    let ends = fields.times("latencies")?;
-    ends.as_ref().map_or(Ok(()), |ends| stored.fits(ends.len()))?;
+fn answers(fields: &ResultFields<'_>) -> Option<Vec<ForeignAnswer>> {
+    let stored = StoredRequests::read(fields)?;
+    let ends = fields.times("latencies");
+    if ends.as_ref().is_some_and(|ends| !stored.fits(fields, ends.len())) {
+        return None;
+    }
     let answer = |i: usize| {
         let ttft = stored.ttfts[i];
         // Older files have no `latencies`, which equal this sum.
         let end = ends.as_ref().map_or_else(|| ttft + stored.gaps[i].iter().sum::<f64>(), |ends| ends[i]);
         if end < ttft {
-            return Err(FieldProblem(format!(
+            fields.complain(format!(
                 "`latencies[{i}]` is {end}, and its first token came at {ttft} (`ttfts[{i}]`)"
-            )));
+            ));
         }
-        Ok(stored.answer(i, ttft, end))
+        stored.answer(i, ttft, end)
     };
-    stored.succeeded().map(answer).collect::<Result<_, _>>().map(Some)
+    Some(stored.succeeded().map(answer).collect())
 }
 
-fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProblem> {
-    let backend = fields.text("backend")?.or(fields.text("endpoint_type")?);
-    let (pace, burstiness) = (fields.pace("request_rate")?, fields.pace("burstiness")?);
-    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency")?;
-    let ramps = fields.text("ramp_up_strategy")?.is_some();
+fn conditions(fields: &ResultFields<'_>) -> ForeignConditions {
+    let backend = fields.text("backend").or(fields.text("endpoint_type"));
+    let (pace, burstiness) = (fields.pace("request_rate"), fields.pace("burstiness"));
+    let max_concurrency = ConcurrencyCap::read(fields, "max_concurrency");
+    let ramps = fields.text("ramp_up_strategy").is_some();
     let arrival = match (pace, burstiness) {
         _ if ramps => Some("ramp_up"),
         (None, _) | (Some(StatedRate::Finite(_)), None) => None,
@@ -137,18 +120,15 @@ fn conditions(fields: &ResultFields<'_>) -> Result<ForeignConditions, FieldProbl
         (Some(StatedRate::Finite(_)), Some(StatedRate::Finite(_))) => Some("gamma"),
         (Some(StatedRate::Finite(_)), Some(_)) => Some("constant"),
     };
-    let finite = |pace: Option<StatedRate>| {
-        if let Some(StatedRate::Finite(number)) = pace { Some(number) } else { None }
-    };
-    Ok(ForeignConditions {
-        model: fields.text("model_id")?.map(str::to_owned),
+    ForeignConditions {
+        model: fields.string("model_id"),
         endpoint: backend.map(|backend| endpoint(backend).to_owned()),
         streamed: None,
         arrival: arrival.map(str::to_owned),
-        burstiness: finite(burstiness).filter(|_| arrival == Some("gamma")),
-        rate_per_s: finite(pace).filter(|_| !ramps),
+        burstiness: burstiness.and_then(StatedRate::finite).filter(|_| arrival == Some("gamma")),
+        rate_per_s: pace.and_then(StatedRate::finite).filter(|_| !ramps),
         max_concurrency,
-    })
+    }
 }
 
 /// Our name of the endpoint that a backend calls.

@@ -13,8 +13,7 @@ use std::time::Duration;
 
 use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
-use crate::record::request::chunks::{ChunkTrain, TokenChunk};
-use crate::record::request::record::RequestRecord;
+use crate::record::request::chunks::TokenChunk;
 use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
@@ -102,7 +101,7 @@ pub enum MergeError {
     #[error(
         "{name} began {} after the first of the shards, so they were no common load (the limit is {}: {} % of the window, \
          {} at most)\nhint: run them again with the same --start-at",
-        spoken(*.late), spoken(*.bar), three_digits(100.0 * APART), spoken(FARTHEST)
+        spoken(*.late), spoken(*.limit), three_digits(100.0 * APART), spoken(FARTHEST)
     )]
     Apart {
         /// The run that started last.
@@ -110,7 +109,7 @@ pub enum MergeError {
         /// By how much.
         late: Duration,
         /// The limit.
-        bar: Duration,
+        limit: Duration,
     },
 }
 
@@ -145,9 +144,9 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
         |log: &RunLog| Duration::try_from(log.header.started_at.duration_since(start)).unwrap_or_default();
     let apart = parts.iter().map(|part| late(&part.log)).max().unwrap_or_default();
     let plan = &first.log.header.plan;
-    let bar = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
-    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > bar) {
-        return Err(MergeError::Apart { name: last.name.clone(), late: apart, bar });
+    let limit = plan.window_end.since(plan.window_start).mul_f64(APART).min(FARTHEST);
+    if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > limit) {
+        return Err(MergeError::Apart { name: last.name.clone(), late: apart, limit });
     }
     let logs: Vec<RunLog> = parts
         .into_iter()
@@ -176,24 +175,15 @@ fn later(mut log: RunLog, by: Duration) -> RunLog {
         return log;
     }
     for record in &mut log.records {
-        let RequestRecord {
-            scheduled,
-            dispatched,
-            admitted,
-            sent,
-            headers,
-            chunks,
-            first_answer,
-            whole_answer,
-            ended,
-            ..
-        } = record;
-        let optional = [admitted, sent, headers, first_answer, whole_answer].into_iter().flatten();
-        for moment in [scheduled, dispatched, ended].into_iter().chain(optional) {
+        let always = [&mut record.scheduled, &mut record.dispatched, &mut record.ended];
+        let sending = [&mut record.admitted, &mut record.sent, &mut record.headers];
+        let answering = [&mut record.first_answer, &mut record.whole_answer];
+        let optional = sending.into_iter().chain(answering).flatten();
+        for moment in always.into_iter().chain(optional) {
             *moment = moment.after(by);
         }
-        *chunks =
-            chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk }).collect::<ChunkTrain>();
+        let chunks = record.chunks.iter().map(|chunk| TokenChunk { at: chunk.at.after(by), ..chunk });
+        record.chunks = chunks.collect();
     }
     for reading in &mut log.telemetry.readings {
         reading.asked = reading.asked.after(by);

@@ -7,4 +7,4 @@ mod shard_difference;
 mod turns;
 
 pub use merge::{MergeError, MergedRun, NamedLog, merge};
-pub use runlog::{RunLog, RunLogError, RunLogWriter};
+pub use runlog::{LogLine, RunLog, RunLogError, RunLogWriter};

@@ -121,12 +121,9 @@ fn of_the_workload(header: &RunHeader, record: &RequestRecord) -> Result<(), Str
 }
 
 fn known(what: &str, index: Option<u16>, number: usize) -> Result<(), String> {
-    match index.filter(|&index| usize::from(index) >= number) {
-        Some(index) => {
-            Err(format!("{what} {index} does not exist; the workload has {number}, numbered from 0"))
-        }
-        None => Ok(()),
-    }
+    index.filter(|&index| usize::from(index) >= number).map_or(Ok(()), |index| {
+        Err(format!("{what} {index} does not exist; the workload has {number}, numbered from 0"))
+    })
 }
 
 /// The moment must lie in the stated part of the run.
@@ -189,11 +186,11 @@ fn not_after((earlier, before): Moment<'_>, (later, after): Moment<'_>) -> Resul
 
 fn in_time(what: &str, moment: Timestamp) -> Result<(), String> {
     let seconds = moment.as_secs_f64();
-    if moment <= LATEST {
-        Ok(())
-    } else {
-        Err(format!("{what} is {seconds} s, over a year after the beginning"))
-    }
+    holds(moment <= LATEST, || format!("{what} is {seconds} s, over a year after the beginning"))
+}
+
+fn holds(condition: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if condition { Ok(()) } else { Err(otherwise()) }
 }
 
 fn counted(usage: &Usage) -> Result<(), String> {
@@ -209,17 +206,10 @@ fn counted(usage: &Usage) -> Result<(), String> {
 }
 
 fn countable(what: &str, number: u64) -> Result<(), String> {
-    if number <= MOST {
-        Ok(())
-    } else {
-        Err(format!("{what} is {number}, more than can be counted in a run"))
-    }
+    holds(number <= MOST, || format!("{what} is {number}, more than can be counted in a run"))
 }
 
 fn one_of(what: &str, number: u64, of: u64) -> Result<(), String> {
-    if (1..=of).contains(&number) && of <= MOST {
-        Ok(())
-    } else {
-        Err(format!("{what} {number} of {of} does not exist"))
-    }
+    let exists = (1..=of).contains(&number) && of <= MOST;
+    holds(exists, || format!("{what} {number} of {of} does not exist"))
 }

@@ -76,21 +76,30 @@ pub enum RunLogError {
     },
 }
 
-#[derive(Serialize)]
+/// A line of a run log, to be written.
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum LineOut<'a> {
+pub enum LogLine<'a> {
+    /// The first line.
     Header(&'a RunHeader),
+    /// The record of a request.
     Request(&'a RequestRecord),
+    /// The result of a golden prompt.
     Check(&'a CheckRecord),
+    /// The token count of an answer whose record came before.
     Counted(&'a CountedAnswer),
+    /// A reading of a metrics page.
     Reading(&'a Reading),
+    /// A sample of this process.
     Client(&'a ClientSample),
+    /// The last line.
     Footer(&'a RunFooter),
 }
 
+/// A line of a run log, as read.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum LineIn {
+enum StoredLine {
     Header(Box<RunHeader>),
     Request(Box<RequestRecord>),
     Check(CheckRecord),
@@ -144,14 +153,14 @@ impl RunLog {
             }
             let damaged = |message: String| RunLogError::Damaged { path: path.clone(), line, message };
             match (serde_json::from_slice(&text), &header) {
-                (Ok(LineIn::Header(found)), None) => {
+                (Ok(StoredLine::Header(found)), None) => {
                     plausibility::check_header(&found).map_err(damaged)?;
                     header = Some(*found);
                 }
                 (Ok(_), _) if footer.is_some() => {
                     return Err(bad("only the last line may be the footer".to_owned()));
                 }
-                (Ok(LineIn::Request(record)), Some(header)) => {
+                (Ok(StoredLine::Request(record)), Some(header)) => {
                     plausibility::check_record(header, &record)
                         .and_then(|()| sessions.check(&record))
                         .map_err(damaged)?;
@@ -160,11 +169,11 @@ impl RunLog {
                     }
                     records.push(*record);
                 }
-                (Ok(LineIn::Check(check)), Some(header)) => {
+                (Ok(StoredLine::Check(check)), Some(header)) => {
                     plausibility::check_check(header, &check).map_err(damaged)?;
                     checks.push(check);
                 }
-                (Ok(LineIn::Counted(answer)), Some(_)) => {
+                (Ok(StoredLine::Counted(answer)), Some(_)) => {
                     plausibility::check_counted(&answer).map_err(damaged)?;
                     let Some(place) = uncounted.remove(&answer.index) else {
                         let index = answer.index;
@@ -172,12 +181,12 @@ impl RunLog {
                     };
                     records[place].count(answer.tokens);
                 }
-                (Ok(LineIn::Reading(reading)), Some(header)) => {
+                (Ok(StoredLine::Reading(reading)), Some(header)) => {
                     plausibility::check_reading(header, &reading).map_err(damaged)?;
                     telemetry.readings.push(reading);
                 }
-                (Ok(LineIn::Client(sample)), Some(_)) => telemetry.client.push(sample),
-                (Ok(LineIn::Footer(found)), Some(_)) => {
+                (Ok(StoredLine::Client(sample)), Some(_)) => telemetry.client.push(sample),
+                (Ok(StoredLine::Footer(found)), Some(_)) => {
                     plausibility::check_footer(&found).map_err(damaged)?;
                     footer = Some(*found);
                 }
@@ -208,10 +217,11 @@ impl RunLog {
     /// When a log is already there, or the file cannot be written.
     pub fn store(&self, folder: &Path) -> Result<(), RunLogError> {
         let mut writer = RunLogWriter::create(folder, &self.header)?;
-        self.checks.iter().try_for_each(|check| writer.append_check(check))?;
-        self.records.iter().try_for_each(|record| writer.append(record))?;
-        self.telemetry.readings.iter().try_for_each(|reading| writer.append_reading(reading))?;
-        self.telemetry.client.iter().try_for_each(|sample| writer.append_client(sample))?;
+        let mut lines = (self.checks.iter().map(LogLine::Check))
+            .chain(self.records.iter().map(LogLine::Request))
+            .chain(self.telemetry.readings.iter().map(LogLine::Reading))
+            .chain(self.telemetry.client.iter().map(LogLine::Client));
+        lines.try_for_each(|line| writer.append(line))?;
         match &self.footer {
             Some(footer) => writer.finish(footer),
             None => writer.flush(),
@@ -244,56 +254,23 @@ impl RunLogWriter {
         let file =
             File::create_new(&path).map_err(|source| RunLogError::Io { path: path.clone(), source })?;
         let mut writer = Self { out: BufWriter::new(file), path };
-        writer.line(&LineOut::Header(header))?;
+        writer.append(LogLine::Header(header))?;
         writer.flush()?;
         Ok(writer)
     }
 }
 
 impl<W: Write> RunLogWriter<W> {
-    /// Appends a record.
+    /// Appends a line.
     ///
     /// # Errors
     ///
     /// When the file cannot be written.
-    pub fn append(&mut self, record: &RequestRecord) -> Result<(), RunLogError> {
-        self.line(&LineOut::Request(record))
-    }
-
-    /// Appends the record of a golden prompt.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn append_check(&mut self, check: &CheckRecord) -> Result<(), RunLogError> {
-        self.line(&LineOut::Check(check))
-    }
-
-    /// Appends the token count of an answer whose record was appended before.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn append_counted(&mut self, answer: &CountedAnswer) -> Result<(), RunLogError> {
-        self.line(&LineOut::Counted(answer))
-    }
-
-    /// Appends a reading of a metrics page.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn append_reading(&mut self, reading: &Reading) -> Result<(), RunLogError> {
-        self.line(&LineOut::Reading(reading))
-    }
-
-    /// Appends a sample of this process.
-    ///
-    /// # Errors
-    ///
-    /// When the file cannot be written.
-    pub fn append_client(&mut self, sample: &ClientSample) -> Result<(), RunLogError> {
-        self.line(&LineOut::Client(sample))
+    pub fn append(&mut self, line: LogLine<'_>) -> Result<(), RunLogError> {
+        serde_json::to_writer(&mut self.out, &line)
+            .map_err(io::Error::from)
+            .and_then(|()| self.out.write_all(b"\n"))
+            .map_err(|source| RunLogError::Io { path: self.path.clone(), source })
     }
 
     /// Flushes what was appended to the operating system.
@@ -311,14 +288,7 @@ impl<W: Write> RunLogWriter<W> {
     ///
     /// When the file cannot be written.
     pub fn finish(mut self, footer: &RunFooter) -> Result<(), RunLogError> {
-        self.line(&LineOut::Footer(footer))?;
+        self.append(LogLine::Footer(footer))?;
         self.flush()
-    }
-
-    fn line(&mut self, line: &LineOut<'_>) -> Result<(), RunLogError> {
-        serde_json::to_writer(&mut self.out, line)
-            .map_err(io::Error::from)
-            .and_then(|()| self.out.write_all(b"\n"))
-            .map_err(|source| RunLogError::Io { path: self.path.clone(), source })
     }
 }

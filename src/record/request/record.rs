@@ -4,8 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::chunks::ChunkTrain;
 use super::outcome::{Outcome, Validity};
-use super::turn::Phase;
-use super::turn::Turn;
+use super::turn::{Phase, Turn, is_zero};
 use crate::clock::Timestamp;
 use crate::workload::Priority;
 
@@ -124,11 +123,6 @@ impl RequestRecord {
         self.output_tokens = tokens;
         self.output_tokens_source = TokenSource::Tokenizer;
     }
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde's skip_serializing_if passes a reference
-fn is_zero(count: &u32) -> bool {
-    *count == 0
 }
 
 /// The prefix of a prompt that other requests of the same class and run share, as under one system prompt.

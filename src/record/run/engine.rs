@@ -73,26 +73,16 @@ impl fmt::Display for RequestParameters {
     /// temperature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { temperature, top_p, top_k, sampling_seed, priority, extra_body_sha256 } = self;
-        match temperature {
-            Some(temperature) => write!(f, "temperature {temperature}")?,
-            None => f.write_str("the server's temperature")?,
-        }
-        if let Some(top_p) = top_p {
-            write!(f, ", top_p {top_p}")?;
-        }
-        if let Some(top_k) = top_k {
-            write!(f, ", top_k {top_k}")?;
-        }
-        if let Some(seed) = sampling_seed {
-            write!(f, ", sampling seed {seed}")?;
-        }
-        if *priority {
-            f.write_str(", priorities sent")?;
-        }
-        match extra_body_sha256 {
-            Some(hash) => write!(f, ", extra body {hash:.12}"),
-            None => Ok(()),
-        }
+        let of_server = || "the server's temperature".to_owned();
+        let parts = [
+            Some(temperature.map_or_else(of_server, |temperature| format!("temperature {temperature}"))),
+            top_p.map(|top_p| format!("top_p {top_p}")),
+            top_k.map(|top_k| format!("top_k {top_k}")),
+            sampling_seed.map(|seed| format!("sampling seed {seed}")),
+            priority.then(|| "priorities sent".to_owned()),
+            extra_body_sha256.as_ref().map(|hash| format!("extra body {hash:.12}")),
+        ];
+        f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
     }
 }
 

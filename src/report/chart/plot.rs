@@ -197,6 +197,12 @@ impl Series {
         Self::new(name, palette, SeriesForm::Points { points, line })
     }
 
+    /// All places along an axis that marked points and their intervals, which lie along it, reach.
+    pub(crate) fn extent(series: &[Self], along: fn(&Point) -> f64) -> Vec<f64> {
+        let points = series.iter().flat_map(Self::marked);
+        points.flat_map(|point| [Some(along(point)), point.low, point.high]).flatten().collect()
+    }
+
     /// The points that it marks.
     pub(crate) fn marked(&self) -> &[Point] {
         match &self.form {

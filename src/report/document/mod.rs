@@ -1,6 +1,7 @@
 //! What a result says, before it looks like anything.
 
 mod chart;
+mod columns;
 mod note;
 mod outline;
 mod table;
@@ -10,6 +11,6 @@ pub(crate) use note::{Level, Note, NoteKind, Tone};
 pub use outline::Document;
 pub(crate) use outline::{Block, KeyFigure, NamedFact, Section, Statement, VerdictLine};
 pub(crate) use table::{
-    ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure, known,
-    mark, percentile, range, shortened,
+    ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure,
+    figure_as, known, mark, percentile, range, shortened,
 };

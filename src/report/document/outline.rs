@@ -121,6 +121,18 @@ impl Section {
         }
     }
 
+    /// The section with this table.
+    pub(crate) fn with_table(mut self, table: Table) -> Self {
+        self.table(table);
+        self
+    }
+
+    /// The section with these notes.
+    pub(crate) fn with_notes(mut self, notes: impl IntoIterator<Item = Note>) -> Self {
+        self.notes(notes);
+        self
+    }
+
     pub(crate) fn note(&mut self, note: Note) {
         match self.blocks.last_mut() {
             Some(Block::Notes(notes)) => notes.push(note),
@@ -134,6 +146,10 @@ impl Section {
 
     pub(crate) fn chart(&mut self, chart: Chart) {
         self.blocks.push(Block::Chart(chart));
+    }
+
+    pub(crate) fn charts(&mut self, charts: impl IntoIterator<Item = Chart>) {
+        self.blocks.extend(charts.into_iter().map(Block::Chart));
     }
 
     pub(crate) fn text(&mut self, text: impl Into<String>) {

@@ -1,7 +1,7 @@
 //! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
 
 use super::note::Level;
-use crate::analysis::{Figure, Percentile, SampleWarning};
+use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
 use crate::units::{count, three_digits};
 
 /// Stands where there is no figure.
@@ -77,8 +77,8 @@ impl From<String> for TableColumn {
     }
 }
 
-impl From<(&str, u8)> for TableColumn {
-    fn from((title, worth): (&str, u8)) -> Self {
+impl<T: Into<String>> From<(T, u8)> for TableColumn {
+    fn from((title, worth): (T, u8)) -> Self {
         Self::new(title).worth(worth)
     }
 }
@@ -106,6 +106,13 @@ impl Table {
         self.row_of(Level::Summary, cells);
     }
 
+    /// Leaves the rows of these places to full reports and pages.
+    pub(crate) fn detail_rows(&mut self, is_detail: impl Fn(usize) -> bool) {
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            row.level = if is_detail(place) { Level::Detail } else { Level::Summary };
+        }
+    }
+
     /// A row that only full reports and pages have.
     pub(crate) fn detail_row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.row_of(Level::Detail, cells);
@@ -114,6 +121,22 @@ impl Table {
     fn row_of<C: Into<TableCell>>(&mut self, level: Level, cells: impl IntoIterator<Item = C>) {
         let cells = cells.into_iter().map(Into::into).collect();
         self.rows.push(TableRow { cells, level });
+    }
+
+    /// Says what the marks of percentiles mean, of those that are there: first of too few samples.
+    pub(crate) fn explain_marks(
+        &mut self,
+        marks: impl IntoIterator<Item = Option<SampleWarning>>,
+        meanings: [&str; 2],
+    ) {
+        let marks: Vec<_> = marks.into_iter().flatten().collect();
+        for (sort, meaning) in
+            [SampleWarning::TooFewSamples, SampleWarning::Indicative].into_iter().zip(meanings)
+        {
+            if marks.contains(&sort) {
+                self.explain(mark(Some(sort)), meaning);
+            }
+        }
     }
 
     /// Says what a mark means, below the table.
@@ -130,30 +153,46 @@ pub(crate) struct TableCell {
     pub(crate) interval: Option<String>,
 }
 
-impl TableCell {
-    /// A count, with separators between thousands.
-    pub(crate) fn count(number: u64) -> Self {
+/// A count, with separators between thousands.
+impl From<u64> for TableCell {
+    fn from(number: u64) -> Self {
         count(number).into()
     }
+}
 
-    /// A figure of about three digits.
-    pub(crate) fn number(value: f64) -> Self {
+/// A figure of about three digits.
+impl From<f64> for TableCell {
+    fn from(value: f64) -> Self {
         cell(value).into()
     }
+}
 
-    /// A figure, if there is one.
-    pub(crate) fn known(value: Option<f64>) -> Self {
-        known(value).into()
-    }
-
-    /// A figure that may be open: `> limit` when only that is known, `≤ limit` when it is no more than that.
-    pub(crate) fn figure(value: Figure) -> Self {
+/// A figure that may be open: `> limit` when only that is known, `≤ limit` when it is no more than that.
+impl From<Figure> for TableCell {
+    fn from(value: Figure) -> Self {
         figure(value).into()
     }
+}
 
-    /// A percentile with the mark of its reservation and its interval.
-    pub(crate) fn percentile(shown: &Percentile) -> Self {
+/// A percentile with the mark of its reservation and its interval.
+impl From<&Percentile> for TableCell {
+    fn from(shown: &Percentile) -> Self {
         Self { text: percentile(shown), interval: range(shown) }
+    }
+}
+
+/// The mean over several runs with the mark of its reservation.
+impl From<&AcrossRuns> for TableCell {
+    fn from(across: &AcrossRuns) -> Self {
+        let mean = across.mean_figure().map_or(NOTHING.to_owned(), figure);
+        format!("{mean}{}", mark(across.mark)).into()
+    }
+}
+
+/// What is known; else a sign that nothing is.
+impl<C: Into<Self>> From<Option<C>> for TableCell {
+    fn from(known: Option<C>) -> Self {
+        known.map_or_else(|| NOTHING.into(), Into::into)
     }
 }
 
@@ -186,11 +225,16 @@ pub(crate) fn known(value: Option<f64>) -> String {
 
 /// A figure; `> limit` when only that is known, `≤ limit` when it is open but no more than that.
 pub(crate) fn figure(figure: Figure) -> String {
+    figure_as(figure, cell)
+}
+
+/// The same, each number in words.
+pub(crate) fn figure_as(figure: Figure, words: impl Fn(f64) -> String) -> String {
     match figure {
-        Figure::Exact(value) => cell(value),
-        Figure::Between { low, high } if cell(low) == cell(high) => cell(high),
-        Figure::Between { high, .. } => format!("≤ {}", cell(high)),
-        Figure::AtLeast(limit) => format!("> {}", cell(limit)),
+        Figure::Exact(value) => words(value),
+        Figure::Between { low, high } if words(low) == words(high) => words(high),
+        Figure::Between { high, .. } => format!("≤ {}", words(high)),
+        Figure::AtLeast(limit) => format!("> {}", words(limit)),
     }
 }
 

@@ -1,14 +1,16 @@
 //! An A/B test as a document: the verdict, what was compared, the metrics that decide, the rounds.
 
-use super::parts::cells::served_by;
+use super::parts::cells::{p_value, served_by};
 use crate::analysis::FigureKind;
 use crate::analysis::wording::{counted, percent};
-use crate::experiment::{AbMetric, AbOverall, AbSide, AbTest, AbVerdict, CompletedSide, DifferenceScale};
+use crate::experiment::{
+    AbMetric, AbOverall, AbPair, AbSide, AbTest, AbVerdict, CompletedRound, CompletedSide, DifferenceScale,
+};
 use crate::report::chart::{
     Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, Zone, ZoneKind,
 };
 use crate::report::document::{
-    ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
+    Chart, Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell,
 };
 use crate::units::count;
 
@@ -23,18 +25,18 @@ pub fn document(test: &AbTest) -> Document {
         AbOverall::Worse | AbOverall::Mixed | AbOverall::Invalid => Tone::Bad,
         AbOverall::Inconclusive | AbOverall::Unfinished => Tone::Neutral,
     };
-    let word = test.verdict.word().to_uppercase();
-    let mut document = Document::new(format!("A/B test of {}", test.workload)).verdict(VerdictLine::new(
-        tone,
-        word,
-        test.sentence.clone(),
-    ));
-    document.add([what_was_compared(test), decides(test)]);
-    document.add([charts(test), rounds(test)]);
+    let verdict = VerdictLine::new(tone, test.verdict.word().to_uppercase(), test.sentence.clone());
+    let mut document = Document::new(format!("A/B test of {}", test.workload)).verdict(verdict);
+    let chosen = counted(test.metrics.len() as u64, "metric");
+    let decides = Section::summary(format!("B against A: {chosen}, chosen before the first round"))
+        .with_table(metrics("B against A by metric", &test.metrics));
+    let mut charts = Section::detail("Charts");
+    charts.charts(forest(test, &test.metrics).into_iter().chain(test.metrics.iter().filter_map(by_round)));
+    document.add([what_was_compared(test), decides, charts, rounds(test)]);
     document.add(test.classes.iter().map(|class| {
-        let mut section = Section::detail(format!("Class {} alone: {}", class.class, class.verdict.word()));
-        section.table(metrics(&format!("B against A, class {}", class.class), &class.metrics));
-        forest(&mut section, test, &class.metrics);
+        let mut section = Section::detail(format!("Class {} alone: {}", class.class, class.verdict.word()))
+            .with_table(metrics(&format!("B against A, class {}", class.class), &class.metrics));
+        section.charts(forest(test, &class.metrics));
         section
     }));
     document.add([explored(test), power(test)]);
@@ -63,13 +65,6 @@ fn what_was_compared(test: &AbTest) -> Section {
     section
 }
 
-fn decides(test: &AbTest) -> Section {
-    let chosen = counted(test.metrics.len() as u64, "metric");
-    let mut section = Section::summary(format!("B against A: {chosen}, chosen before the first round"));
-    section.table(metrics("B against A by metric", &test.metrics));
-    section
-}
-
 fn explored(test: &AbTest) -> Section {
     let mut section = Section::detail("Other metrics (exploratory)");
     if !test.explored.is_empty() {
@@ -82,30 +77,18 @@ fn explored(test: &AbTest) -> Section {
 /// Figures of both sides with their difference; a verdict where the metric was chosen before the rounds.
 fn metrics(caption: &str, metrics: &[AbMetric]) -> Table {
     let is_judged = metrics.iter().any(|metric| metric.verdict.is_some());
-    let mut columns = vec![
-        ("", ALWAYS),
-        ("A", ALWAYS),
-        ("B", ALWAYS),
-        ("change", ALWAYS),
-        ("95 % from", 5),
-        ("to", 5),
-        ("p", 3),
-    ];
-    if is_judged {
-        columns.extend([("Holm's p", 4), ("verdict", ALWAYS)]);
-    }
-    let mut table = Table::new(caption, columns);
-    for metric in metrics {
-        let mut cells = vec![titled(metric), figure(metric, metric.a), figure(metric, metric.b)];
-        cells.extend(change(metric).map(|end| in_words(metric, end)));
-        cells.push(metric.p.map_or(NOTHING.to_owned(), p_value));
-        if is_judged {
-            cells.push(metric.adjusted_p.map_or(NOTHING.to_owned(), p_value));
-            cells.push(metric.verdict.map_or(NOTHING, AbVerdict::word).to_owned());
-        }
-        table.row(cells);
-    }
-    table
+    let end = |end: usize| move |metric: &AbMetric| in_words(metric, change(metric)[end]);
+    Table::of(caption, metrics)
+        .column("", titled)
+        .column("A", |metric| figure(metric, metric.a))
+        .column("B", |metric| figure(metric, metric.b))
+        .column("change", end(0))
+        .column(("95 % from", 5), end(1))
+        .column(("to", 5), end(2))
+        .column(("p", 3), |metric| metric.p.map(p_value))
+        .column_if(is_judged, ("Holm's p", 4), |metric| metric.adjusted_p.map(p_value))
+        .column_if(is_judged, "verdict", |metric| metric.verdict.map(AbVerdict::word))
+        .table()
 }
 
 /// The change of B against A with the ends of its interval: in percent where the metric has a ratio, else in its own unit.
@@ -152,22 +135,8 @@ fn figure(metric: &AbMetric, value: Option<f64>) -> String {
     value.map_or(NOTHING.to_owned(), |value| cell(value * times))
 }
 
-fn p_value(p: f64) -> String {
-    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
-}
-
-/// The differences under one axis, then each metric round by round.
-fn charts(test: &AbTest) -> Section {
-    let mut section = Section::detail("Charts");
-    forest(&mut section, test, &test.metrics);
-    for metric in &test.metrics {
-        by_round(&mut section, metric);
-    }
-    section
-}
-
 /// The differences of metrics that have a ratio; nothing where none has.
-fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
+fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for metric in metrics.iter().filter(|metric| metric.scale == DifferenceScale::Ratio) {
@@ -188,22 +157,21 @@ fn forest(section: &mut Section, test: &AbTest, metrics: &[AbMetric]) {
         rows.push(Row { name: metric.metric.clone(), words });
     }
     if series.is_empty() {
-        return;
+        return None;
     }
     let margin = test.margin * 100.0;
-    let points = series.iter().flat_map(Series::marked);
-    let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten();
-    let axis = Axis::around("B against A, %", ends.chain([-margin, margin]).collect::<Vec<_>>());
+    let ends = Series::extent(&series, |point| point.x).into_iter().chain([-margin, margin]);
+    let axis = Axis::around("B against A, %", ends.collect::<Vec<_>>());
     let description = format!("Differences of {} metrics between B and A", rows.len());
     let label = format!("± {}", percent(test.margin));
     let plot = Plot::rows(description, axis, rows, series)
         .with_rules([ReferenceLine::Place(0.0, "no difference".to_owned())])
         .with_zones([Zone { from: -margin, to: margin, kind: ZoneKind::Marked, label }]);
     let hint = "whiskers: 95 % intervals; shaded: within the margin";
-    section.chart(Chart::new("Difference by metric", plot).hint(hint));
+    Some(Chart::new("Difference by metric", plot).hint(hint))
 }
 
-fn by_round(section: &mut Section, metric: &AbMetric) {
+fn by_round(metric: &AbMetric) -> Option<Chart> {
     let side = |side: AbSide, palette| {
         let points = metric.figures.iter().filter_map(|pair| {
             let y = match side {
@@ -218,7 +186,7 @@ fn by_round(section: &mut Section, metric: &AbMetric) {
     let series = vec![side(AbSide::A, Palette::First), side(AbSide::B, Palette::Second)];
     let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.y).collect();
     if values.iter().all(|value| *value == 0.0) {
-        return;
+        return None;
     }
     let last = metric.figures.iter().map(|pair| pair.round).max().unwrap_or(1);
     let title = titled(metric);
@@ -228,48 +196,39 @@ fn by_round(section: &mut Section, metric: &AbMetric) {
         Axis::from_zero(&title, values),
         series,
     );
-    let mut table = Table::new(format!("{title}, round by round"), ["round", "A", "B"]);
-    for pair in &metric.figures {
-        table.row([pair.round.to_string(), figure(metric, pair.a), figure(metric, pair.b)]);
-    }
-    section.chart(Chart::new(format!("{title}, round by round"), plot).behind(table));
+    let heading = format!("{title}, round by round");
+    Some(
+        Chart::new(&heading, plot).behind(
+            Table::of(&heading, &metric.figures)
+                .column("round", |pair| pair.round.to_string())
+                .column("A", |pair| figure(metric, pair.a))
+                .column("B", |pair| figure(metric, pair.b))
+                .table(),
+        ),
+    )
 }
 
 fn rounds(test: &AbTest) -> Section {
-    let mut section = Section::detail("Rounds");
     let first = test.metrics.first();
     let title = first.map_or(String::new(), titled);
-    let mut columns = vec![
-        TableColumn::new("round"),
-        TableColumn::new("order"),
-        TableColumn::new("seed").worth(1),
-        TableColumn::new("A completed").worth(4),
-        TableColumn::new("B completed").worth(4),
-        TableColumn::new(format!("A {title}")),
-        TableColumn::new(format!("B {title}")),
-        TableColumn::new("counts"),
-    ];
+    let shown = |round: &CompletedRound, read: fn(&AbPair) -> Option<f64>| {
+        let pair = first?.figures.iter().find(|pair| pair.round == round.number);
+        Some(figure(first?, pair.and_then(read)))
+    };
     let is_any_left_out = test.rounds.iter().any(|round| !round.left_out.is_empty());
-    columns.extend(is_any_left_out.then(|| TableColumn::new("why not").left()));
-    let mut table = Table::new("Rounds", columns);
-    for round in &test.rounds {
-        let pair = first.and_then(|metric| metric.figures.iter().find(|pair| pair.round == round.number));
-        let shown = |value| first.map_or(NOTHING.to_owned(), |metric| figure(metric, value));
-        let [one, other] = round.order;
-        table.row([
-            count(round.number),
-            format!("{one} {other}"),
-            round.seed.to_string(),
-            completed(&round.a),
-            completed(&round.b),
-            shown(pair.and_then(|pair| pair.a)),
-            shown(pair.and_then(|pair| pair.b)),
-            if round.counted { "yes" } else { "INVALID" }.to_owned(),
-            why_not(&round.left_out),
-        ]);
-    }
-    section.table(table);
-    section
+    Section::detail("Rounds").with_table(
+        Table::of("Rounds", &test.rounds)
+            .column("round", |round| round.number)
+            .column("order", |round| round.order.map(|side| side.to_string()).join(" "))
+            .column(("seed", 1), |round| round.seed.to_string())
+            .column(("A completed", 4), |round| completed(&round.a))
+            .column(("B completed", 4), |round| completed(&round.b))
+            .column(format!("A {title}"), |round| shown(round, |pair| pair.a))
+            .column(format!("B {title}"), |round| shown(round, |pair| pair.b))
+            .column("counts", |round| if round.counted { "yes" } else { "INVALID" })
+            .column_if(is_any_left_out, TableColumn::new("why not").left(), |round| why_not(&round.left_out))
+            .table(),
+    )
 }
 
 fn completed(side: &CompletedSide) -> String {
@@ -295,19 +254,19 @@ fn power(test: &AbTest) -> Section {
     if !spreading.iter().any(|metric| metric.detectable.is_some()) {
         return section;
     }
-    let columns = ["", "spread over rounds", "detectable difference", "rounds for margin"];
-    let mut table = Table::new("Detectable differences", columns);
-    for metric in spreading {
-        let length =
-            |length: Option<f64>| length.map_or(NOTHING.to_owned(), |length| metric.length_in_words(length));
-        let rounds = match metric.rounds_for_margin {
-            Some(rounds) if rounds <= metric.rounds => "enough".to_owned(),
-            Some(rounds) => format!("about {}", count(rounds)),
-            None => "no number is enough".to_owned(),
-        };
-        table.row([metric.metric.clone(), length(metric.spread), length(metric.detectable), rounds]);
-    }
-    section.table(table);
+    let length = |metric: &AbMetric, length: Option<f64>| length.map(|length| metric.length_in_words(length));
+    section.table(
+        Table::of("Detectable differences", spreading)
+            .column("", |metric| metric.metric.clone())
+            .column("spread over rounds", |metric| length(metric, metric.spread))
+            .column("detectable difference", |metric| length(metric, metric.detectable))
+            .column("rounds for margin", |metric| match metric.rounds_for_margin {
+                Some(rounds) if rounds <= metric.rounds => "enough".to_owned(),
+                Some(rounds) => format!("about {}", count(rounds)),
+                None => "no number is enough".to_owned(),
+            })
+            .table(),
+    );
     section.remark(METHOD);
     section
 }

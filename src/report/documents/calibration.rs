@@ -2,15 +2,15 @@
 
 use serde::Serialize;
 
+use crate::analysis::CalibrationSummary;
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{CalibrationSummary, DelaySummary};
 use crate::calibration::ClientCapacity;
 use crate::record::{Calibration, HostFacts};
 use crate::report::data::json;
-use crate::report::document::{Document, Level, Section, Table, TableCell};
+use crate::report::document::{Document, Level, Section, Table};
 use crate::units::{count, three_digits};
 
-/// Lengths of answers for which a trusted rate is told, tokens.
+/// Lengths of answers for which a trusted rate is shown, tokens.
 const LENGTHS: [u32; 3] = [10, 100, 1_000];
 
 /// What `skyline calibrate --json` prints.
@@ -47,15 +47,14 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
     let mut document = Document::new(format!("What this machine can measure ({machine})"));
-    let mut delays = Section::continued(Level::Summary);
-    let mut table = Table::new("Delays, µs", ["µs", "n", "p50", "p99", "max"]);
-    for (name, delay) in [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)]
-    {
-        let DelaySummary { n, p50_ms, p99_ms, max_ms } = delay;
-        let figures = [p50_ms, p99_ms, max_ms].map(|ms| TableCell::from(micros(ms)));
-        table.row([name.into(), TableCell::count(n)].into_iter().chain(figures));
-    }
-    delays.table(table);
+    let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
+    let table = Table::of("Delays, µs", found_delays)
+        .column("µs", |(name, _)| name)
+        .column("n", |(_, delay)| delay.n)
+        .column("p50", |(_, delay)| micros(delay.p50_ms))
+        .column("p99", |(_, delay)| micros(delay.p99_ms))
+        .column("max", |(_, delay)| micros(delay.max_ms));
+    let mut delays = Section::continued(Level::Summary).with_table(table.table());
     delays.fact(
         "stamps",
         "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
@@ -65,27 +64,24 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         "requests",
         "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
     );
-    let mut limits =
-        Section::summary("One client at its limit: one core, by the processor time that each piece takes");
-    let mut table = Table::new("One client at its limit", ["", "per second"]);
-    for (what, rate) in [
+    let rates = [
         ("requests, with an answer of one token", summary.requests_per_s),
         ("tokens that arrive one by one, as from a server that streams", summary.paced_events_per_s),
         (
             "tokens that arrive many at once, as through a proxy that gathers them",
             summary.coalesced_events_per_s,
         ),
-    ] {
-        table.row([what.to_owned(), about(rate)]);
-    }
-    limits.table(table);
-    let mut trust =
-        Section::summary("Trusted up to half of that, so that bursts do not wait for the client itself");
-    let mut table = Table::new("Trusted rates", ["answer", "requests/s"]);
-    for Trusted { output_tokens, requests_per_s } in trusted(found) {
-        table.row([format!("{} tokens", count(u64::from(output_tokens))), about(requests_per_s)]);
-    }
-    trust.table(table);
+    ];
+    let table = Table::of("One client at its limit", rates)
+        .column("", |(what, _)| what)
+        .column("per second", |(_, rate)| about(rate));
+    let heading = "One client at its limit: one core, by the processor time that each piece takes";
+    let limits = Section::summary(heading).with_table(table.table());
+    let table = Table::of("Trusted rates", trusted(found))
+        .column("answer", |rate| format!("{} tokens", count(u64::from(rate.output_tokens))))
+        .column("requests/s", |rate| about(rate.requests_per_s));
+    let heading = "Trusted up to half of that, so that bursts do not wait for the client itself";
+    let mut trust = Section::summary(heading).with_table(table.table());
     let took = seconds(summary.took_ms / 1e3);
     trust.remark(format!(
         "Measured in {took} beside whatever else this machine does. A plan that needs more is refused before it runs; \

@@ -4,8 +4,9 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{Quantile, SampleWarning, Statistic};
 use crate::foreign::{ConcurrencyCap, ForeignLatency, ForeignRun, UnmatchedFigure};
 use crate::report::document::{
-    ALWAYS, Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, figure, mark, range,
+    Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, figure, known, mark, range,
 };
+use crate::report::documents::parts::cells::versioned;
 use crate::units::{count, three_digits};
 
 /// The runs as a document.
@@ -14,27 +15,23 @@ pub fn document(runs: &[ForeignRun]) -> Document {
         [only] => title(only),
         runs => counted(runs.len() as u64, "run"),
     };
-    let word = "NO VERDICT";
-    let mut document = match runs.first() {
-        Some(first) => Document::new(title).verdict(VerdictLine::new(Tone::Neutral, word, no_verdict(first))),
-        None => Document::new(title),
-    };
+    let mut document = Document::new(title);
+    if let Some(first) = runs.first() {
+        document = document.verdict(VerdictLine::new(Tone::Neutral, "NO VERDICT", no_verdict(first)));
+    }
     for (place, run) in runs.iter().enumerate() {
-        let number =
-            if runs.len() > 1 { format!("Run {} of {}: ", place + 1, runs.len()) } else { String::new() };
-        let mut head = Section::summary(format!("{number}{}", self::title(run)));
+        let mut head = match runs.len() {
+            1 => Section::continued(Level::Summary),
+            all => Section::summary(format!("Run {} of {all}: {}", place + 1, self::title(run))),
+        };
         head.fact("requests", requests(run));
         head.fact("tokens", tokens(run));
         head.fact("whole run", whole_run(run));
-        document.add([head, latency(run), reservations(run), refused(run)]);
+        let reservations =
+            Section::continued(Level::Summary).with_notes(run.reservations.iter().map(Note::warning));
+        document.add([head, latency(run), reservations, refused(run)]);
     }
     document
-}
-
-fn reservations(run: &ForeignRun) -> Section {
-    let mut section = Section::continued(Level::Summary);
-    section.notes(run.reservations.iter().map(Note::warning));
-    section
 }
 
 fn refused(run: &ForeignRun) -> Section {
@@ -47,7 +44,6 @@ fn refused(run: &ForeignRun) -> Section {
 
 /// The tool, and the load that it ran.
 fn title(run: &ForeignRun) -> String {
-    let version = run.tool_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let conditions = &run.conditions;
     let rate = conditions.rate_per_s.map(|rate| format!("{} requests/s", three_digits(rate)));
     let cap = conditions.max_concurrency.map(|cap| match cap {
@@ -58,7 +54,7 @@ fn title(run: &ForeignRun) -> String {
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
     let under = if under.is_empty() { "it reports nothing of its load".to_owned() } else { under.join(", ") };
-    format!("{}{version}: {under}", run.tool)
+    format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
 /// Why nothing is said about whether the figures can be trusted.
@@ -81,7 +77,7 @@ fn requests(run: &ForeignRun) -> String {
 
 fn tokens(run: &ForeignRun) -> String {
     let tokens = &run.tokens;
-    let known = |count_of: Option<u64>| count_of.map_or(NOTHING.to_owned(), count);
+    let known = |tokens: Option<u64>| tokens.map_or(NOTHING.to_owned(), count);
     format!(
         "{} of prompts, {} of answers, counted by {}",
         known(tokens.input),
@@ -92,7 +88,6 @@ fn tokens(run: &ForeignRun) -> String {
 
 fn whole_run(run: &ForeignRun) -> String {
     let whole = &run.whole_run;
-    let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), cell);
     let length = whole.duration_s.map_or(NOTHING.to_owned(), seconds);
     format!(
         "{} requests/s, {} answer tokens/s: totals ÷ {length}, its end included, and not our rates over a window",
@@ -101,66 +96,37 @@ fn whole_run(run: &ForeignRun) -> String {
     )
 }
 
-/// The columns of the table, each with what it is worth on a narrow page.
-const COLUMNS: [(&str, u8); 11] = [
-    ("", ALWAYS),
-    ("there", 4),
-    ("n", 6),
-    ("mean", 5),
-    ("min", 2),
-    ("p50", ALWAYS),
-    ("p90", 3),
-    ("p95", ALWAYS),
-    ("p99", ALWAYS),
-    ("p99.9", 1),
-    ("max", 3),
-];
-
 fn latency(run: &ForeignRun) -> Section {
-    let mut section = Section::summary(
-        "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do",
-    );
-    let mut table = Table::new(format!("Latencies of {}", run.tool), COLUMNS);
-    for latency in &run.latency {
-        table.row(cells(latency));
-    }
-    for (sort, text) in [
-        (SampleWarning::TooFewSamples, "too few samples for this percentile"),
-        (SampleWarning::Indicative, "indicative: fewer than ten samples lie above it"),
-    ] {
-        let is_marked =
-            |latency: &ForeignLatency| Quantile::ALL.into_iter().any(|of| marked(latency, of) == Some(sort));
-        if run.latency.iter().any(is_marked) {
-            table.explain(mark(Some(sort)), text);
+    let statistic = |of| move |latency: &ForeignLatency| latency.figures.statistic(of);
+    let percentile = |of| {
+        move |latency: &ForeignLatency| {
+            let shown =
+                latency.figures.statistic(Statistic::Percentile(of)).map_or(NOTHING.to_owned(), figure);
+            format!("{shown}{}", mark(marked(latency, of)))
         }
-    }
-    section.table(table);
+    };
+    let mut table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
+        .column("", |latency| latency.metric.to_string())
+        .column(("there", 4), |latency| latency.theirs)
+        .column(("n", 6), |latency| latency.figures.n().map_or("?".to_owned(), count))
+        .column(("mean", 5), statistic(Statistic::Mean))
+        .column(("min", 2), statistic(Statistic::Min))
+        .column("p50", percentile(Quantile::P50))
+        .column(("p90", 3), percentile(Quantile::P90))
+        .column("p95", percentile(Quantile::P95))
+        .column("p99", percentile(Quantile::P99))
+        .column(("p99.9", 1), percentile(Quantile::P999))
+        .column(("max", 3), statistic(Statistic::Max))
+        .table();
+    let marks = run.latency.iter().flat_map(|latency| Quantile::ALL.map(|of| marked(latency, of)));
+    let indicative = "indicative: fewer than ten samples lie above it";
+    table.explain_marks(marks, ["too few samples for this percentile", indicative]);
+    let heading =
+        "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
+    let mut section = Section::summary(heading).with_table(table);
     let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
     section.facts("95 % intervals", (!ranges.is_empty()).then(|| ranges.join("; ")));
     section
-}
-
-fn cells(latency: &ForeignLatency) -> Vec<String> {
-    let statistic = |of: Statistic| latency.figures.statistic(of).map_or(NOTHING.to_owned(), figure);
-    let percentile = |of: Quantile| {
-        let shown = statistic(Statistic::Percentile(of));
-        format!("{shown}{}", mark(marked(latency, of)))
-    };
-    let [p50, p90, p95, p99, p99_9] = Quantile::ALL.map(percentile);
-    let n = latency.figures.n().map_or("?".to_owned(), count);
-    vec![
-        latency.metric.to_string(),
-        latency.theirs.to_owned(),
-        n,
-        statistic(Statistic::Mean),
-        statistic(Statistic::Min),
-        p50,
-        p90,
-        p95,
-        p99,
-        p99_9,
-        statistic(Statistic::Max),
-    ]
 }
 
 /// The reservation about a percentile that is there.

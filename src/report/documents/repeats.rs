@@ -1,14 +1,12 @@
 //! Several runs of one workload: the joint verdict, the runs, and their figures with intervals.
 
+use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{
-    AcrossRuns, Figure, FigureKey, FigureKind, Metric, Quantile, SampleWarning, Statistic, TARGET_PRECISION,
-};
+use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Metric, Quantile, Statistic, TARGET_PRECISION};
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
-    Document, Level, NOTHING, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, figure, known,
-    mark,
+    Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell, figure_as, mark,
 };
 use crate::units::count;
 
@@ -28,32 +26,23 @@ const ADVISED: u64 = 5;
 
 /// What the runs say together.
 pub fn document(repeats: &Repeats) -> Document {
-    let engine = &repeats.engine;
-    let title = format!("{} on {}, {}", repeats.workload, engine.model, counted(repeats.planned_runs, "run"));
     let runs = counted(repeats.planned_runs, "run");
-    let sentence = format!("{} of {runs} counted", count(repeats.counted_runs));
-    let verdict = if repeats.verdict.valid {
-        VerdictLine::new(Tone::Good, "VALID", sentence)
-    } else {
-        VerdictLine::new(Tone::Bad, "INVALID", sentence)
-    };
-    let mut document = Document::new(title).verdict(verdict).about(about(repeats));
-    let mut reasons = Section::continued(Level::Summary);
+    let title = format!("{} on {}, {runs}", repeats.workload, repeats.engine.model);
+    let (tone, word) = if repeats.verdict.valid { (Tone::Good, "VALID") } else { (Tone::Bad, "INVALID") };
+    let verdict = VerdictLine::new(tone, word, format!("{} of {runs} counted", count(repeats.counted_runs)));
+    let about = format!("{} · window {}", repeats.engine.engine, window(repeats));
+    let mut document = Document::new(title).verdict(verdict).about(about);
     let broken = repeats.verdict.reasons.iter();
-    reasons.notes(broken.map(|reason| Note::error(reason.in_words()).cure(&reason.cure)));
-    let mut objectives = Section::summary("Objectives");
-    objectives.notes(
-        repeats.objectives.iter().map(|judgement| Note::new(judgement.status.into(), &judgement.line)),
-    );
-    document.add([reasons, objectives, latencies(repeats), flows(repeats), precision(repeats)]);
+    let reasons = Section::continued(Level::Summary)
+        .with_notes(broken.map(|reason| Note::error(reason.in_words()).cure(&reason.cure)));
+    let judged = repeats.objectives.iter();
+    let objectives = Section::summary("Objectives")
+        .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
+    let flows = Section::summary("Rates and shares over the same runs").with_table(flows(repeats));
+    document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
     document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);
     document.add(repeats.diagnosis.as_ref().map(diagnosis::joint_section));
     document
-}
-
-fn about(repeats: &Repeats) -> String {
-    let engine = &repeats.engine;
-    format!("{} · window {}", engine.engine, window(repeats))
 }
 
 fn window(repeats: &Repeats) -> String {
@@ -64,95 +53,78 @@ fn window(repeats: &Repeats) -> String {
 }
 
 fn what_was_run(repeats: &Repeats) -> Section {
-    let engine = &repeats.engine;
     let mut section = Section::detail("What was run");
     section.fact("workload", format!("{}, first seed {}", repeats.workload, repeats.first_seed));
-    section.fact("model", engine.model.as_str());
-    let server = if engine.modelled.is_empty() {
-        format!("{} at {}", engine.engine, engine.url)
-    } else {
-        format!("{}, in virtual time", engine.engine)
-    };
-    section.fact("server", server);
+    section.fact("model", repeats.engine.model.as_str());
+    section.fact("server", server(&repeats.engine));
     section.fact("window", window(repeats));
     section
 }
 
 fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
-    let mut section = Section::detail("Runs, ms");
-    let column = |title: &str, worth: u8| TableColumn::new(title).worth(worth);
-    let columns = [
-        "run".into(),
-        column("seed", 1),
-        "verdict".into(),
-        column("completed", 3),
-        "TTFT p50".into(),
-        "p99".into(),
-        column("goodput/s", 2),
-    ];
-    let mut table = Table::new("Runs", columns);
-    for run in runs {
-        let verdict = match (run.counted, run.valid) {
-            (false, _) => "broken off",
-            (true, true) => "VALID",
-            (true, false) => "INVALID",
-        };
-        table.row([
-            count(run.number),
-            run.seed.to_string(),
-            verdict.to_owned(),
-            format!("{} of {}", count(run.completed), count(run.planned)),
-            known(run.ttft_p50_ms),
-            known(run.ttft_p99_ms),
-            known(run.goodput_per_s),
-        ]);
-    }
-    section.table(table);
-    section
+    Section::detail("Runs, ms").with_table(
+        Table::of("Runs", runs)
+            .column("run", |run| run.number)
+            .column(("seed", 1), |run| run.seed.to_string())
+            .column("verdict", |run| match (run.counted, run.valid) {
+                (false, _) => "broken off",
+                (true, true) => "VALID",
+                (true, false) => "INVALID",
+            })
+            .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
+            .column("TTFT p50", |run| run.ttft_p50_ms)
+            .column("p99", |run| run.ttft_p99_ms)
+            .column(("goodput/s", 2), |run| run.goodput_per_s)
+            .table(),
+    )
 }
 
-fn table(caption: &str) -> Table {
-    let column = |title: &str, worth: u8| TableColumn::new(title).worth(worth);
-    let columns = [
-        "".into(),
-        "mean".into(),
-        "95 % from".into(),
-        "to".into(),
-        column("± %", 2),
-        column("min", 1).detail(),
-        column("max", 1).detail(),
-        column("for ±10 %", 3).detail(),
-    ];
-    Table::new(caption, columns)
+/// A figure over the runs: its name, its values, and by what these are multiplied.
+type Row<'a> = (String, &'a AcrossRuns, f64);
+
+fn table(caption: &str, rows: &[Row<'_>], runs: u64) -> Table {
+    let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
+    let scaled = |value: Option<f64>, scale: f64| value.map(|value| value * scale);
+    Table::of(caption, rows)
+        .column("", |(name, ..)| name.clone())
+        .column("mean", |(_, across, scale)| mean(across, *scale))
+        .column("95 % from", |(_, across, scale)| scaled(across.interval_low, *scale))
+        .column("to", |(_, across, scale)| scaled(across.interval_high, *scale))
+        .column(("± %", 2), |(_, across, _)| scaled(across.relative_half_width(), 100.0))
+        .column(detail("min", 1), |(_, across, scale)| scaled(across.min, *scale))
+        .column(detail("max", 1), |(_, across, scale)| scaled(across.max, *scale))
+        .column(detail("for ±10 %", 3), |(_, across, _)| {
+            across.relative_half_width().map(|_| match across.runs_for_ten_percent {
+                None => "no end".to_owned(),
+                Some(needed) if needed <= runs => "enough".to_owned(),
+                Some(needed) => format!("+{}", count(needed - runs)),
+            })
+        })
+        .table()
 }
 
 /// The percentiles of the summary level.
 const HEADLINE: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
 
+/// The mean and the percentiles of each latency.
+fn latency_keys() -> impl Iterator<Item = FigureKey> {
+    let statistics = || [Statistic::Mean].into_iter().chain(Quantile::ALL.map(Statistic::Percentile));
+    LATENCIES.into_iter().flat_map(move |metric| statistics().map(move |of| FigureKey::latency(of, metric)))
+}
+
 fn latencies(repeats: &Repeats) -> Section {
     let heading = format!("Latency over {}, ms", counted(repeats.counted_runs, "run"));
-    let mut table = table(&heading);
-    for metric in LATENCIES {
-        let name = metric.title();
-        let percentiles = Quantile::ALL.map(Statistic::Percentile);
-        for statistic in [Statistic::Mean].into_iter().chain(percentiles) {
-            let Some(figure) = repeats.figures.get(&FigureKey::latency(statistic, metric)) else {
-                continue;
-            };
-            let label = match statistic {
-                Statistic::Percentile(quantile) => format!("{name} {quantile}"),
-                _ => format!("{name} mean"),
-            };
-            let cells = cells(label, figure, 1.0, repeats.counted_runs);
-            match statistic {
-                Statistic::Percentile(quantile) if HEADLINE.contains(&quantile) => table.row(cells),
-                _ => table.detail_row(cells),
-            }
-        }
-    }
+    let keys = latency_keys().filter_map(|key| Some((repeats.figures.get(&key)?, key)));
+    let (rows, is_headline): (Vec<_>, Vec<_>) = keys
+        .filter_map(|(figure, key)| {
+            let name = format!("{} {}", key.metric.title(), key.statistic?);
+            Some(((name, figure, 1.0), key.quantile().is_some_and(|quantile| HEADLINE.contains(&quantile))))
+        })
+        .unzip();
+    let mut table = table(&heading, &rows, repeats.counted_runs);
+    table.detail_rows(|place| !is_headline[place]);
     explain(&mut table, repeats);
-    let mut section = Section::summary(heading);
-    section.table(table);
+    let mut section = Section::summary(heading).with_table(table);
     if (2..ADVISED).contains(&repeats.counted_runs) {
         section.note(Note::advice(format!(
             "{} give wide intervals, as Student's t has few degrees of freedom: {ADVISED} or more are advised",
@@ -162,65 +134,31 @@ fn latencies(repeats: &Repeats) -> Section {
     section
 }
 
-fn flows(repeats: &Repeats) -> Section {
-    let mut table = table("Rates and shares");
-    for (subject, name) in FLOWS {
-        let scale = if subject.kind() == FigureKind::Share { 100.0 } else { 1.0 };
-        if let Some(figure) = repeats.figures.get(&subject) {
-            table.row(cells(name.to_owned(), figure, scale, repeats.counted_runs));
-        }
-    }
-    let mut section = Section::summary("Rates and shares over the same runs");
-    section.table(table);
-    section
+fn flows(repeats: &Repeats) -> Table {
+    let rows = FLOWS.into_iter().filter_map(|(key, name)| {
+        let scale = if key.kind() == FigureKind::Share { 100.0 } else { 1.0 };
+        Some((name.to_owned(), repeats.figures.get(&key)?, scale))
+    });
+    table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs)
 }
 
-fn cells(name: String, across: &AcrossRuns, scale: f64, runs: u64) -> [TableCell; 8] {
-    let shown = |value: Option<f64>| TableCell::known(value.map(|value| value * scale));
-    let mean = across.mean_figure().map_or(NOTHING.to_owned(), |mean| {
-        figure(match mean {
-            Figure::Exact(mean) => Figure::Exact(mean * scale),
-            Figure::Between { low, high } => Figure::Between { low: low * scale, high: high * scale },
-            Figure::AtLeast(low) => Figure::AtLeast(low * scale),
-        })
-    });
-    let more = match (across.relative_half_width(), across.runs_for_ten_percent) {
-        (None, _) => NOTHING.to_owned(),
-        (Some(_), None) => "no end".to_owned(),
-        (Some(_), Some(needed)) if needed <= runs => "enough".to_owned(),
-        (Some(_), Some(needed)) => format!("+{}", count(needed - runs)),
-    };
-    [
-        name.into(),
-        format!("{mean}{}", mark(across.mark)).into(),
-        shown(across.interval_low),
-        shown(across.interval_high),
-        TableCell::known(across.relative_half_width().map(|share| share * 100.0)),
-        shown(across.min),
-        shown(across.max),
-        more.into(),
-    ]
+fn mean(across: &AcrossRuns, scale: f64) -> String {
+    let mean = across.mean_figure().map(|mean| figure_as(mean, |value| cell(value * scale)));
+    format!("{}{}", mean.as_deref().unwrap_or(NOTHING), mark(across.mark))
 }
 
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, repeats: &Repeats) {
     let shown = || {
-        let subjects = LATENCIES.into_iter().flat_map(|metric| {
-            Quantile::ALL.map(|quantile| FigureKey::latency(Statistic::Percentile(quantile), metric))
-        });
-        subjects.filter_map(|subject| repeats.figures.get(&subject))
+        let percentiles = latency_keys().filter(|key| key.quantile().is_some());
+        percentiles.filter_map(|key| repeats.figures.get(&key))
     };
-    if shown().any(|figure| figure.mark == Some(SampleWarning::TooFewSamples)) {
-        let meaning = format!(
-            "too few samples in a run for this percentile: every run may err to the same side, which no interval \
-             across runs can show; longer runs cure it, more runs do not{}",
-            longer(repeats)
-        );
-        table.explain("*", meaning);
-    }
-    if shown().any(|figure| figure.mark == Some(SampleWarning::Indicative)) {
-        table.explain("~", "indicative: in a run, fewer than ten samples lie above it");
-    }
+    let too_few = format!(
+        "too few samples in a run for this percentile: every run may err to the same side, which no interval across \
+         runs can show; longer runs cure it, more runs do not{}",
+        longer(repeats)
+    );
+    table.explain_marks(shown().map(|figure| figure.mark), [&too_few, INDICATIVE]);
     if shown().any(|figure| figure.unresolvable.is_some()) {
         table.explain(
             NOTHING,
@@ -255,34 +193,28 @@ fn longer(repeats: &Repeats) -> String {
 
 /// What it would take to know the figures that matter most within a tenth.
 fn precision(repeats: &Repeats) -> Section {
-    let p = |quantile, metric| FigureKey::latency(Statistic::Percentile(quantile), metric);
     let headline = [
-        (p(Quantile::P50, Metric::Ttft), "TTFT p50"),
-        (p(Quantile::P99, Metric::Ttft), "TTFT p99"),
-        (p(Quantile::P99, Metric::E2e), "e2e p99"),
+        (FigureKey::percentile(Quantile::P50, Metric::Ttft), "TTFT p50"),
+        (FigureKey::percentile(Quantile::P99, Metric::Ttft), "TTFT p99"),
+        (FigureKey::percentile(Quantile::P99, Metric::E2e), "e2e p99"),
         (FigureKey::of(Metric::Goodput), "goodput"),
     ];
-    let lines: Vec<_> = headline
-        .into_iter()
-        .filter_map(|(subject, name)| {
-            let figure = repeats.figures.get(&subject)?;
-            let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
-            let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
-            Some(match figure.runs_for_ten_percent {
-                Some(needed) => {
-                    let more = needed.saturating_sub(repeats.counted_runs).max(1);
-                    let length = seconds(more as f64 * repeats.load_s);
-                    let more = counted(more, "more repeat");
-                    format!("{name} is known to ±{width}; ±{target} takes about {more}, {length} of load")
-                }
-                None => format!("{name} is known to ±{width}; no feasible number of repeats gives ±{target}"),
-            })
+    let line = |(key, name): (FigureKey, &str)| {
+        let figure = repeats.figures.get(&key)?;
+        let width = figure.relative_half_width().filter(|&width| width > TARGET_PRECISION)?;
+        let (width, target) = (percent(width), format!("{:.0} %", TARGET_PRECISION * 100.0));
+        Some(match figure.runs_for_ten_percent {
+            Some(needed) => {
+                let more = needed.saturating_sub(repeats.counted_runs).max(1);
+                let length = seconds(more as f64 * repeats.load_s);
+                let more = counted(more, "more repeat");
+                format!("{name} is known to ±{width}; ±{target} takes about {more}, {length} of load")
+            }
+            None => format!("{name} is known to ±{width}; no feasible number of repeats gives ±{target}"),
         })
-        .collect();
+    };
     let mut section = Section::detail("Precision");
-    for line in lines {
-        section.text(line);
-    }
+    headline.into_iter().filter_map(line).for_each(|line| section.text(line));
     section
 }
 

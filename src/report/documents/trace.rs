@@ -12,15 +12,12 @@ pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
     section.facts("slice", slice(trace, found));
     section.facts("contents", findings(found));
     document.add([section]);
-    let mut kinds = Section::summary("Kinds of requests");
-    let columns = [TableColumn::new("kind"), "requests".into(), TableColumn::new("name in the trace").left()];
-    let mut table = Table::new("Kinds of requests", columns);
-    for kind in &found.kinds {
-        let called = kind.called.as_ref().map_or(String::new(), |called| format!("{called:?}"));
-        table.row([kind.name.clone(), count(kind.requests), called]);
-    }
-    kinds.table(table);
-    document.add([kinds]);
+    let called = |name: &Option<String>| name.as_ref().map_or(String::new(), |name| format!("{name:?}"));
+    let table = Table::of("Kinds of requests", &found.kinds)
+        .column("kind", |kind| kind.name.as_str())
+        .column("requests", |kind| kind.requests)
+        .column(TableColumn::new("name in the trace").left(), |kind| called(&kind.called));
+    document.add([Section::summary("Kinds of requests").with_table(table.table())]);
     document
 }
 

@@ -25,7 +25,7 @@ pub(super) fn everything() -> Document {
         [TableColumn::new(""), TableColumn::new("n").detail(), TableColumn::new("p50"), "p99".into()];
     let mut table = Table::new("Latencies, ms", columns);
     let p99 = TableCell { text: "410*".to_owned(), interval: Some("380–450".to_owned()) };
-    table.row([TableCell::from("TTFT"), TableCell::count(600), TableCell::number(144.2), p99]);
+    table.row([TableCell::from("TTFT"), 600_u64.into(), 144.2.into(), p99]);
     table.detail_row(["queue wait", "600", "0", "0"]);
     table.explain("*", "too few samples to rely on");
     latency.table(table);

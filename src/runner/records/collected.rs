@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use crate::engine::AnswerText;
 use crate::generator::TokenCounter;
 use crate::record::{
-    CheckRecord, CountedAnswer, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
+    CheckRecord, CountedAnswer, LogLine, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
 };
 
 /// Answers counted together, on all cores, between two progress reports.
@@ -97,7 +97,7 @@ impl CollectedRun {
         let record = &mut self.records[index];
         record.count(tokens);
         let line = CountedAnswer { index: record.index, tokens };
-        self.write(|log| log.append_counted(&line));
+        self.write(|log| log.append(LogLine::Counted(&line)));
     }
 
     /// Writes the footer and returns all records.
@@ -171,7 +171,7 @@ mod tests {
         let index = known.records.iter().position(|record| record.outcome == Outcome::Completed).unwrap();
         known.records[index].output_tokens_source = TokenSource::Chunks;
         let mut log = RunLogWriter::create(folder.path(), &known.header).unwrap();
-        known.records.iter().for_each(|record| log.append(record).unwrap());
+        known.records.iter().for_each(|record| log.append(LogLine::Request(record)).unwrap());
         let answers = vec![UncountedAnswer::new(index, [said])];
         let mut collected = CollectedRun {
             records: known.records.clone(),

@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::collected::{CollectedRun, UncountedAnswer};
 use crate::engine::{AnswerText, CaptureText, CapturedText, Secrets};
 use crate::record::{
-    CheckRecord, CheckResult, ClientSample, FinishReason, Outcome, Reading, RequestRecord, RunLogWriter,
-    Telemetry, Validity,
+    CheckRecord, CheckResult, ClientSample, FinishReason, LogLine, Outcome, Reading, RequestRecord,
+    RunLogWriter, Telemetry, Validity,
 };
 use crate::runner::checks::FinishedCheck;
 use crate::runner::request_run::FinishedRequest;
@@ -127,20 +127,20 @@ fn take(ended: RecordItem, uncounted: CaptureText, judge: &AnswerJudge, collecte
             if let (CaptureText::Yes, Some(said), true) = (uncounted, said, record.is_uncounted()) {
                 collected.answers.push(UncountedAnswer::new(collected.records.len(), said.into_values()));
             }
-            collected.write(|log| log.append(&record));
+            collected.write(|log| log.append(LogLine::Request(&record)));
             collected.records.push(record);
         }
         RecordItem::Check(asked) => {
             let check = judge.check(*asked);
-            collected.write(|log| log.append_check(&check));
+            collected.write(|log| log.append(LogLine::Check(&check)));
             collected.checks.push(check);
         }
         RecordItem::Reading(reading) => {
-            collected.write(|log| log.append_reading(&reading));
+            collected.write(|log| log.append(LogLine::Reading(&reading)));
             collected.telemetry.readings.push(*reading);
         }
         RecordItem::Client(sample) => {
-            collected.write(|log| log.append_client(&sample));
+            collected.write(|log| log.append(LogLine::Client(&sample)));
             collected.telemetry.client.push(sample);
         }
     }

@@ -73,22 +73,15 @@ impl Expectation {
 
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("an expectation", |fields| {
-            let contains = fields.optional("contains", Vec::new(), texts);
-            let not_contains = fields.optional("not_contains", Vec::new(), texts);
-            let regex = fields.option("regex", RegexPattern::read);
-            let exact = fields.option("exact", |value| value.nonblank());
-            let json_schema = fields.option("json_schema", JsonSchema::read);
-            let min_characters =
-                fields.option("min_characters", |value| value.whole(CHARACTERS));
             let expect = Self {
-                contains: contains?,
-                not_contains: not_contains?,
-                regex: regex?,
-                exact: exact?,
-                json_schema: json_schema?,
-                min_characters: min_characters?,
+                contains: fields.or("contains", Vec::new(), texts),
+                not_contains: fields.or("not_contains", Vec::new(), texts),
+                regex: fields.maybe("regex", RegexPattern::read),
+                exact: fields.maybe("exact", |value| value.nonblank()),
+                json_schema: fields.maybe("json_schema", JsonSchema::read),
+                min_characters: fields.maybe("min_characters", |value| value.whole(CHARACTERS)),
             };
-            if expect == Self::default() {
+            if expect == Self::default() && !fields.is_spoiled() {
                 fields.complain(
                     "expects nothing; give it at least one of contains, not_contains, regex, exact, json_schema, \
                      min_characters",
@@ -165,15 +158,8 @@ impl GoldenCheck {
         let mut seen = Vec::new();
         fields.optional("checks", Vec::new(), |value| {
             value.list_or_none(|value| {
-                let check = Self::read(value)?;
-                if seen.contains(&check.name) {
-                    value.complain(&format!(
-                        "has the name \"{}\" of a check before it; give it its own",
-                        check.name
-                    ));
-                }
-                seen.push(check.name.clone());
-                Some(check)
+                value.own_name("check", &mut seen);
+                Self::read(value)
             })
         })
     }

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use crate::workload::reading::json_text;
 use crate::workload::reading::mistakes::Mistakes;
 use crate::workload::reading::node::{Node, NodeValue};
+use crate::workload::reading::text::parse_json;
 
 /// Replaces every path of a schema in a workload by the schema itself: in checks, in answer formats and in the
 /// parameters of tools. A relative path begins at `folder`. A file that cannot be read is a mistake on the path's
@@ -40,7 +40,7 @@ fn replace(table: &mut Node, field: &str, path: &str, folder: &Path, mistakes: &
             return complain(format!("the file {} cannot be read: {error}", file.display()));
         }
     };
-    match json_text::parse(read.trim_start_matches('\u{feff}')) {
+    match parse_json(read.trim_start_matches('\u{feff}')) {
         // The schema's own lines belong to another file: mistakes in it are reported on the line of its path.
         Ok(schema) => *node = schema.on_line(node.line),
         Err(error) => complain(error.into_error(&file.display().to_string()).to_string()),

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use strum::IntoStaticStr;
 
 use super::json_schema::JsonSchema;
 use crate::workload::reading::fields::Fields;
@@ -9,8 +10,9 @@ use crate::workload::reading::value::SpecValue;
 
 /// A format that the server must keep answers to. The length of such an answer is not forced: `output_tokens` is its
 /// limit.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, IntoStaticStr)]
 #[serde(tag = "kind", rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum AnswerShape {
     /// Any JSON object.
     Json {
@@ -121,12 +123,8 @@ impl AnswerShape {
     }
 
     /// Its kind, as in a workload file.
-    pub const fn kind(&self) -> &'static str {
-        match self {
-            Self::Json { .. } => "json",
-            Self::JsonSchema { .. } => "json_schema",
-            Self::Tools { .. } => "tools",
-        }
+    pub fn kind(&self) -> &'static str {
+        self.into()
     }
 
     /// Whether an answer in another format misses its SLO.

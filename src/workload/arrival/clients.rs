@@ -54,6 +54,12 @@ impl Client {
     }
 }
 
+impl Default for RateSpread {
+    fn default() -> Self {
+        Self::Zipf { exponent: 1.0 }
+    }
+}
+
 impl RateSpread {
     /// The rates of `clients` clients that sum to `total_per_s`, the largest first.
     pub fn rates(&self, total_per_s: f64, clients: u64) -> Vec<f64> {

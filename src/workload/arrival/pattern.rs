@@ -27,8 +27,8 @@ const CLIENTS: Allowed = Allowed::from(1.0, MOST_CLIENTS as f64);
 /// Processes that a class may have; then one that only a workload may have; then two that only run logs contain,
 /// where files have `[trace]` or arrivals of their classes.
 const KINDS: [(&str, KindReader<ArrivalPattern>); 14] = [
-    ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields)? })),
-    ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields)? })),
+    ("poisson", |fields| Some(ArrivalPattern::Poisson { rate_per_s: rate(fields) })),
+    ("constant", |fields| Some(ArrivalPattern::Constant { rate_per_s: rate(fields) })),
     ("gamma", gamma),
     ("weibull", weibull),
     ("bursts", bursts),
@@ -227,20 +227,20 @@ impl ArrivalPattern {
     }
 }
 
-fn rate(fields: &mut Fields<'_>) -> Option<f64> {
-    fields.required("rate_per_s", |value| value.number(RATE))
+fn rate(fields: &mut Fields<'_>) -> f64 {
+    fields.need("rate_per_s", |value| value.number(RATE))
 }
 
 fn gamma(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let rate_per_s = rate(fields);
     let burstiness = either_or_cv(fields, "burstiness", BURSTINESS, GapFamily::Gamma);
-    Some(ArrivalPattern::Gamma { rate_per_s: rate_per_s?, burstiness: burstiness? })
+    Some(ArrivalPattern::Gamma { rate_per_s, burstiness: burstiness? })
 }
 
 fn weibull(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
     let rate_per_s = rate(fields);
     let shape = either_or_cv(fields, "shape", WEIBULL_SHAPE, GapFamily::Weibull);
-    Some(ArrivalPattern::Weibull { rate_per_s: rate_per_s?, shape: shape? })
+    Some(ArrivalPattern::Weibull { rate_per_s, shape: shape? })
 }
 
 /// The shape of gaps, given as such or by their coefficient of variation.
@@ -270,15 +270,11 @@ fn either_or_cv(
 }
 
 fn bursts(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let base_rate_per_s = fields.required("base_rate_per_s", |value| value.number(RATE_OR_NONE));
-    let burst_rate_per_s = fields.required("burst_rate_per_s", |value| value.number(RATE));
-    let base_s = fields.required("base_s", |value| value.number(SECONDS));
-    let burst_s = fields.required("burst_s", |value| value.number(SECONDS));
     Some(ArrivalPattern::Bursts {
-        base_rate_per_s: base_rate_per_s?,
-        burst_rate_per_s: burst_rate_per_s?,
-        base_s: base_s?,
-        burst_s: burst_s?,
+        base_rate_per_s: fields.need("base_rate_per_s", |value| value.number(RATE_OR_NONE)),
+        burst_rate_per_s: fields.need("burst_rate_per_s", |value| value.number(RATE)),
+        base_s: fields.need("base_s", |value| value.number(SECONDS)),
+        burst_s: fields.need("burst_s", |value| value.number(SECONDS)),
     })
 }
 
@@ -307,15 +303,11 @@ fn some_rate(fields: &Fields<'_>, name: &str, item: &str, pattern: ArrivalPatter
 }
 
 fn diurnal(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let rate_per_s = rate(fields);
-    let amplitude = fields.required("amplitude", |value| value.number(AMPLITUDE));
-    let period_s = fields.required("period_s", |value| value.number(SECONDS));
-    let phase_s = fields.optional("phase_s", 0.0, |value| value.number(SECONDS_OR_NONE));
     Some(ArrivalPattern::Diurnal {
-        rate_per_s: rate_per_s?,
-        amplitude: amplitude?,
-        period_s: period_s?,
-        phase_s: phase_s?,
+        rate_per_s: rate(fields),
+        amplitude: fields.need("amplitude", |value| value.number(AMPLITUDE)),
+        period_s: fields.need("period_s", |value| value.number(SECONDS)),
+        phase_s: fields.or("phase_s", 0.0, |value| value.number(SECONDS_OR_NONE)),
     })
 }
 
@@ -354,17 +346,12 @@ fn clients(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
 }
 
 fn population(fields: &mut Fields<'_>) -> Option<ArrivalPattern> {
-    let rate_per_s = rate(fields);
-    let clients = fields.required("clients", |value| value.whole(CLIENTS));
-    let rates = fields.optional("rates", RateSpread::Zipf { exponent: 1.0 }, RateSpread::read);
-    let cv = fields.optional("cv", 1.0, |value| value.number(CV));
-    let gaps = fields.optional("gaps", GapFamily::default(), |value| value.variant());
     Some(ArrivalPattern::Population {
-        rate_per_s: rate_per_s?,
-        clients: clients?,
-        rates: rates?,
-        cv: cv?,
-        gaps: gaps?,
+        rate_per_s: rate(fields),
+        clients: fields.need("clients", |value| value.whole(CLIENTS)),
+        rates: fields.or("rates", RateSpread::default(), RateSpread::read),
+        cv: fields.or("cv", 1.0, |value| value.number(CV)),
+        gaps: fields.or("gaps", GapFamily::default(), |value| value.variant()),
     })
 }
 

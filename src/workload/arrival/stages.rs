@@ -64,15 +64,11 @@ impl RateStage {
 
     pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a stage", |fields| {
-            let duration_s = fields.required("duration_s", |value| value.number(SECONDS));
-            let from_rate_per_s = fields.required("from_rate_per_s", |value| value.number(RATE_OR_NONE));
-            let flat = from_rate_per_s.unwrap_or_default();
-            let to_rate_per_s = fields.optional("to_rate_per_s", flat, |value| value.number(RATE_OR_NONE));
-            Some(Self {
-                duration_s: duration_s?,
-                from_rate_per_s: from_rate_per_s?,
-                to_rate_per_s: to_rate_per_s?,
-            })
+            let duration_s = fields.need("duration_s", |value| value.number(SECONDS));
+            let from_rate_per_s = fields.need("from_rate_per_s", |value| value.number(RATE_OR_NONE));
+            let to_rate_per_s =
+                fields.or("to_rate_per_s", from_rate_per_s, |value| value.number(RATE_OR_NONE));
+            Some(Self { duration_s, from_rate_per_s, to_rate_per_s })
         })
     }
 }
@@ -116,19 +112,14 @@ impl Spike {
 
     pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a spike", |fields| {
-            let at_s = fields.required("at_s", |value| value.number(SECONDS_OR_NONE));
-            let rate_per_s = fields.required("rate_per_s", |value| value.number(RATE_OR_NONE));
-            let rise_s = fields.optional("rise_s", 0.0, |value| value.number(SECONDS_OR_NONE));
-            let hold_s = fields.required("hold_s", |value| value.number(SECONDS_OR_NONE));
-            let fall_s = fields.optional("fall_s", 0.0, |value| value.number(SECONDS_OR_NONE));
             let spike = Self {
-                at_s: at_s?,
-                rate_per_s: rate_per_s?,
-                rise_s: rise_s?,
-                hold_s: hold_s?,
-                fall_s: fall_s?,
+                at_s: fields.need("at_s", |value| value.number(SECONDS_OR_NONE)),
+                rate_per_s: fields.need("rate_per_s", |value| value.number(RATE_OR_NONE)),
+                rise_s: fields.or("rise_s", 0.0, |value| value.number(SECONDS_OR_NONE)),
+                hold_s: fields.need("hold_s", |value| value.number(SECONDS_OR_NONE)),
+                fall_s: fields.or("fall_s", 0.0, |value| value.number(SECONDS_OR_NONE)),
             };
-            if spike.end_s() > spike.at_s {
+            if fields.is_spoiled() || spike.end_s() > spike.at_s {
                 return Some(spike);
             }
             fields.complain("lasts no time; give it a rise, a hold or a fall");

@@ -39,24 +39,12 @@ impl ModelMix {
                 fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));
                 return None;
             }
-            let weights = match (weights, skew) {
-                (Some(_), Some(_)) => {
-                    fields.complain_of("zipf", "is given beside `weights`; give one of them");
-                    return None;
-                }
-                (Some(weights), None) => weights,
-                (None, skew) => zipf(names.len() as u64, skew.unwrap_or(0.0)).collect(),
-            };
-            if weights.len() != names.len() {
-                let sentence = format!(
-                    "has length {} and `names` {}; give one weight for each, or none",
-                    weights.len(),
-                    names.len()
-                );
-                fields.complain_of("weights", &sentence);
+            if weights.is_some() && skew.is_some() {
+                fields.complain_of("zipf", "is given beside `weights`; give one of them");
                 return None;
             }
-            weights::positive_total(fields, "weights", &weights)?;
+            let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));
+            let weights = weights::one_each(fields, weights, "names", names.len())?;
             Some(Self { names, weights })
         })
     }

@@ -70,15 +70,15 @@ impl RequestClass {
         trace: Option<&Trace>,
     ) -> Option<(Self, Option<ArrivalPattern>)> {
         value.table("a class", |fields| {
-            let name = fields.required("name", |value| value.name());
-            let weight = fields.optional("weight", 1.0, weights::read);
+            let name = fields.need("name", |value| value.name());
+            let weight = fields.or("weight", 1.0, weights::read);
             let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
             let shared_prefix = without_trace(fields, "shared_prefix", trace, "what prompts have in common", SharedPrefixes::read);
             let conversation = without_trace(fields, "conversation", trace, "when every request leaves", Conversation::read);
             let prompt = fields.optional("prompt", PromptSource::everyday(), PromptSource::read);
-            let images = fields.option("images", Images::read);
+            let images = fields.maybe("images", Images::read);
             if let (Some(prompt), Some(trace)) = (&prompt, trace) {
                 fit_trace(fields, prompt, trace);
             }
@@ -97,49 +97,47 @@ impl RequestClass {
                 }
             }
             let (input_tokens, output_tokens) = (input_tokens.or(of_prompts), output_tokens.or(of_answers));
-            if let (Some(true), Some(Some(_))) = (prompt.as_ref().map(PromptSource::is_verbatim), &shared_prefix)
-            {
+            let answer = fields.maybe("answer", AnswerShape::read);
+            let verbatim = prompt.as_ref().is_some_and(PromptSource::is_verbatim);
+            let token_ids = matches!(prompt, Some(PromptSource::RandomTokens { .. }));
+            let refusal = prompt.as_ref().filter(|_| conversation.is_some()).and_then(Conversation::refusal);
+            if verbatim && shared_prefix.is_some() {
                 let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
                 fields.complain_of("shared_prefix", sentence);
             }
-            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &images) {
+            if token_ids && images.is_some() {
                 fields.complain_of("images", "cannot go along with token ids; choose another `prompt`");
             }
-            if let (Some(prompt), Some(Some(_))) = (&prompt, &conversation) {
-                if let Some(sentence) = Conversation::refusal(prompt) {
-                    fields.complain_of("conversation", sentence);
-                }
-                if let Some(Some(_)) = &images {
-                    let sentence =
-                        "is given beside `conversation`, whose turns are texts; leave one of them out";
-                    fields.complain_of("images", sentence);
-                }
+            if let Some(sentence) = refusal {
+                fields.complain_of("conversation", sentence);
             }
-            let answer = fields.option("answer", AnswerShape::read);
-            if let (Some(PromptSource::RandomTokens { .. }), Some(Some(_))) = (&prompt, &answer) {
+            if prompt.is_some() && conversation.is_some() && images.is_some() {
+                let sentence = "is given beside `conversation`, whose turns are texts; leave one of them out";
+                fields.complain_of("images", sentence);
+            }
+            if token_ids && answer.is_some() {
                 fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
             }
-            if let (Some(Some(_)), Some(Some(AnswerShape::Tools { .. }))) = (&conversation, &answer) {
+            if conversation.is_some() && matches!(answer, Some(AnswerShape::Tools { .. })) {
                 let sentence = "is given beside `conversation`, and tool calls get no answer between turns; leave one of \
                                 them out";
                 fields.complain_of("answer", sentence);
             }
-            let slo = fields.optional("slo", Slo::default(), Slo::read);
-            let priorities = priorities(fields, slo.unwrap_or_default());
-            slo?;
+            let slo = fields.or("slo", Slo::default(), Slo::read);
+            let priorities = priorities(fields, slo);
             let class = Self {
-                name: name?,
-                weight: weight?,
+                name,
+                weight,
                 input_tokens: input_tokens?,
                 output_tokens: output_tokens?,
-                shared_prefix: shared_prefix?,
-                conversation: conversation?,
+                shared_prefix,
+                conversation,
                 prompt: prompt?,
-                images: images?,
-                answer: answer?,
+                images,
+                answer,
                 priorities: priorities?,
             };
-            Some((class, arrival?))
+            Some((class, arrival))
         })
     }
 
@@ -202,15 +200,14 @@ impl RequestClass {
 }
 
 /// Reads an optional field that a class may have only without a trace, which says `what` already.
-#[allow(clippy::option_option, reason = "wrong and absent are two things")]
 fn without_trace<T>(
     fields: &mut Fields<'_>,
     name: &'static str,
     trace: Option<&Trace>,
     what: &str,
     read: impl FnOnce(SpecValue<'_>) -> Option<T>,
-) -> Option<Option<T>> {
-    fields.option(name, |value| {
+) -> Option<T> {
+    fields.maybe(name, |value| {
         if trace.is_some() {
             value.complain(&format!("is given beside a trace, which says {what}; leave it out"));
             return None;

@@ -1,7 +1,6 @@
 //! How token counts vary from request to request, and how shares are weighted.
 
 pub(super) mod distribution;
-mod expectation;
 pub(super) mod weights;
 
 pub use distribution::{Distribution, TOKEN_LIMIT};

@@ -23,6 +23,24 @@ pub(crate) fn read(value: SpecValue<'_>) -> Option<f64> {
     value.number(WEIGHT)
 }
 
+/// One weight for each of the items of the field `of`: those that are given, else equal ones.
+pub(crate) fn one_each(
+    fields: &Fields<'_>,
+    given: Option<Vec<f64>>,
+    of: &str,
+    items: usize,
+) -> Option<Vec<f64>> {
+    let weights = given.unwrap_or_else(|| vec![1.0; items]);
+    if weights.len() != items {
+        let length = weights.len();
+        let sentence = format!("has length {length} and `{of}` {items}; give one weight for each, or none");
+        fields.complain_of("weights", &sentence);
+        return None;
+    }
+    positive_total(fields, "weights", &weights)?;
+    Some(weights)
+}
+
 /// Requires at least one weight above 0; else it is a mistake of the field `name`.
 pub(crate) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
     if weights.iter().any(|weight| *weight > 0.0) {

@@ -35,9 +35,9 @@ impl Conversation {
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a conversation", |fields| {
             let turns = fields.required("turns", Distribution::read_or_constant);
-            let think_time_s = fields.required("think_time_s", ThinkTime::read);
-            let first_input_tokens = fields.option("first_input_tokens", Distribution::read_or_constant);
-            let max_context_tokens = fields.option("max_context_tokens", Distribution::tokens);
+            let think_time_s = fields.need("think_time_s", ThinkTime::read);
+            let first_input_tokens = fields.maybe("first_input_tokens", Distribution::read_or_constant);
+            let max_context_tokens = fields.maybe("max_context_tokens", Distribution::tokens);
             let turns = turns?;
             if turns.most() > MOST_TURNS {
                 let most = count(turns.most().into());
@@ -45,12 +45,7 @@ impl Conversation {
                 fields.complain_of("turns", &sentence);
                 return None;
             }
-            Some(Self {
-                turns,
-                think_time_s: think_time_s?,
-                first_input_tokens: first_input_tokens?,
-                max_context_tokens: max_context_tokens?,
-            })
+            Some(Self { turns, think_time_s, first_input_tokens, max_context_tokens })
         })
     }
 

@@ -5,17 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
 
 /// Rows of a file: more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);
-/// Bytes of a file.
-const BYTES: Allowed = Allowed::from(0.0, 1e15);
-/// Means of token counts.
-const MEAN_TOKENS: Allowed = Allowed::from(0.0, TOKEN_LIMIT as f64);
 
 /// A file of prompts: its format, which rows are sent and in which order.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -67,12 +61,13 @@ pub enum DatasetFormat {
 }
 
 /// Order in which rows are sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RowOrder {
     /// As in the file, then from the first row again.
+    #[default]
     File,
     /// Shuffled by the seed: every row once, then every row again in another order.
     Shuffled,
@@ -91,7 +86,8 @@ pub enum RowFilter {
 }
 
 /// What a file of prompts was found to hold.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct DatasetFindings {
     /// Its size, bytes.
     pub bytes: u64,
@@ -106,7 +102,7 @@ pub struct DatasetFindings {
     /// Mean length of the prompts, tokens, as counted on this machine.
     pub mean_input_tokens: f64,
     /// Mean answer length that the rows request, tokens; absent where the class gives answer lengths.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mean_output_tokens: Option<f64>,
 }
 
@@ -148,69 +144,44 @@ impl Dataset {
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
         let path = fields.required("path", |value| value.nonblank());
         let format = fields.option("format", |value| value.variant());
-        let order = fields.optional("order", RowOrder::File, |value| value.variant());
-        let filter = fields.option("filter", |value| value.variant());
-        let rows = fields.option("rows", |value| value.whole(ROWS));
-        let skip_bad = fields.optional("skip_bad", false, |value| value.flag());
-        let salt = fields.optional("salt", false, |value| value.flag());
-        let prompt_column = fields.option("prompt_column", |value| value.nonblank());
-        let output_column = fields.option("output_tokens_column", |value| value.nonblank());
-        let found = fields.option("found", DatasetFindings::read);
-        let (path, filter, prompt_column, output_column) = (path?, filter?, prompt_column?, output_column?);
-        let Some(format) = format?.or_else(|| DatasetFormat::of_name(&path)) else {
-            fields.complain_of(
-                "path",
-                &format!(
-                    "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
-                ),
+        let dataset = Self {
+            order: fields.or("order", RowOrder::File, |value| value.variant()),
+            filter: fields.maybe("filter", |value| value.variant()),
+            rows: fields.maybe("rows", |value| value.whole(ROWS)),
+            skip_bad: fields.or("skip_bad", false, |value| value.flag()),
+            salt: fields.or("salt", false, |value| value.flag()),
+            prompt_column: fields.maybe("prompt_column", |value| value.nonblank()),
+            output_tokens_column: fields.maybe("output_tokens_column", |value| value.nonblank()),
+            found: fields.maybe("found", |value| value.stored()),
+            ..Self::new(path?, DatasetFormat::Jsonl)
+        };
+        let path = &dataset.path;
+        let Some(format) = format?.or_else(|| DatasetFormat::of_name(path)) else {
+            let sentence = format!(
+                "is {path:?}, whose extension does not imply a format; add `format`: one of sharegpt, jsonl, csv"
             );
+            fields.complain_of("path", &sentence);
             return None;
         };
-        if filter.is_some() && format != DatasetFormat::Sharegpt {
-            let sentence =
-                format!("is a rule for sharegpt, and `format` is {}; leave one of them out", format.name());
+        let (name, csv) = (format.name(), format == DatasetFormat::Csv);
+        if dataset.filter.is_some() && format != DatasetFormat::Sharegpt {
+            let sentence = format!("is a rule for sharegpt, and `format` is {name}; leave one of them out");
             fields.complain_of("filter", &sentence);
         }
-        for (name, given) in [("prompt_column", &prompt_column), ("output_tokens_column", &output_column)] {
-            if given.is_some() && format != DatasetFormat::Csv {
-                let sentence = format!("names a column of a csv file, and `format` is {}", format.name());
-                fields.complain_of(name, &format!("{sentence}; leave it out"));
+        for (field, given) in [
+            ("prompt_column", &dataset.prompt_column),
+            ("output_tokens_column", &dataset.output_tokens_column),
+        ] {
+            if given.is_some() && !csv {
+                let sentence = format!("names a column of a csv file, and `format` is {name}; leave it out");
+                fields.complain_of(field, &sentence);
             }
         }
-        Some(Self {
-            path,
-            format,
-            order: order?,
-            filter,
-            rows: rows?,
-            skip_bad: skip_bad?,
-            salt: salt?,
-            prompt_column,
-            output_tokens_column: output_column,
-            found: found?,
-        })
+        Some(Self { format, ..dataset })
     }
 
     /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.path = folder.join(&self.path).display().to_string();
-    }
-}
-
-impl DatasetFindings {
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("what was found in a dataset", |fields| {
-            let mean = |value: SpecValue<'_>| value.number(MEAN_TOKENS);
-            let count = |value: SpecValue<'_>| value.whole(BYTES);
-            Some(Self {
-                bytes: fields.required("bytes", count)?,
-                sha256: fields.required("sha256", |value| value.nonblank())?,
-                rows: fields.required("rows", count)?,
-                filtered_rows: fields.required("filtered_rows", count)?,
-                bad_rows: fields.required("bad_rows", count)?,
-                mean_input_tokens: fields.required("mean_input_tokens", mean)?,
-                mean_output_tokens: fields.option("mean_output_tokens", mean)?,
-            })
-        })
     }
 }

@@ -2,16 +2,13 @@
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::value::SpecValue;
 
 /// Most images of one request.
 const MOST_IMAGES: u32 = 64;
-/// Counts of files and bytes.
-const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
 /// Images from a folder, sent inside chat messages as data URLs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,7 +24,8 @@ pub struct Images {
 }
 
 /// What a folder of images was found to hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ImageFindings {
     /// Number of images.
     pub images: u64,
@@ -40,10 +38,10 @@ pub struct ImageFindings {
 impl Images {
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("the images of a class", |fields| {
-            let folder = fields.required("folder", |value| value.nonblank());
+            let folder = fields.need("folder", |value| value.nonblank());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
-            let found = fields.option("found", ImageFindings::read);
+            let found = fields.maybe("found", |value| value.stored());
             let per_request = per_request?;
             let most = per_request.most();
             if most > MOST_IMAGES {
@@ -57,24 +55,12 @@ impl Images {
                 );
                 return None;
             }
-            Some(Self { folder: folder?, per_request, found: found? })
+            Some(Self { folder, per_request, found })
         })
     }
 
     /// Makes a relative path begin at `folder`.
     pub(crate) fn anchor(&mut self, folder: &Path) {
         self.folder = folder.join(&self.folder).display().to_string();
-    }
-}
-
-impl ImageFindings {
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("what was found in a folder", |fields| {
-            Some(Self {
-                images: fields.required("images", |value| value.whole(COUNT))?,
-                bytes: fields.required("bytes", |value| value.whole(COUNT))?,
-                sha256: fields.required("sha256", |value| value.nonblank())?,
-            })
-        })
     }
 }

@@ -20,6 +20,8 @@ pub(crate) struct Fields<'n> {
     missing: Vec<&'static str>,
     /// Whether unknown fields are not reported, because nothing says which are allowed.
     accepts_any: bool,
+    /// Whether a stand-in was returned for a field that is missing or cannot be read.
+    is_spoiled: bool,
 }
 
 /// An optional field.
@@ -43,7 +45,49 @@ impl<T> Given<T> {
 
 impl<'n> Fields<'n> {
     pub(super) fn new(table: SpecValue<'n>, what: &str, entries: &'n [Entry]) -> Self {
-        Self { table, what: what.to_owned(), entries, known: vec![], missing: vec![], accepts_any: false }
+        let what = what.to_owned();
+        Self { table, what, entries, known: vec![], missing: vec![], accepts_any: false, is_spoiled: false }
+    }
+
+    /// Reads a required field. Where it is missing or wrong, returns a stand-in and spoils the table.
+    pub(crate) fn need<T: Default>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+    ) -> T {
+        let value = self.required(name, read);
+        self.or_stand_in(value)
+    }
+
+    /// Reads an optional field that has a default. Where it is wrong, returns a stand-in and spoils the table.
+    pub(crate) fn or<T: Default>(
+        &mut self,
+        name: &'static str,
+        default: T,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+    ) -> T {
+        let value = self.optional(name, default, read);
+        self.or_stand_in(value)
+    }
+
+    /// Reads an optional field. Where it is wrong, spoils the table.
+    pub(crate) fn maybe<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(SpecValue<'_>) -> Option<T>,
+    ) -> Option<T> {
+        let value = self.option(name, read);
+        self.or_stand_in(value)
+    }
+
+    fn or_stand_in<T: Default>(&mut self, value: Option<T>) -> T {
+        self.is_spoiled |= value.is_none();
+        value.unwrap_or_default()
+    }
+
+    /// Whether a field holds a stand-in, so that nothing can be said about the table as a whole.
+    pub(crate) const fn is_spoiled(&self) -> bool {
+        self.is_spoiled
     }
 
     /// Reads a required field.
@@ -52,12 +96,11 @@ impl<'n> Fields<'n> {
         name: &'static str,
         read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.known.push(name);
-        let Some(entry) = self.entry(name) else {
+        let given = self.given(name, read);
+        if matches!(given, Given::Absent) {
             self.missing.push(name);
-            return None;
-        };
-        read(self.at(entry, &self.path_of(name)))
+        }
+        given.or(None)
     }
 
     /// Reads an optional field that has a default.
@@ -67,9 +110,7 @@ impl<'n> Fields<'n> {
         default: T,
         read: impl FnOnce(SpecValue<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.known.push(name);
-        let Some(entry) = self.entry(name) else { return Some(default) };
-        read(self.at(entry, &self.path_of(name)))
+        self.given(name, read).or(Some(default))
     }
 
     /// Reads an optional field; `None` if it is wrong, `Some(None)` if it is absent.
@@ -192,7 +233,7 @@ impl SpecValue<'_> {
             return self.refuse(&format!("a table that describes {what}"));
         };
         let mut fields = Fields::new(*self, what, entries);
-        let read = read(&mut fields);
+        let read = read(&mut fields).filter(|_| !fields.is_spoiled);
         fields.finish();
         read
     }

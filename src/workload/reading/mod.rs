@@ -5,19 +5,17 @@
 
 pub(super) mod allowed;
 pub(super) mod fields;
-pub(super) mod json_text;
 pub(super) mod mistakes;
 pub(super) mod nearest;
 pub(super) mod node;
-pub(super) mod toml_text;
+pub(super) mod text;
 pub(super) mod value;
 
 pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
-pub(crate) use json_text::parse as parse_json;
 pub(crate) use mistakes::Mistakes;
 pub use mistakes::{SpecError, SpecMistake};
 pub(crate) use nearest::nearest;
 pub(crate) use node::Node;
-pub(crate) use toml_text::parse as parse_toml;
+pub(crate) use text::{parse_json, parse_toml};
 pub(crate) use value::SpecValue;

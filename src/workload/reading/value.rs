@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use serde::de::DeserializeOwned;
 use strum::VariantNames;
 
 use super::allowed::Allowed;
@@ -92,6 +93,12 @@ impl<'n> SpecValue<'n> {
     /// Reads any value that JSON can express.
     pub(crate) fn json(&self) -> Option<serde_json::Value> {
         self.node.value.json().or_else(|| self.refuse("a value of JSON, without dates and infinities"))
+    }
+
+    /// Reads what a run stored of the files that it used.
+    pub(crate) fn stored<T: DeserializeOwned>(&self) -> Option<T> {
+        let read = serde_json::from_value(self.json()?);
+        read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()
     }
 
     /// Reads a text that is not blank.

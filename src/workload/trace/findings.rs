@@ -1,18 +1,15 @@
 //! What was found in a trace, read as a run replays it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::format::TraceFormat;
-use crate::workload::limits::LONGEST_S;
-use crate::workload::reading::allowed::Allowed;
+use crate::workload::limits::SECONDS;
 use crate::workload::reading::value::SpecValue;
 
-const COUNT: Allowed = Allowed::from(0.0, 1e15);
-const NUMBER: Allowed = Allowed::from(0.0, 1e15);
-
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct TraceFindings {
     /// Format of the file.
     pub format: TraceFormat,
@@ -22,7 +19,7 @@ pub struct TraceFindings {
     /// last request.
     pub ends_s: f64,
     /// Warm-up of the run that the trace was made from, where the slice is all of that run.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_s: Option<f64>,
     /// Width of each bin of `arrivals`, seconds.
     pub bin_s: f64,
@@ -38,10 +35,10 @@ pub struct TraceFindings {
     pub output_tokens: f64,
     /// Share of prompt tokens in leading blocks that an earlier request of the slice had too: the hit rate of a
     /// prefix cache without limits. Absent where the trace has no blocks, or too many.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reusable_share: Option<f64>,
     /// Whether the trace has more blocks than are remembered, so that the share is unknown.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub too_many_blocks: bool,
     /// The kinds of request in the trace with their counts; empty where it has none.
     pub kinds: Vec<TraceKind>,
@@ -49,26 +46,27 @@ pub struct TraceFindings {
     pub skipped_lines: u64,
     /// Lines and tables of a client pool that were replaced by the nearest that can be drawn: gap shapes out of
     /// range, and lengths of 0 tokens, where nothing is sent.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub nearest_drawn: u64,
     /// Requests that the file lists after a later one, and that were put in order.
     pub reordered: u64,
 }
 
 /// A kind of request in a trace.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct TraceKind {
     /// Its name as a class, unique among the kinds.
     pub name: String,
     /// Number of requests.
     pub requests: u64,
     /// Its name in the trace; absent where that is `name`.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<String>,
     /// Number of kinds combined here because each is too rare for a class of its own; kinds after the first 4,096
     /// count as one. 0 for a single kind.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub rarer_kinds: u64,
 }
 
@@ -79,43 +77,12 @@ fn is_zero(count: &u64) -> bool {
 
 impl TraceFindings {
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("what was found in a trace", |fields| {
-            let format = fields.required("format", |value| value.variant::<TraceFormat>());
-            let requests = fields.required("requests", |value| value.whole(COUNT));
-            let ends_s = fields.required("ends_s", |value| value.number(Allowed::above(0.0, LONGEST_S)));
-            let warmup_s = fields.option("warmup_s", |value| value.number(Allowed::from(0.0, LONGEST_S)));
-            let bin_s = fields.required("bin_s", |value| value.number(Allowed::above(0.0, LONGEST_S)));
-            let arrivals = fields.required("arrivals", |value| value.list(|value| value.whole(COUNT)));
-            let peak_per_s = fields.required("peak_per_s", |value| value.whole(COUNT));
-            let same_moment = fields.required("same_moment", |value| value.whole(COUNT));
-            let input_tokens = fields.required("input_tokens", |value| value.number(NUMBER));
-            let output_tokens = fields.required("output_tokens", |value| value.number(NUMBER));
-            let reusable_share =
-                fields.option("reusable_share", |value| value.number(Allowed::from(0.0, 1.0)));
-            let too_many_blocks = fields.optional("too_many_blocks", false, |value| value.flag());
-            let kinds = fields.required("kinds", |value| value.list_or_none(TraceKind::read));
-            let skipped_lines = fields.required("skipped_lines", |value| value.whole(COUNT));
-            let nearest_drawn = fields.optional("nearest_drawn", 0, |value| value.whole(COUNT));
-            let reordered = fields.required("reordered", |value| value.whole(COUNT));
-            Some(Self {
-                format: format?,
-                requests: requests?,
-                ends_s: ends_s?,
-                warmup_s: warmup_s?,
-                bin_s: bin_s?,
-                arrivals: arrivals?,
-                peak_per_s: peak_per_s?,
-                same_moment: same_moment?,
-                input_tokens: input_tokens?,
-                output_tokens: output_tokens?,
-                reusable_share: reusable_share?,
-                too_many_blocks: too_many_blocks?,
-                kinds: kinds?,
-                skipped_lines: skipped_lines?,
-                nearest_drawn: nearest_drawn?,
-                reordered: reordered?,
-            })
-        })
+        let found: Self = value.stored()?;
+        if [found.ends_s, found.bin_s].into_iter().all(|seconds| SECONDS.has(seconds)) {
+            return Some(found);
+        }
+        value.complain(&format!("has a length that is no number {SECONDS}"));
+        None
     }
 
     /// Whether the trace says which prompts share blocks.
@@ -146,16 +113,6 @@ impl TraceFindings {
 }
 
 impl TraceKind {
-    fn read(value: SpecValue<'_>) -> Option<Self> {
-        value.table("a kind of request", |fields| {
-            let name = fields.required("name", |value| value.name());
-            let requests = fields.required("requests", |value| value.whole(COUNT));
-            let called = fields.option("called", |value| value.text());
-            let rarer_kinds = fields.optional("rarer_kinds", 0, |value| value.whole(COUNT));
-            Some(Self { name: name?, requests: requests?, called: called?, rarer_kinds: rarer_kinds? })
-        })
-    }
-
     /// Whether this is the trace's name for this kind alone.
     fn is(&self, kind: &str) -> bool {
         self.rarer_kinds == 0 && self.called.as_ref().unwrap_or(&self.name) == kind

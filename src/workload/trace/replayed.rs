@@ -39,7 +39,7 @@ fn replay(
 ) -> Result<WorkloadSpec, SpecError> {
     let unread = Trace { found: None, ..trace.clone() };
     spec.insert("trace".to_owned(), serde_json::to_value(unread).unwrap_or_default());
-    WorkloadSpec::from_value_with(Value::Object(spec), &trace.path, survey)
+    WorkloadSpec::from_value(Value::Object(spec), &trace.path, survey)
 }
 
 /// A file's name without its extension, in the letters allowed for names.

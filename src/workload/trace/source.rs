@@ -122,23 +122,15 @@ impl Trace {
     }
 
     pub(crate) fn read_fields(fields: &mut Fields<'_>) -> Option<Self> {
-        let path = fields.required("path", |value| value.nonblank());
-        let format = fields.option("format", |value| value.variant());
-        let from_s = fields.optional("from_s", 0.0, |value| value.number(TRACE_SECONDS));
-        let for_s = fields.option("for_s", |value| value.number(SOME_TRACE_SECONDS));
-        let time_scale = fields.optional("time_scale", 1.0, |value| value.number(SCALE));
-        let rate_scale = fields.optional("rate_scale", 1.0, |value| value.number(SCALE));
-        let bad_lines = fields.optional("bad_lines", BadLines::Refuse, |value| value.variant());
-        let found = fields.option("found", TraceFindings::read);
         Some(Self {
-            path: path?,
-            format: format?,
-            from_s: from_s?,
-            for_s: for_s?,
-            time_scale: time_scale?,
-            rate_scale: rate_scale?,
-            bad_lines: bad_lines?,
-            found: found?,
+            path: fields.need("path", |value| value.nonblank()),
+            format: fields.maybe("format", |value| value.variant()),
+            from_s: fields.or("from_s", 0.0, |value| value.number(TRACE_SECONDS)),
+            for_s: fields.maybe("for_s", |value| value.number(SOME_TRACE_SECONDS)),
+            time_scale: fields.or("time_scale", 1.0, |value| value.number(SCALE)),
+            rate_scale: fields.or("rate_scale", 1.0, |value| value.number(SCALE)),
+            bad_lines: fields.or("bad_lines", BadLines::Refuse, |value| value.variant()),
+            found: fields.maybe("found", TraceFindings::read),
         })
     }
 }

@@ -223,5 +223,9 @@ fn a_result_is_held_against_a_run_by_what_both_have() {
     ] {
         compare(&["--max-regression", gate]).assert().code(2).stdout("").stderr(contains(sentence));
     }
-    compare(&["--page", "page.html"]).assert().code(2).stderr(contains("is text or JSON"));
+    compare(&["--page", "page.html"]).assert().code(0).stderr(contains("page written to page.html"));
+    let markdown = compare(&["--markdown", "-"]).assert().code(0);
+    let markdown = String::from_utf8(markdown.get_output().stdout.clone()).unwrap();
+    assert!(markdown.starts_with("## COMPARED: "), "{markdown}");
+    assert!(markdown.contains("2 runs of several tools compared"), "{markdown}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::engine::dialect::SchemaField;
+use crate::engine::dialect_traits::SchemaField;
 use crate::workload::{AnswerShape, ToolChoice, ToolSpec};
 
 /// What a request asks of its answer beside the prompt.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
-use crate::engine::dialect::LengthForcing;
+use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::target::{AnswerForm, Endpoint, Target};
 use crate::generator::Prompt;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::*;
 use crate::clock::Timestamp;
+use crate::record::request::record::RequestRecord;
 use crate::record::run::client::Calibration;
 use crate::record::run::engine::RequestParameters;
 use crate::record::run::header::PromptMethod;

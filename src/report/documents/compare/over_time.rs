@@ -4,7 +4,7 @@ use super::rows::{label, signed};
 use crate::analysis::{FigureKind, FigureLevel};
 use crate::experiment::compare::{Compared, RunTrend, TrendLine};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{ALWAYS, Chart, NOTHING, Section, Table, cell};
+use crate::report::document::{Chart, NOTHING, Section, Table, cell};
 use crate::units::count;
 
 /// What the table says of each figure.
@@ -17,47 +17,29 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
     let sides = count(trend.order.len() as u64);
     let mut section = Section::summary(format!("Over time: {sides} from the earliest to the latest"));
-    let columns = [
-        ("", ALWAYS),
-        ("course", ALWAYS),
-        ("first", 3),
-        ("last", ALWAYS),
-        ("each step", ALWAYS),
-        ("95 %", 2),
-        ("verdict", ALWAYS),
-    ];
-    let mut table = Table::new("Over time", columns);
-    for line in &trend.lines {
-        table.row(cells(line));
-    }
-    section.table(table);
+    section.table(table(trend));
     section.remark(DRIFTS);
     let mut charts = Section::detail("Figures over time");
     let moves =
         |line: &&TrendLine| line.levels.iter().any(|level| level.value.is_some_and(|value| value > 0.0));
-    for line in trend.lines.iter().filter(moves) {
-        charts.chart(chart(compared, trend, line));
-    }
+    charts.charts(trend.lines.iter().filter(moves).map(|line| chart(compared, trend, line)));
     [section, charts]
 }
 
-/// A figure over time in cells: name, course, first, last, change for each step, its interval, whether it drifts.
-fn cells(line: &TrendLine) -> [String; 7] {
-    let shown = |level: Option<&FigureLevel>| {
-        level.and_then(|level| level.value).map_or(NOTHING.to_owned(), |value| cell(value * scale(line)))
+fn table(trend: &RunTrend) -> Table {
+    let shown = |line: &TrendLine, level: Option<&FigureLevel>| Some(level?.value? * scale(line));
+    let interval = |line: &TrendLine| {
+        Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
     };
-    let interval = line.change_low.zip(line.change_high);
-    [
-        label(&line.figure),
-        sparkline(&line.levels),
-        shown(line.levels.first()),
-        shown(line.levels.last()),
-        line.change_per_step.map_or(NOTHING.to_owned(), |change| signed(change, "%")),
-        interval.map_or(NOTHING.to_owned(), |(low, high)| {
-            format!("{} to {}", signed(low, "%"), signed(high, "%"))
-        }),
-        if line.drifts { "drifts" } else { "" }.to_owned(),
-    ]
+    Table::of("Over time", &trend.lines)
+        .column("", |line| label(&line.figure))
+        .column("course", |line| sparkline(&line.levels))
+        .column(("first", 3), |line| shown(line, line.levels.first()))
+        .column("last", |line| shown(line, line.levels.last()))
+        .column("each step", |line| line.change_per_step.map(|change| signed(change, "%")))
+        .column(("95 %", 2), interval)
+        .column("verdict", |line| if line.drifts { "drifts" } else { "" })
+        .table()
 }
 
 /// The factor by which a figure is shown: shares are in per cent.
@@ -81,22 +63,21 @@ fn sparkline(levels: &[FigureLevel]) -> String {
 fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
     let scale = scale(line);
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
-    let mut table = Table::new(format!("{} by side", line.figure), ["side", "figure", "95 %"]);
-    let mut points = Vec::new();
-    for (step, level) in line.levels.iter().enumerate() {
-        let side = &compared.sides[trend.order[step]];
-        let interval = match (level.low, level.high) {
-            (None, None) => NOTHING.to_owned(),
-            (low, high) => format!("{}–{}", known(low), known(high)),
-        };
-        table.row([side.name.clone(), known(level.value), interval]);
-        points.extend(level.value.map(|value| {
-            let started = side.started_at.strftime("%Y-%m-%d %H:%M");
-            let words = format!("{}: {} ({started})", side.name, cell(value * scale));
-            let [low, high] = [level.low, level.high].map(|end| end.map(|end| end * scale));
-            Point { low, high, ..Point::at((step + 1) as f64, value * scale, words) }
-        }));
-    }
+    let steps = line.levels.iter().zip(trend.order.iter().map(|side| &compared.sides[*side]));
+    let table = Table::of(format!("{} by side", line.figure), steps.clone())
+        .column("side", |(_, side)| side.name.as_str())
+        .column("figure", |(level, _)| known(level.value))
+        .column("95 %", |(level, _)| {
+            level.low.or(level.high).map(|_| format!("{}–{}", known(level.low), known(level.high)))
+        });
+    let points = steps.enumerate().filter_map(|(step, (level, side))| {
+        let value = level.value? * scale;
+        let started = side.started_at.strftime("%Y-%m-%d %H:%M");
+        let words = format!("{}: {} ({started})", side.name, cell(value));
+        let [low, high] = [level.low, level.high].map(|end| end.map(|end| end * scale));
+        Some(Point { low, high, ..Point::at((step + 1) as f64, value, words) })
+    });
+    let points: Vec<Point> = points.collect();
     let tops: Vec<f64> = points.iter().flat_map(|point| [Some(point.y), point.high]).flatten().collect();
     let plot = Plot::new(
         format!("{} over {} sides in the order of time", line.figure, trend.order.len()),
@@ -104,7 +85,7 @@ fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
         Axis::from_zero(&label(&line.figure), tops),
         vec![Series::points(line.figure.to_string(), Palette::First, LineStyle::Solid, points)],
     );
-    Chart::new(label(&line.figure), plot).behind(table)
+    Chart::new(label(&line.figure), plot).behind(table.table())
 }
 
 #[cfg(test)]

@@ -3,7 +3,10 @@
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, FigureKind, FigureLevel};
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
-use crate::report::document::{ALWAYS, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark};
+use crate::report::document::{
+    Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
+};
+use crate::report::documents::parts::cells::{INDICATIVE, p_value};
 use crate::units::three_digits;
 
 /// How many runs a side has.
@@ -14,62 +17,41 @@ pub(super) enum Runs {
 }
 
 /// Every figure on both sides, with its change; of several runs a side with the interval and the test of the change.
-pub(super) fn table(caption: &str, rows: &[ComparedRow], runs: Runs) -> Table {
-    let mut columns = vec![
-        ("", ALWAYS),
-        ("baseline", ALWAYS),
-        ("95 %", 3),
-        ("here", ALWAYS),
-        ("95 %", 3),
-        ("change", ALWAYS),
-    ];
-    if runs == Runs::Several {
-        columns.extend([("95 %", 6), ("p, Holm", 5), ("detectable", 4)]);
-    }
-    columns.push(("verdict", ALWAYS));
-    let mut table = Table::new(caption, columns);
-    for row in rows {
-        table.row(cells(row, runs));
-    }
-    let all = [
-        ("*", "too few samples in a run for this percentile"),
-        ("~", "indicative: in a run, fewer than ten samples lie above it"),
-    ];
-    for (sign, meaning) in all {
-        let mut levels = rows.iter().flat_map(|row| [row.baseline, row.other]);
-        if levels.any(|level| mark(level.mark) == sign) {
-            table.explain(sign, meaning);
-        }
-    }
+pub(super) fn table<'a>(
+    caption: &str,
+    rows: impl Iterator<Item = (String, &'a ComparedRow)>,
+    runs: Runs,
+) -> Table {
+    let several = runs == Runs::Several;
+    let range = |row: &ComparedRow, level: &FigureLevel| {
+        let (low, high) = level.low.zip(level.high)?;
+        Some(format!("{}–{}", scaled(row, low), scaled(row, high)))
+    };
+    let rows: Vec<_> = rows.collect();
+    let mut table = Table::of(caption, &rows)
+        .column("", |(label, _)| label.clone())
+        .column("baseline", |(_, row)| value(row, &row.baseline))
+        .column(("95 %", 3), |(_, row)| range(row, &row.baseline))
+        .column("here", |(_, row)| value(row, &row.other))
+        .column(("95 %", 3), |(_, row)| range(row, &row.other))
+        .column("change", |(_, row)| change(row))
+        .column_if(several, ("95 %", 6), |(_, row)| change_interval(row))
+        .column_if(several, ("p, Holm", 5), |(_, row)| row.p_holm.map(p_value))
+        .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
+        .column("verdict", |(_, row)| verdict(row.standing))
+        .table();
+    let marks = rows.iter().flat_map(|(_, row)| [row.baseline.mark, row.other.mark]);
+    table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE]);
     table
 }
 
-fn cells(row: &ComparedRow, runs: Runs) -> Vec<String> {
-    let level = |level: &FigureLevel| {
-        let ends = level.low.zip(level.high);
-        let range = |(low, high)| format!("{}–{}", scaled(row, low), scaled(row, high));
-        [value(row, level), ends.map_or(NOTHING.to_owned(), range)]
-    };
-    let mut cells = vec![label(&row.figure)];
-    cells.extend(level(&row.baseline));
-    cells.extend(level(&row.other));
-    cells.push(change(row));
-    if runs == Runs::Several {
-        cells.push(change_interval(row));
-        cells.push(p_value(row));
-        cells.push(detectable(row));
-    }
-    cells.push(verdict(row.standing).to_owned());
-    cells
-}
-
 /// The smallest change that so many runs detect, in the unit of the change.
-fn detectable(row: &ComparedRow) -> String {
-    match (row.detectable, row.figure.kind()) {
-        (None, _) => NOTHING.to_owned(),
-        (Some(least), FigureKind::Share) => format!("{} pt", three_digits(least * 100.0)),
-        (Some(least), _) => percent(least),
-    }
+fn detectable(row: &ComparedRow) -> Option<String> {
+    let least = row.detectable?;
+    Some(match row.figure.kind() {
+        FigureKind::Share => format!("{} pt", three_digits(least * 100.0)),
+        _ => percent(least),
+    })
 }
 
 /// A figure's name and unit.
@@ -97,15 +79,6 @@ pub(super) fn value(row: &ComparedRow, level: &FigureLevel) -> String {
     format!("{text}{}", mark(level.mark))
 }
 
-/// The p-value of a change, corrected for all figures (Holm).
-pub(super) fn p_value(row: &ComparedRow) -> String {
-    match row.p_holm {
-        None => NOTHING.to_owned(),
-        Some(p) if p < 0.001 => "<0.001".to_owned(),
-        Some(p) => format!("{p:.3}"),
-    }
-}
-
 /// A share of the baseline with its sign; of a figure that is a share, points.
 pub(super) fn signed(value: f64, unit: &str) -> String {
     let value = value * 100.0;
@@ -121,11 +94,9 @@ pub(super) fn change(row: &ComparedRow) -> String {
 }
 
 /// Its interval.
-pub(super) fn change_interval(row: &ComparedRow) -> String {
-    let ends = row_change(row).and_then(|(change, unit)| Some((change.low?, change.high?, unit)));
-    ends.map_or(NOTHING.to_owned(), |(low, high, unit)| {
-        format!("{} to {}", signed(low, unit), signed(high, unit))
-    })
+fn change_interval(row: &ComparedRow) -> Option<String> {
+    let (change, unit) = row_change(row)?;
+    Some(format!("{} to {}", signed(change.low?, unit), signed(change.high?, unit)))
 }
 
 fn row_change(row: &ComparedRow) -> Option<(Interval, &'static str)> {
@@ -147,25 +118,30 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
     }
 }
 
-/// The baseline, then the sides that are compared with it.
-pub(super) fn sides(section: &mut Section, sides: impl Iterator<Item = String>) {
-    for (place, side) in sides.enumerate() {
-        section.fact(if place == 0 { "baseline" } else { "against" }, side);
+/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and the conditions
+/// that are not the same on all of them.
+pub(super) fn begun<'a>(
+    title: String,
+    gates: impl Iterator<Item = &'a GateJudgement>,
+    changed: Vec<String>,
+    sides: &[(&str, String)],
+    differences: &[Difference],
+) -> (Document, Section) {
+    let mut section = Section::continued(Level::Summary);
+    for (place, (_, side)) in sides.iter().enumerate() {
+        section.fact(if place == 0 { "baseline" } else { "against" }, side.as_str());
     }
-}
-
-/// The conditions that are not the same on all sides.
-pub(super) fn differences(section: &mut Section, differences: &[Difference]) {
     for difference in differences {
-        let values: Vec<_> =
-            difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported")).collect();
+        let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported"));
         let name = if difference.role == Role::Varied { "varied" } else { "differs" };
-        section.fact(name, format!("{}: {}", difference.fact, values.join(" → ")));
+        section.fact(name, format!("{}: {}", difference.fact, values.collect::<Vec<_>>().join(" → ")));
     }
+    let names: Vec<&str> = sides.iter().map(|(name, _)| *name).collect();
+    (Document::new(title).verdict(verdict_line(gates, changed, &names)), section)
 }
 
 /// Whether all demands are met, with what changed, in one line.
-pub(super) fn verdict_line<'a>(
+fn verdict_line<'a>(
     gates: impl Iterator<Item = &'a GateJudgement>,
     changed: Vec<String>,
     names: &[&str],
@@ -188,7 +164,7 @@ pub(super) fn verdict_line<'a>(
     VerdictLine::new(tone, word, parts.join("; "))
 }
 
-/// What became of the demands.
+/// Whether the demands are met.
 pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
     section.notes(gates.iter().map(|gate| Note::new(gate.status.into(), gate.line.clone())));
 }
@@ -213,8 +189,8 @@ mod tests {
             standing: ChangeStanding::NoSignificantChange,
         };
         let share = FigureKey::of(Metric::SloAttainment);
-        assert_eq!(detectable(&row(share)), "9.03 pt");
-        assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))), "9.03 %");
+        assert_eq!(detectable(&row(share)).unwrap(), "9.03 pt");
+        assert_eq!(detectable(&row(FigureKey::of(Metric::Goodput))).unwrap(), "9.03 %");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Stored runs or repeats, or runs of several tools, against a baseline.
 
 use super::over_time;
-use super::rows::{self, Runs, change, demands, differences, label, sides, value, verdict_line};
+use super::rows::{self, Runs, begun, change, demands, label, value};
 use crate::analysis::wording::counted;
 use crate::analysis::{FigureKind, Metric, Quantile};
 use crate::experiment::compare::{
@@ -9,7 +9,8 @@ use crate::experiment::compare::{
     ComparedRow, Interval, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
-use crate::report::document::{Chart, Document, Level, Note, Section};
+use crate::report::document::{Chart, Document, Note, Section};
+use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
 
 /// The comparison of runs as a document.
@@ -20,36 +21,30 @@ pub fn compared(compared: &Compared) -> Document {
         _ => Vec::new(),
     };
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
-    let mut document = Document::new(format!("{} stored sides compared", compared.sides.len()))
-        .verdict(verdict_line(gates, changed, &names));
-    let mut setup = Section::continued(Level::Summary);
-    sides(&mut setup, compared.sides.iter().map(side_in_words));
-    differences(&mut setup, &compared.differences);
+    let sides: Vec<_> = compared.sides.iter().map(|side| (side.name.as_str(), side_in_words(side))).collect();
+    let title = format!("{} stored sides compared", compared.sides.len());
+    let (mut document, setup) = begun(title, gates, changed, &sides, &compared.differences);
     document.add([setup]);
-    for against in &compared.against {
-        document.add([one(compared, against)]);
-    }
+    document.add(compared.against.iter().map(|against| one(compared, against)));
     document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
     document
 }
 
 /// A side in a sentence: its name, when it ran, and how much of it there is.
 fn side_in_words(side: &SideDescription) -> String {
-    let version = side.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let runs = match side.counted_runs {
         1 => String::new(),
         runs => format!("{}, ", counted(runs, "run")),
     };
     let verdict = if side.valid { "" } else { "; INVALID" };
     format!(
-        "{}: {}, seed {}, {runs}{}, {} on {}{version}, {}{verdict}",
+        "{}: {}, seed {}, {runs}{}, {} on {}, {}{verdict}",
         side.name,
         side.workload,
         side.seed,
         counted(side.requests, "request"),
         side.model,
-        side.engine,
+        versioned(&side.engine, side.server_version.as_deref()),
         side.started_at.strftime("%Y-%m-%d %H:%M UTC"),
     )
 }
@@ -82,15 +77,20 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     let mut section = Section::summary(format!("{} against the baseline: {pairing}", against.side));
     demands(&mut section, &against.gates);
     let runs = if against.pairing == Pairing::OneRunEach { Runs::One } else { Runs::Several };
-    section.table(rows::table(&format!("Change of {}", against.side), &against.rows, runs));
-    changes(&mut section, against);
+    section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), runs));
+    section.charts(changes(against));
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));
     section
 }
 
+/// Figures by their names and units.
+fn labelled(rows: &[ComparedRow]) -> impl Iterator<Item = (String, &ComparedRow)> {
+    rows.iter().map(|row| (label(&row.figure), row))
+}
+
 /// The change of every figure, under one axis.
-fn changes(section: &mut Section, against: &AgainstBaseline) {
+fn changes(against: &AgainstBaseline) -> Option<Chart> {
     let is_share = |row: &ComparedRow| row.figure.kind() == FigureKind::Share;
     let mut names = Vec::new();
     let mut series = Vec::new();
@@ -116,16 +116,15 @@ fn changes(section: &mut Section, against: &AgainstBaseline) {
         names.push(chart::Row { name: row.figure.to_string(), words });
     }
     if names.is_empty() {
-        return;
+        return None;
     }
-    let points = series.iter().flat_map(Series::marked);
-    let ends = points.flat_map(|point| [Some(point.x), point.low, point.high]).flatten().chain([0.0]);
+    let ends = Series::extent(&series, |point| point.x).into_iter().chain([0.0]);
     let axis = Axis::around("change, %", ends.collect::<Vec<_>>());
     let description = format!("Change of {} figures of {} against the baseline", names.len(), against.side);
     let plot = Plot::rows(description, axis, names, series)
         .with_rules([ReferenceLine::Place(0.0, "no change".to_owned())]);
     let hint = "left of the line: less than the baseline; whiskers: 95 % intervals";
-    section.chart(Chart::new("Change against the baseline", plot).hint(hint));
+    Some(Chart::new("Change against the baseline", plot).hint(hint))
 }
 
 /// What a reader must know of the figures.
@@ -154,26 +153,20 @@ const FOREIGN_ADVICE: [&str; 3] = [
 /// The comparison of runs of several tools as a document.
 pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let names: Vec<_> = compared.sides.iter().map(|side| side.name.as_str()).collect();
+    let sides: Vec<_> =
+        compared.sides.iter().map(|side| (side.name.as_str(), any_side_in_words(side))).collect();
     let title = format!("{} of several tools compared", counted(compared.sides.len() as u64, "run"));
-    let mut document = Document::new(title).verdict(verdict_line(gates, Vec::new(), &names));
-    let mut setup = Section::continued(Level::Summary);
-    sides(&mut setup, compared.sides.iter().map(any_side_in_words));
-    differences(&mut setup, &compared.differences);
+    let (mut document, mut setup) = begun(title, gates, Vec::new(), &sides, &compared.differences);
     for unchecked in &compared.unchecked {
-        setup.fact(
-            "unchecked",
-            format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", ")),
-        );
+        let line = format!("{}: not reported by {}", unchecked.fact, unchecked.missing_in.join(", "));
+        setup.fact("unchecked", line);
     }
     for side in &compared.sides {
         setup.notes(side.reservations.iter().map(|text| Note::warning(format!("{}: {text}", side.name))));
     }
     document.add([setup]);
     document.add(compared.against.iter().map(one_foreign));
-    let mut advice = Section::detail("How to read this comparison");
-    advice.notes(FOREIGN_ADVICE.map(Note::info));
-    document.add([advice]);
+    document.add([Section::detail("How to read this comparison").with_notes(FOREIGN_ADVICE.map(Note::info))]);
     document
 }
 
@@ -189,7 +182,7 @@ fn any_side_in_words(side: &AnySideDescription) -> String {
 fn one_foreign(against: &AgainstForeign) -> Section {
     let mut section = Section::summary(format!("{} against the baseline: one run a side", against.side));
     demands(&mut section, &against.gates);
-    section.table(rows::table(&format!("Change of {}", against.side), &against.rows, Runs::One));
+    section.table(rows::table(&format!("Change of {}", against.side), labelled(&against.rows), Runs::One));
     for (names, of) in [(&against.only_baseline, "the baseline"), (&against.only_here, &*against.side)] {
         if !names.is_empty() {
             section.fact(format!("only in {of}"), names.join(", "));

@@ -1,13 +1,12 @@
 //! Stored sweeps against a baseline.
 
-use super::rows::{
-    change, change_interval, demands, differences, label, p_value, sides, value, verdict, verdict_line,
-};
+use super::rows::{Runs, begun, demands, label, table};
 use crate::analysis::FigureLevel;
-use crate::experiment::Load;
+use crate::analysis::wording::counted;
 use crate::experiment::compare::{AnswerOfSide, ComparedSweeps, Pairing, SweepAgainst};
+use crate::experiment::{HighestLoad, Load};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{ALWAYS, Chart, Document, Level, NOTHING, Note, Section, Table, cell, known};
+use crate::report::document::{Chart, Document, NOTHING, Note, Section, Table, cell};
 use crate::units::three_digits;
 
 /// Curves that a chart distinguishes: four colours, solid and dashed.
@@ -16,12 +15,10 @@ const MOST_CURVES: usize = 8;
 /// The comparison of sweeps as a document.
 pub fn compared_sweeps(compared: &ComparedSweeps) -> Document {
     let gates = compared.against.iter().flat_map(|against| &against.gates);
-    let names: Vec<_> = compared.answers.iter().map(|answer| answer.side.as_str()).collect();
-    let mut document =
-        Document::new("Sweeps compared with a baseline").verdict(verdict_line(gates, Vec::new(), &names));
-    let mut setup = Section::continued(Level::Summary);
-    sides(&mut setup, compared.answers.iter().map(in_words));
-    differences(&mut setup, &compared.differences);
+    let sides: Vec<_> =
+        compared.answers.iter().map(|answer| (answer.side.as_str(), in_words(answer))).collect();
+    let title = format!("{} compared", counted(sides.len() as u64, "sweep"));
+    let (mut document, setup) = begun(title, gates, Vec::new(), &sides, &compared.differences);
     document.add([setup, answers(&compared.answers), curves(compared)]);
     for against in &compared.against {
         document.add([one(against), by_load(against)]);
@@ -38,22 +35,20 @@ fn in_words(answer: &AnswerOfSide) -> String {
 }
 
 fn answers(answers: &[AnswerOfSide]) -> Section {
-    let mut section = Section::summary("Highest load that meets the objectives");
-    let mut table = Table::new("Highest load by side", ["", "passed", "failed", "estimate", "95 %"]);
-    let load = |load: Option<Load>| load.map_or(NOTHING.to_owned(), |load| load.to_string());
-    for answer in answers {
-        let cells = answer.answer.as_ref().map_or([NOTHING; 4].map(str::to_owned), |found| {
-            let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
-            let interval = match (found.interval_low, found.interval_high) {
-                (None, None) => NOTHING.to_owned(),
-                (low, high) => format!("{}–{}", known(low), known(high)),
-            };
-            [load(found.passed), load(found.failed), known(found.estimate), interval]
-        });
-        table.row([answer.side.clone()].into_iter().chain(cells));
-    }
-    section.table(table);
-    section
+    let interval = |found: &HighestLoad| {
+        let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
+        found.interval_low.or(found.interval_high)?;
+        Some(format!("{}–{}", known(found.interval_low), known(found.interval_high)))
+    };
+    let sides = answers.iter().map(|answer| (answer, answer.answer.as_ref()));
+    let table = Table::of("Highest load by side", sides)
+        .column("", |(answer, _)| answer.side.clone())
+        .column("passed", |(_, found)| Some(found?.passed?.to_string()))
+        .column("failed", |(_, found)| Some(found?.failed?.to_string()))
+        .column("estimate", |(_, found)| found?.estimate.map(three_digits))
+        .column("95 %", |(_, found)| interval(found?))
+        .table();
+    Section::summary("Highest load that meets the objectives").with_table(table)
 }
 
 fn one(against: &SweepAgainst) -> Section {
@@ -72,28 +67,9 @@ fn one(against: &SweepAgainst) -> Section {
 /// Every figure at every load that both measured.
 fn by_load(against: &SweepAgainst) -> Section {
     let mut section = Section::detail(format!("{} against the baseline, load by load", against.side));
-    let columns = [
-        ("", ALWAYS),
-        ("baseline", ALWAYS),
-        ("here", ALWAYS),
-        ("change", ALWAYS),
-        ("95 %", 5),
-        ("p, Holm", 4),
-    ];
-    let columns = columns.into_iter().chain([("verdict", ALWAYS)]);
-    let mut table = Table::new(format!("{}, load by load", against.side), columns);
-    for (at, row) in against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row))) {
-        table.row([
-            format!("{} {}", at.load, label(&row.figure)),
-            value(row, &row.baseline),
-            value(row, &row.other),
-            change(row),
-            change_interval(row),
-            p_value(row),
-            verdict(row.standing).to_owned(),
-        ]);
-    }
-    section.table(table);
+    let rows = against.loads.iter().flat_map(|at| at.rows.iter().map(move |row| (at, row)));
+    let rows = rows.map(|(at, row)| (format!("{} {}", at.load, label(&row.figure)), row));
+    section.table(table(&format!("{}, load by load", against.side), rows, Runs::Several));
     if against.loads.iter().any(|at| at.pairing == Pairing::OneRunEach) {
         let text =
             "one run of a load cannot show a small difference: run the sweeps with --repeats 3 or more";
@@ -103,24 +79,22 @@ fn by_load(against: &SweepAgainst) -> Section {
 }
 
 fn curves(compared: &ComparedSweeps) -> Section {
-    let mut section = Section::detail("The curves");
     let left_out = match compared.answers.len().saturating_sub(MOST_CURVES) {
-        0 => String::new(),
-        more => format!("; {more} more not drawn"),
+        0 => None,
+        more => Some(format!("{more} more not drawn")),
     };
-    if let Some(plot) = curve(compared, "p99 TTFT, ms", |side| &side.ttft_p99_ms) {
-        let hint = format!("whiskers: 95 % intervals over runs{left_out}");
-        section.chart(
-            Chart::new("p99 TTFT over load", plot)
-                .hint(hint)
-                .behind(levels(compared, |side| &side.ttft_p99_ms)),
-        );
-    }
-    if let Some(plot) = curve(compared, "tokens/s", |side| &side.output_tokens_per_s) {
-        let hint = left_out.trim_start_matches("; ");
-        let table = levels(compared, |side| &side.output_tokens_per_s);
-        section.chart(Chart::new("Output tokens over load", plot).hint(hint).behind(table));
-    }
+    let whiskers = Some("whiskers: 95 % intervals over runs".to_owned());
+    let drawn: [(&str, &str, Option<String>, Read); 2] = [
+        ("p99 TTFT over load", "p99 TTFT, ms", whiskers, |side| &side.ttft_p99_ms),
+        ("Output tokens over load", "tokens/s", None, |side| &side.output_tokens_per_s),
+    ];
+    let chart = |(title, axis, hint, read): (&str, &str, Option<String>, Read)| {
+        let hints: Vec<_> = hint.into_iter().chain(left_out.clone()).collect();
+        let chart = Chart::new(title, curve(compared, axis, read)?);
+        Some(chart.hint(hints.join("; ")).behind(levels(compared, read)))
+    };
+    let mut section = Section::detail("The curves");
+    section.charts(drawn.into_iter().filter_map(chart));
     section
 }
 
@@ -128,15 +102,16 @@ type Read = fn(&AnswerOfSide) -> &Vec<(Load, FigureLevel)>;
 
 /// The figures behind a chart, side by side.
 fn levels(compared: &ComparedSweeps, read: Read) -> Table {
-    let mut table = Table::new("Figures by load", ["side", "load", "figure", "95 % from", "to"]);
-    for side in &compared.answers {
-        for (load, level) in read(side) {
-            let value = level.value.map(cell).or(level.at_least.map(|least| format!("> {}", cell(least))));
-            let value = value.unwrap_or_else(|| NOTHING.to_owned());
-            table.row([side.side.clone(), load.to_string(), value, known(level.low), known(level.high)]);
-        }
-    }
-    table
+    let at_least = |level: &FigureLevel| level.at_least.map(|least| format!("> {}", cell(least)));
+    let sides = compared.answers.iter();
+    let rows = sides.flat_map(|side| read(side).iter().map(|(load, level)| (&*side.side, load, level)));
+    Table::of("Figures by load", rows)
+        .column("side", |(side, ..)| side.to_owned())
+        .column("load", |(_, load, _)| load.to_string())
+        .column("figure", |(.., level)| level.value.map(cell).or_else(|| at_least(level)))
+        .column("95 % from", |(.., level)| level.low)
+        .column("to", |(.., level)| level.high)
+        .table()
 }
 
 /// One figure of all sweeps over their loads; nothing where no sweep has it.

@@ -20,11 +20,8 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
         None => Tone::Neutral,
     };
     let word = if matrix.stopped == MatrixStopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
-    let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(VerdictLine::new(
-        tone,
-        word,
-        headline(matrix),
-    ));
+    let verdict = VerdictLine::new(tone, word, headline(matrix));
+    let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(verdict);
     let mut about = Section::continued(Level::Summary);
     if !matrix.description.is_empty() {
         about.text(matrix.description.clone());
@@ -53,9 +50,8 @@ fn decision(matrix: &Matrix) -> Section {
 }
 
 fn end(matrix: &Matrix, again: Option<&str>) -> Section {
-    let mut section = Section::detail("End");
     let unstopped = matrix.unstopped.iter();
-    section.notes(
+    let mut section = Section::detail("End").with_notes(
         unstopped.map(|of| Note::error(format!("The server of {} was not stopped: {}.", of.variant, of.why))),
     );
     section.text(why_stopped(&matrix.stopped));

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::analysis::wording::counted;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant};
-use crate::report::document::{ALWAYS, Document, NOTHING, Section, Table, Tone, VerdictLine};
-use crate::units::{count, spoken, three_digits};
+use crate::report::document::{Document, NOTHING, Section, Table, Tone, VerdictLine};
+use crate::units::{spoken, three_digits};
 
 /// A planned row under a variant.
 #[derive(Clone, Copy, Debug)]
@@ -30,20 +30,13 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
         counted(runs, "run"),
         spoken(load)
     );
-    let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(VerdictLine::new(
-        Tone::Neutral,
-        experiments.name.clone(),
-        sentence,
-    ));
+    let verdict = VerdictLine::new(Tone::Neutral, &experiments.name, sentence);
+    let mut document = Document::new(format!("Plan of {}", experiments.name)).verdict(verdict);
     for rows in planned.chunk_by(|a, b| a.slot.variant == b.slot.variant) {
         let variant = &experiments.variants[rows[0].slot.variant];
         let mut section = Section::summary(format!("Variant {}", variant.name));
         add_server(&mut section, variant);
-        let mut table = Table::new(format!("Rows under variant {}", variant.name), COLUMNS);
-        for row in rows {
-            table.row(cells(experiments, row));
-        }
-        section.table(table);
+        section.table(planned_rows(experiments, &variant.name, rows));
         document.add([section]);
     }
     let mut expected = Section::summary("Expected");
@@ -55,41 +48,35 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
     document
 }
 
-const COLUMNS: [(&str, u8); 9] = [
-    ("row", ALWAYS),
-    ("tokens in/out", ALWAYS),
-    ("load", ALWAYS),
-    ("cap", 5),
-    ("prefix", 6),
-    ("runs", ALWAYS),
-    ("requests", 4),
-    ("lasts", ALWAYS),
-    ("differs from the first in", 2),
-];
-
-fn cells(experiments: &Experiments, planned: &PlannedRow) -> [String; 9] {
-    let row = &experiments.rows[planned.slot.row];
-    let of = |variable| row.settings.variable(variable);
-    let or_nothing = |value: Option<String>| value.unwrap_or_else(|| NOTHING.to_owned());
-    let tokens = format!(
-        "{}/{}",
-        or_nothing(of(MatrixVariable::InputTokens)),
-        or_nothing(of(MatrixVariable::OutputTokens))
-    );
-    let load = [of(MatrixVariable::Arrival), of(MatrixVariable::Load)];
-    let changed = row.settings.differences(&experiments.rows[0].settings);
-    let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
-    [
-        row.name.clone(),
-        of(MatrixVariable::Workload).unwrap_or(tokens),
-        load.into_iter().flatten().collect::<Vec<_>>().join(" "),
-        or_nothing(of(MatrixVariable::MaxConcurrency)),
-        or_nothing(of(MatrixVariable::Prefix)),
-        count(planned.runs),
-        if row.settings.users.is_some() { NOTHING.to_owned() } else { count(planned.requests) },
-        spoken(planned.load),
-        if changed.is_empty() { NOTHING.to_owned() } else { changed.join(", ") },
-    ]
+fn planned_rows(experiments: &Experiments, variant: &str, rows: &[PlannedRow]) -> Table {
+    let row = |planned: PlannedRow| &experiments.rows[planned.slot.row];
+    let of = |planned: PlannedRow, variable| row(planned).settings.variable(variable);
+    let lengths = |planned: PlannedRow| {
+        let tokens = [MatrixVariable::InputTokens, MatrixVariable::OutputTokens];
+        tokens.map(|variable| of(planned, variable).unwrap_or_else(|| NOTHING.to_owned())).join("/")
+    };
+    let load = |planned: PlannedRow| {
+        let load = [MatrixVariable::Arrival, MatrixVariable::Load].map(|variable| of(planned, variable));
+        load.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    };
+    let changed = |planned: PlannedRow| {
+        let changed = row(planned).settings.differences(&experiments.rows[0].settings);
+        let changed: Vec<_> = changed.iter().map(ToString::to_string).collect();
+        (!changed.is_empty()).then(|| changed.join(", "))
+    };
+    Table::of(format!("Rows under variant {variant}"), rows.iter().copied())
+        .column("row", |planned| row(planned).name.clone())
+        .column("tokens in/out", |planned| {
+            of(planned, MatrixVariable::Workload).unwrap_or_else(|| lengths(planned))
+        })
+        .column("load", load)
+        .column(("cap", 5), |planned| of(planned, MatrixVariable::MaxConcurrency))
+        .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))
+        .column("runs", |planned| planned.runs)
+        .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
+        .column("lasts", |planned| spoken(planned.load))
+        .column(("differs from the first in", 2), changed)
+        .table()
 }
 
 /// The variants of a table: their servers, flags and commands.

@@ -1,14 +1,12 @@
 //! The rows of a table of experiments: figures, verdicts, hypotheses, charts.
 
 use crate::analysis::wording::counted;
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, SampleWarning};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile};
 use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
-use crate::report::document::{
-    ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableColumn, cell as figure, known, mark,
-};
+use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableCell};
 use crate::report::documents::compare::label;
 use crate::units::three_digits;
 
@@ -30,7 +28,7 @@ const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
     FigureKey::percentile(quantile, metric)
 }
 
-/// What came of it in one line.
+/// The result in one line.
 pub(super) fn headline(matrix: &Matrix) -> String {
     let of = |standing| matrix.cells.iter().filter(|cell| cell.standing == Some(standing)).count() as u64;
     let hypotheses = [ClaimStanding::Confirmed, ClaimStanding::Refuted, ClaimStanding::Inconclusive];
@@ -48,51 +46,25 @@ pub(super) fn headline(matrix: &Matrix) -> String {
 }
 
 pub(super) fn rows(matrix: &Matrix) -> Section {
-    let mut section = Section::summary("Rows, latencies in ms");
     let is_priced = matrix.cells.iter().any(|cell| cell.cost_per_million_output_tokens.is_some());
-    let subjects: Vec<_> = FIGURES
-        .into_iter()
-        .filter(|(_, subject, _)| matrix.cells.iter().any(|cell| shown(cell, subject) != NOTHING))
-        .collect();
-    let mut columns: Vec<TableColumn> =
-        [("row", ALWAYS), ("load", 2), ("runs", 3), ("verdict", ALWAYS)].map(TableColumn::from).into();
-    columns.extend(subjects.iter().map(|(title, _, worth)| TableColumn::from((*title, *worth))));
-    columns.extend(is_priced.then(|| TableColumn::from(("cost/1M out", 9))));
-    columns.push("hypothesis".into());
-    let mut table = Table::new("Rows", columns);
-    for cell in &matrix.cells {
-        let mut cells = vec![
-            name(matrix, cell),
-            load(cell),
-            format!("{}/{}", cell.runs.len(), cell.planned_runs),
-            verdict(cell).to_owned(),
-        ];
-        cells.extend(subjects.iter().map(|(_, subject, _)| shown(cell, subject)));
-        cells.extend(is_priced.then(|| known(cell.cost_per_million_output_tokens)));
-        cells.push(cell.standing.map_or(NOTHING, ClaimStanding::word).to_owned());
-        table.row(cells);
+    let mut table = Table::of("Rows", &matrix.cells)
+        .column("row", |cell| name(matrix, cell))
+        .column(("load", 2), load)
+        .column(("runs", 3), |cell| format!("{}/{}", cell.runs.len(), cell.planned_runs))
+        .column("verdict", verdict);
+    for (title, key, worth) in &FIGURES {
+        table = table.column_where_known((*title, *worth), |cell| shown(cell, key));
     }
-    explain(&mut table, matrix);
-    section.table(table);
-    section
-}
-
-/// What the marks behind these figures mean, of those that are there.
-fn explain(table: &mut Table, matrix: &Matrix) {
-    let figures = || {
-        let of = |cell: &MatrixCell| {
-            FIGURES.map(|(_, subject, _)| cell.figures.get(&subject).and_then(|of| of.mark))
-        };
-        matrix.cells.iter().flat_map(of)
-    };
-    for (sort, meaning) in [
-        (SampleWarning::TooFewSamples, "too few samples in a run to rely on"),
-        (SampleWarning::Indicative, "indicative: fewer than ten samples of a run lie above it"),
-    ] {
-        if figures().flatten().any(|found| found == sort) {
-            table.explain(mark(Some(sort)), meaning);
-        }
-    }
+    let mut table = table
+        .column_if(is_priced, ("cost/1M out", 9), |cell| cell.cost_per_million_output_tokens)
+        .column("hypothesis", |cell| cell.standing.map(ClaimStanding::word))
+        .table();
+    let figures =
+        |cell: &MatrixCell| FIGURES.map(|(_, key, _)| cell.figures.get(&key).and_then(|of| of.mark));
+    let meanings =
+        ["too few samples in a run to rely on", "indicative: fewer than ten samples of a run lie above it"];
+    table.explain_marks(matrix.cells.iter().flat_map(figures), meanings);
+    Section::summary("Rows, latencies in ms").with_table(table)
 }
 
 /// The load of a row, in short: `2,048/128, 1/s`.
@@ -118,16 +90,8 @@ fn verdict(cell: &MatrixCell) -> &'static str {
 }
 
 /// The figure of a row, if it is known, with its reservation.
-fn shown(cell: &MatrixCell, subject: &FigureKey) -> String {
-    let measured = cell.figures.get(subject);
-    measured.map_or(NOTHING.to_owned(), |measured| {
-        let sign = mark(measured.mark);
-        match (measured.mean, measured.mean_at_least) {
-            (Some(value), _) => format!("{}{sign}", figure(value)),
-            (None, Some(least)) => format!(">{}{sign}", figure(least)),
-            (None, None) => NOTHING.to_owned(),
-        }
-    })
+fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
+    TableCell::from(cell.figures.get(key)).text
 }
 
 /// The row's name, with that of its variant where there are several.
@@ -214,7 +178,7 @@ static CHARTS: [FigureKey; 6] = [
 
 pub(super) fn charts(matrix: &Matrix) -> Section {
     let mut section = Section::detail("Figures, row by row");
-    CHARTS.iter().filter_map(|subject| chart(matrix, subject)).for_each(|chart| section.chart(chart));
+    section.charts(CHARTS.iter().filter_map(|key| chart(matrix, key)));
     section
 }
 
@@ -239,8 +203,7 @@ fn chart(matrix: &Matrix, subject: &FigureKey) -> Option<Chart> {
         }));
     }
     let points = || series.iter().flat_map(Series::marked);
-    let values: Vec<f64> =
-        points().flat_map(|point| [Some(point.x), point.low, point.high]).flatten().collect();
+    let values = Series::extent(&series, |point| point.x);
     if values.is_empty() {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::experiment::Sweep;
 use crate::experiment::capacity::{Basis, CapacityPlan, ModelledInstance, Offer};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Row, Series, SeriesForm};
 use crate::report::document::{
-    ALWAYS, Chart, Document, KeyFigure, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, known,
+    Chart, Document, KeyFigure, Level, Note, Section, Table, Tone, VerdictLine, cell,
 };
 use crate::report::documents::sweep::latencies::{Marked, that_decide};
 use crate::report::documents::sweep::loads_table;
@@ -18,9 +18,9 @@ const MOST_STEPS: u64 = 300;
 /// The capacity plan as a document; `sweeps` are those of the offers, in their order.
 pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
-    let mut document =
-        Document::new(format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s)))
-            .verdict(VerdictLine::new(tone, word, capacity.sentence.clone()));
+    let title = format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s));
+    let verdict = VerdictLine::new(tone, word, capacity.sentence.clone());
+    let mut document = Document::new(title).verdict(verdict);
     let named = named(capacity);
     let mut head = Section::continued(Level::Summary);
     head.figures(named.map(key_figures).unwrap_or_default());
@@ -31,11 +31,11 @@ pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     }
     let mut charts = Section::detail("Offers compared, and other rates");
     if let Some(compared) = compared(capacity) {
-        compare(&mut charts, capacity, compared);
-        at_other_rates(&mut charts, capacity, compared);
+        charts.charts(compare(capacity, compared));
+        charts.chart(at_other_rates(capacity, compared));
     }
-    let mut assumed = Section::detail("Assumptions");
-    assumed.notes(assumptions(capacity, named).into_iter().map(Note::info));
+    let assumed = assumptions(capacity, named).into_iter().map(Note::info);
+    let assumed = Section::detail("Assumptions").with_notes(assumed);
     document.add([charts, assumed]);
     document
 }
@@ -74,14 +74,9 @@ fn contract(section: &mut Section, capacity: &CapacityPlan) {
     let contract = &capacity.contract;
     let target = three_digits(contract.target_per_s);
     section.fact("requested", format!("{target} requests/s of all instances together"));
-    section.fact(
-        "headroom",
-        format!(
-            "{} of each instance's highest rate stays free: {}/s have to fit",
-            percent(contract.headroom),
-            three_digits(contract.with_headroom())
-        ),
-    );
+    let (free, fit) = (percent(contract.headroom), three_digits(contract.with_headroom()));
+    section
+        .fact("headroom", format!("{free} of each instance's highest rate stays free: {fit}/s have to fit"));
     section.facts("an instance", contract.gpus_per_instance.map(|gpus| counted(u64::from(gpus), "GPU")));
     section.facts("limit", contract.max_gpus.map(|most| counted(most, "GPU")));
     let priced = capacity.offers.iter().filter_map(|offer| Some((offer, offer.gpu_hour?)));
@@ -90,41 +85,28 @@ fn contract(section: &mut Section, capacity: &CapacityPlan) {
 
 /// The offers side by side.
 fn offers(capacity: &CapacityPlan) -> Section {
-    let mut section = Section::summary(if capacity.offers.len() > 1 { "The offers" } else { "The offer" });
-    let columns = [
-        ("", ALWAYS),
-        ("req/s each", 5),
-        ("instances", ALWAYS),
-        ("GPUs", ALWAYS),
-        ("used", 4),
-        ("per hour", 6),
-        ("per M tokens", ALWAYS),
-        ("per M in SLO", 7),
-        ("contract", ALWAYS),
-    ];
-    let mut table = Table::new("The offers", columns);
-    let whole = |figure: Option<u64>| figure.map_or(NOTHING.to_owned(), count);
-    for (place, offer) in capacity.offers.iter().enumerate() {
+    let kept = |(place, offer): (usize, &Offer)| {
         let least = capacity.compared_by.filter(|_| capacity.cheapest == Some(place));
-        let kept = match (offer.keeps(), least) {
+        match (offer.keeps(), least) {
             (true, Some(by)) if capacity.offers.len() > 1 => by.least(),
             (true, _) => "met",
             (false, _) => "not met",
-        };
-        table.row([
-            offer.name.clone(),
-            known(offer.per_instance.map(Basis::per_s)),
-            whole(offer.instances),
-            whole(offer.gpus),
-            offer.utilisation.map_or(NOTHING.to_owned(), percent),
-            known(offer.cost_per_hour),
-            known(offer.cost_per_million_output_tokens),
-            known(offer.cost_per_million_within_slo),
-            kept.to_owned(),
-        ]);
-    }
-    section.table(table);
-    section
+        }
+    };
+    let heading = if capacity.offers.len() > 1 { "The offers" } else { "The offer" };
+    Section::summary(heading).with_table(
+        Table::of("The offers", capacity.offers.iter().enumerate())
+            .column("", |(_, offer)| offer.name.clone())
+            .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
+            .column("instances", |(_, offer)| offer.instances)
+            .column("GPUs", |(_, offer)| offer.gpus)
+            .column(("used", 4), |(_, offer)| offer.utilisation.map(percent))
+            .column(("per hour", 6), |(_, offer)| offer.cost_per_hour)
+            .column("per M tokens", |(_, offer)| offer.cost_per_million_output_tokens)
+            .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
+            .column("contract", kept)
+            .table(),
+    )
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
@@ -217,31 +199,30 @@ fn compared(capacity: &CapacityPlan) -> Option<Comparable> {
 }
 
 /// The offers by what they are compared by; nothing of a single one.
-fn compare(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
+fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
     if capacity.offers.len() < 2 {
-        return;
+        return None;
     }
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (place, offer) in capacity.offers.iter().enumerate() {
-        let (palette, kept) = if offer.keeps() {
-            (Palette::Third, "meets the contract")
-        } else {
-            (Palette::Second, "does not meet the contract")
+        let (palette, kept) = match offer.keeps() {
+            true => (Palette::Third, "meets the contract"),
+            false => (Palette::Second, "does not meet the contract"),
         };
         rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));
         series.extend(point.map(|point| Series::points("", palette, LineStyle::None, vec![point])));
     }
     let description = format!("{what} of {} offers", rows.len());
-    let values: Vec<f64> = series.iter().flat_map(Series::marked).map(|point| point.x).collect();
+    let values = Series::extent(&series, |point| point.x);
     let plot = Plot::rows(description, Axis::from_zero(what, values), rows, series);
     let hint = "green diamond: meets the contract; square: does not";
-    section.chart(Chart::new("The offers compared", plot).hint(hint));
+    Some(Chart::new("The offers compared", plot).hint(hint))
 }
 
 /// The cost of more and of fewer requests, by rate.
-fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): Comparable) {
+fn at_other_rates(capacity: &CapacityPlan, (what, read): Comparable) -> Chart {
     let target = capacity.contract.target_per_s;
     let mut heights = Vec::new();
     let mut series = Vec::new();
@@ -261,7 +242,7 @@ fn at_other_rates(section: &mut Section, capacity: &CapacityPlan, (what, read): 
     let plot = Plot::new(description, x, Axis::from_zero(what, heights), series)
         .with_rules([ReferenceLine::Place(target, "requested".to_owned())]);
     let hint = "by rate, headroom included; marked: this plan";
-    section.chart(Chart::new("At other rates", plot).hint(hint));
+    Chart::new("At other rates", plot).hint(hint)
 }
 
 /// The amount of something, of which an instance takes `each`, for rates up to twice the target; an instance carries `per_s`.

@@ -2,10 +2,11 @@
 
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Quantile};
-use crate::experiment::{
-    CostKind, EngineFit, FittedCost, Grade, Latency, PredictedRate, PredictedRates, RunCheck,
+use crate::experiment::{CostKind, EngineFit, FittedCost, Grade, PredictedRate, PredictedRates, RunCheck};
+use crate::report::document::{
+    Document, NOTHING, Note, Section, Table, TableCell, Tone, VerdictLine, cell, known,
 };
-use crate::report::document::{Document, NOTHING, Note, Section, Table, Tone, VerdictLine, cell};
+use crate::report::documents::parts::cells::latency;
 use crate::units::three_digits;
 
 /// The latencies by which a fit is judged.
@@ -21,22 +22,20 @@ const NEAR: f64 = 0.1;
 
 /// The fit by itself.
 pub fn document(fit: &EngineFit) -> Document {
-    let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
-    document.add(sections(fit));
-    document
+    with_rates(fit, None)
 }
 
 /// The fit and what it predicts of several rates.
 pub fn predicted(predicted: &PredictedRates) -> Document {
-    let fit = &predicted.engine_fit;
-    let mut document = Document::new(title(fit)).verdict(grade(fit)).about(title(fit));
-    document.add([rates(predicted)]);
-    document.add(sections(fit));
-    document
+    with_rates(&predicted.engine_fit, Some(predicted))
 }
 
-fn title(fit: &EngineFit) -> String {
-    format!("Engine fitted to {}: {}", counted(fit.runs.len() as u64, "run"), fit.form)
+fn with_rates(fit: &EngineFit, predicted: Option<&PredictedRates>) -> Document {
+    let title = format!("Engine fitted to {}: {}", counted(fit.runs.len() as u64, "run"), fit.form);
+    let mut document = Document::new(title).verdict(grade(fit));
+    document.add(predicted.map(rates));
+    document.add(sections(fit));
+    document
 }
 
 /// How well it is fitted, and by what that is judged.
@@ -77,12 +76,9 @@ pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
 
 /// The costs, and measured against predicted latencies.
 pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
-    let mut costs = Section::summary("Fitted costs");
     let mut table = Table::new("Fitted costs", ["", "fitted", "95 % interval"]);
-    for cost in &fit.costs {
-        table.row(cost_cells(cost));
-    }
-    costs.table(table);
+    fit.costs.iter().for_each(|cost| table.row(cost_cells(cost)));
+    let mut costs = Section::summary("Fitted costs").with_table(table);
     let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
     costs.remark(format!(
         "from {}; median error of the time of an answer: {}, of a time to first token: {}",
@@ -90,20 +86,21 @@ pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
         error(fit.answer_error),
         error(fit.first_token_error),
     ));
-    let mut check = Section::summary("Measured → predicted by the fitted engine, ms");
-    let titles = ["", "TTFT p50", "p99", "TPOT p50", "p99"];
-    let mut table = Table::new("Measured and predicted latencies", titles);
-    let of_all = fit.runs.iter().map(|run| (run, ""));
-    for (run, how) in of_all.chain(fit.held_out.iter().map(|run| (run, "held out"))) {
-        table.row(check_cells(run, how));
+    let of_all = fit.runs.iter().map(|run| (run, None));
+    let held_out = fit.held_out.iter().map(|run| (run, Some("held out")));
+    let mut table =
+        Table::of("Measured and predicted latencies", of_all.chain(held_out)).column("", checked_run);
+    for (title, of) in ["TTFT p50", "p99", "TPOT p50", "p99"].into_iter().zip(FIGURES) {
+        table = table.column(title, |(run, _)| off(run, of));
     }
-    check.table(table);
+    let heading = "Measured → predicted by the fitted engine, ms";
+    let mut check = Section::summary(heading).with_table(table.table());
     let names: Vec<&str> = fit.runs.iter().map(|run| run.run.as_str()).collect();
     check.fact("runs", names.join(", "));
     [costs, check]
 }
 
-fn cost_cells(cost: &FittedCost) -> [String; 3] {
+fn cost_cells(cost: &FittedCost) -> [TableCell; 3] {
     let name = match cost.kind {
         CostKind::ComputeEfficiency => "share of the arithmetic",
         CostKind::BandwidthEfficiency => "share of the bandwidth",
@@ -123,57 +120,49 @@ fn cost_cells(cost: &FittedCost) -> [String; 3] {
     let value = |value: f64| {
         if cost.kind.is_share() { percent(value) } else { format!("{} ms", cell(value * scale * 1e3)) }
     };
-    let (fitted, interval) = match (cost.value, cost.low, cost.high) {
-        (Some(0.0), _, Some(0.0)) => ("none seen".to_owned(), NOTHING.to_owned()),
-        (Some(middle), Some(low), Some(high)) => {
-            (value(middle), format!("{} to {}", value(low), value(high)))
-        }
-        (Some(middle), _, _) => (value(middle), NOTHING.to_owned()),
-        (None, _, _) => ("not seen".to_owned(), NOTHING.to_owned()),
+    let interval = cost.low.zip(cost.high).map(|(low, high)| format!("{} to {}", value(low), value(high)));
+    let (fitted, interval) = match (cost.value, cost.high) {
+        (Some(0.0), Some(0.0)) => ("none seen".to_owned(), None),
+        (Some(middle), _) => (value(middle), interval),
+        (None, _) => ("not seen".to_owned(), None),
     };
-    [name.to_owned(), fitted, interval]
+    [name.into(), fitted.into(), interval.into()]
 }
 
-fn check_cells(run: &RunCheck, how: &str) -> Vec<String> {
-    let load = run
-        .users
-        .map_or_else(|| format!("{}/s", three_digits(run.rate_per_s)), |users| counted(users, "user"));
-    let mut name = vec![load];
-    name.extend((!how.is_empty()).then(|| how.to_owned()));
-    name.extend((!run.valid).then(|| "INVALID".to_owned()));
-    let mut cells = vec![name.join(", ")];
-    cells.extend(FIGURES.map(|(metric, quantile)| {
-        let Some(figure) = run.figure(metric, quantile) else { return NOTHING.to_owned() };
-        let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
-            (Some(ms), _) => three_digits(ms),
-            (None, Some(ms)) => format!("> {}", three_digits(ms)),
-            (None, None) => NOTHING.to_owned(),
-        };
-        // So that there is no −0.
-        let off =
-            figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
-        format!("{} → {predicted}{off}", three_digits(figure.measured_ms))
-    }));
-    cells
+fn checked_run((run, how): (&RunCheck, Option<&str>)) -> String {
+    let rate = || format!("{}/s", three_digits(run.rate_per_s));
+    let load = run.users.map_or_else(rate, |users| counted(users, "user"));
+    let invalid = (!run.valid).then_some("INVALID");
+    [Some(load.as_str()), how, invalid].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// A measured latency of a run, what is predicted of it, and how far that is off.
+fn off(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<String> {
+    let figure = run.figure(metric, quantile)?;
+    let predicted = match (figure.predicted_ms, figure.predicted_at_least_ms) {
+        (Some(ms), _) => three_digits(ms),
+        (None, Some(ms)) => format!("> {}", three_digits(ms)),
+        (None, None) => NOTHING.to_owned(),
+    };
+    // So that there is no −0.
+    let off = figure.off.map(|off| format!(", {:+.0} %", (off * 100.0).round() + 0.0)).unwrap_or_default();
+    Some(format!("{} → {predicted}{off}", three_digits(figure.measured_ms)))
 }
 
 /// What it predicts of several rates, beside what was measured at them.
 fn rates(predicted: &PredictedRates) -> Section {
-    let mut section = Section::summary("Predicted, ms; with the measured figures at that rate");
     let titles = ["requests/s", "TTFT p50", "p99", "TPOT p50", "p99", "tokens/s", "SLO %", "source"];
     let mut table = Table::new("Predicted by rate", titles);
     for rate in &predicted.rates {
         table.row(rate_cells(rate));
         if let Some(measured) = &rate.measured {
-            let figures = FIGURES.map(|(metric, quantile)| {
-                let figure = run_figure(measured, metric, quantile);
-                figure.map_or(NOTHING.to_owned(), cell)
-            });
+            let measured = |of| known(run_figure(measured, of));
             let rest = [NOTHING, NOTHING, "measured"].map(str::to_owned);
-            table.row([String::new()].into_iter().chain(figures).chain(rest));
+            table.row([String::new()].into_iter().chain(FIGURES.map(measured)).chain(rest));
         }
     }
-    section.table(table);
+    let mut section =
+        Section::summary("Predicted, ms; with the measured figures at that rate").with_table(table);
     if predicted.rates.iter().any(|rate| !rate.valid) {
         section.remark(
             "INVALID: usually the server would not keep up, and these figures depend on the length of the run",
@@ -183,25 +172,19 @@ fn rates(predicted: &PredictedRates) -> Section {
     section
 }
 
-fn run_figure(run: &RunCheck, metric: Metric, quantile: Quantile) -> Option<f64> {
+fn run_figure(run: &RunCheck, (metric, quantile): (Metric, Quantile)) -> Option<f64> {
     Some(run.figure(metric, quantile)?.measured_ms)
 }
 
-fn rate_cells(rate: &PredictedRate) -> Vec<String> {
-    let latency = |latency: Option<Latency>| match latency {
-        Some(Latency { value_ms: Some(ms), .. }) => cell(ms),
-        Some(Latency { at_least_ms: Some(ms), .. }) => format!("> {}", cell(ms)),
-        _ => NOTHING.to_owned(),
-    };
-    let figure = |value: Option<f64>| value.map_or(NOTHING.to_owned(), three_digits);
-    vec![
-        three_digits(rate.rate_per_s),
-        latency(rate.ttft_p50),
-        latency(rate.ttft_p99),
-        latency(rate.tpot_p50),
-        latency(rate.tpot_p99),
-        figure(rate.output_tokens_per_s),
-        figure(rate.slo_attainment.map(|share| share * 100.0)),
-        if rate.valid { "predicted" } else { "predicted, INVALID" }.to_owned(),
+fn rate_cells(rate: &PredictedRate) -> [TableCell; 8] {
+    [
+        three_digits(rate.rate_per_s).into(),
+        rate.ttft_p50.and_then(latency).into(),
+        rate.ttft_p99.and_then(latency).into(),
+        rate.tpot_p50.and_then(latency).into(),
+        rate.tpot_p99.and_then(latency).into(),
+        rate.output_tokens_per_s.map(three_digits).into(),
+        rate.slo_attainment.map(|share| three_digits(share * 100.0)).into(),
+        if rate.valid { "predicted" } else { "predicted, INVALID" }.into(),
     ]
 }

@@ -76,7 +76,7 @@ pub(crate) fn in_words(pattern: &ArrivalPattern, form: LoadForm) -> String {
     }
 }
 
-/// How far the window's expected rate may lie from the pattern's mean without being told.
+/// How far the window's expected rate may lie from the pattern's mean without being mentioned.
 const UNLIKE_THE_MEAN: f64 = 0.05;
 
 /// What the planned window expects, where that is not the mean: `; 49 requests/s expected in this window`.
@@ -106,7 +106,7 @@ pub(crate) fn request_rate(summary: &Summary) -> Option<f64> {
     }
 }
 
-/// What came of it, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`. What was planned
+/// What was delivered, beside which a Poisson process has 1, 1 and an A² below 1.96: `; as delivered: …`. What was planned
 /// stands in brackets where it differs.
 pub(crate) fn as_delivered(planned: Option<&ArrivalSequence>, delivered: Option<&ArrivalSequence>) -> String {
     let Some(delivered) = delivered else { return String::new() };

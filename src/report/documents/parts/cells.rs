@@ -1,25 +1,13 @@
-//! Latencies, bounds and servers as several documents show them.
+//! Latencies, bounds, p-values and servers as several documents show them.
 
-use crate::analysis::{LatencyRow, Metric, Summary};
+use crate::analysis::wording::counted;
+use crate::experiment::Latency;
 use crate::record::{DeploymentFacts, EngineFacts};
+use crate::report::document::cell;
 use crate::workload::Slo;
 
-/// The rows of the report; the other metrics are in the JSON.
-const ROWS: [Metric; 8] = [
-    Metric::Ttft,
-    Metric::Ttfa,
-    Metric::Tpot,
-    Metric::Itl,
-    Metric::E2e,
-    Metric::TtftFromSend,
-    Metric::QueueWait,
-    Metric::ScheduleLag,
-];
-
-/// The latencies that a run has, each with its name.
-pub(crate) fn latency_rows(summary: &Summary) -> Vec<(&'static str, &LatencyRow)> {
-    ROWS.into_iter().filter_map(|metric| Some((metric.title(), summary.latency.row(metric)?))).collect()
-}
+/// What the mark of an indicative percentile over several runs means.
+pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten samples lie above it";
 
 /// `TTFT ≤ 200 ms, TPOT ≤ 50 ms`.
 pub(crate) fn bounds(slo: Slo) -> String {
@@ -31,10 +19,60 @@ pub(crate) fn bounds(slo: Slo) -> String {
 }
 
 /// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
-pub(crate) fn served_by(engine: &EngineFacts, deployment: &DeploymentFacts) -> String {
-    let version = engine.server_version.as_deref().map_or(String::new(), |version| format!(" {version}"));
+pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
     let hardware = deployment.hardware.as_ref().map_or(String::new(), |name| format!(" on {name}"));
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
-    format!("{}{version} at {}, {}{hardware}{labels}", engine.engine, engine.url, engine.model)
+    format!("{} at {}, {}{hardware}{labels}", engine(facts), facts.url, facts.model)
+}
+
+/// The engine with its version: `vllm 0.11`.
+pub(crate) fn engine(facts: &EngineFacts) -> String {
+    versioned(&facts.engine, facts.server_version.as_deref())
+}
+
+/// A program with its version, where that is known.
+pub(crate) fn versioned(name: &str, version: Option<&str>) -> String {
+    version.map_or(name.to_owned(), |version| format!("{name} {version}"))
+}
+
+/// The same with its address, or that it is a model: `vllm 0.11 at http://…`.
+pub(crate) fn server(facts: &EngineFacts) -> String {
+    if facts.modelled.is_empty() {
+        format!("{} at {}", engine(facts), facts.url)
+    } else {
+        format!("{}, in virtual time", facts.engine)
+    }
+}
+
+/// What serves, as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
+pub(crate) fn deployment(facts: &DeploymentFacts) -> Option<String> {
+    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
+    let hardware = match (gpus, hardware) {
+        (Some(gpus), Some(hardware)) => Some(format!("{gpus} × {hardware}")),
+        (Some(gpus), None) => Some(counted(u64::from(*gpus), "GPU")),
+        (None, hardware) => hardware.clone(),
+    };
+    let model = match (serving_model, precision) {
+        (Some(model), Some(precision)) => Some(format!("{model} in {precision}")),
+        (None, Some(precision)) => Some(format!("weights in {precision}")),
+        (model, None) => model.clone(),
+    };
+    let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
+    let parts: Vec<_> = hardware.into_iter().chain(model).chain(labels).collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// A latency, or the bound that is known of it.
+pub(crate) fn latency(latency: Latency) -> Option<String> {
+    match latency {
+        Latency { value_ms: Some(ms), .. } => Some(cell(ms)),
+        Latency { at_most_ms: Some(ms), .. } => Some(format!("≤ {}", cell(ms))),
+        Latency { at_least_ms, .. } => Some(format!("> {}", cell(at_least_ms?))),
+    }
+}
+
+/// `0.012`; of a smaller one only that it is small.
+pub(crate) fn p_value(p: f64) -> String {
+    if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }

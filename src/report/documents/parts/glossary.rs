@@ -78,23 +78,16 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     for line in &ELSEWHERE {
         section.remark(*line);
     }
-    let mut elsewhere = Section::reference("Names elsewhere");
-    let columns = ["tool", "name", "what it is", "here", "p50, ms", "p99, ms"];
-    let mut table = Table::new("Names elsewhere", columns);
-    for alias in aliases {
-        let shown = |quantile: Quantile| {
-            let row = alias.latency.as_ref();
-            row.map_or(String::new(), |row| percentile(row.percentile(quantile)))
-        };
-        table.row([
-            alias.tool.to_owned(),
-            alias.name.to_owned(),
-            alias.formula.to_owned(),
-            alias.same_as.map_or("its own".to_owned(), |metric| metric.to_string()),
-            shown(Quantile::P50),
-            shown(Quantile::P99),
-        ]);
-    }
-    elsewhere.table(table);
-    [section, elsewhere]
+    let shown = |alias: &Alias, quantile| {
+        let row = alias.latency.as_ref();
+        row.map_or(String::new(), |row| percentile(row.percentile(quantile)))
+    };
+    let table = Table::of("Names elsewhere", aliases)
+        .column("tool", |alias| alias.tool)
+        .column("name", |alias| alias.name)
+        .column("what it is", |alias| alias.formula)
+        .column("here", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
+        .column("p50, ms", |alias| shown(alias, Quantile::P50))
+        .column("p99, ms", |alias| shown(alias, Quantile::P99));
+    [section, Section::reference("Names elsewhere").with_table(table.table())]
 }

@@ -2,7 +2,7 @@
 
 use crate::analysis::wording::{counted, seconds};
 use crate::analysis::{Passes, Summary};
-use crate::report::document::{NOTHING, Note, Section, Table, TableCell, TableColumn, cell, known};
+use crate::report::document::{Note, Section, Table, cell};
 use crate::units::count;
 
 pub(super) fn sections(summary: &Summary) -> [Section; 2] {
@@ -12,29 +12,15 @@ pub(super) fn sections(summary: &Summary) -> [Section; 2] {
 fn forms(summary: &Summary) -> Section {
     let mut section = Section::detail("Answers of a form");
     let Some(forms) = &summary.answers else { return section };
-    let column = |title: &str, worth: u8| TableColumn::new(title).worth(worth);
-    let columns = [
-        "".into(),
-        column("form", 2),
-        "judged".into(),
-        column("valid", 3),
-        "%".into(),
-        "95 % interval".into(),
-        column("cut at limit", 1),
-    ];
-    let mut table = Table::new("Answers of a form", columns);
-    for class in &forms.by_class {
-        table.row([
-            class.class.as_str().into(),
-            class.form.into(),
-            TableCell::count(class.valid + class.invalid),
-            TableCell::count(class.valid),
-            percentage(class.valid_share),
-            interval(class.interval_low, class.interval_high),
-            TableCell::count(class.cut_at_limit),
-        ]);
-    }
-    section.table(table);
+    let table = Table::of("Answers of a form", &forms.by_class)
+        .column("", |class| class.class.as_str())
+        .column(("form", 2), |class| class.form)
+        .column("judged", |class| class.valid + class.invalid)
+        .column(("valid", 3), |class| class.valid)
+        .column("%", |class| percentage(class.valid_share))
+        .column("95 % interval", |class| interval(class.interval_low, class.interval_high))
+        .column(("cut at limit", 1), |class| class.cut_at_limit);
+    section.table(table.table());
     for class in forms.by_class.iter().filter(|class| class.invalid > 0) {
         let faults: Vec<_> = class
             .faults
@@ -49,19 +35,15 @@ fn forms(summary: &Summary) -> Section {
 fn checks(summary: &Summary) -> Section {
     let mut section = Section::detail("Checks, in no other figure");
     let Some(quality) = &summary.quality else { return section };
-    let mut table = Table::new("Checks", ["", "before", "under load", "%", "95 % interval"]);
-    let whole = (quality.checks.len() > 1).then(|| ("all".to_owned(), &quality.before, &quality.under_load));
-    let each = quality.checks.iter().map(|check| (check.name.clone(), &check.before, &check.under_load));
-    for (name, before, under_load) in each.chain(whole) {
-        table.row([
-            name.into(),
-            passed(before).into(),
-            passed(under_load).into(),
-            percentage(under_load.pass_rate),
-            interval(under_load.interval_low, under_load.interval_high),
-        ]);
-    }
-    section.table(table);
+    let whole = (quality.checks.len() > 1).then_some(("all", &quality.before, &quality.under_load));
+    let each = quality.checks.iter().map(|check| (check.name.as_str(), &check.before, &check.under_load));
+    let table = Table::of("Checks", each.chain(whole))
+        .column("", |(name, ..)| name)
+        .column("before", |(_, before, _)| passed(before))
+        .column("under load", |(.., under_load)| passed(under_load))
+        .column("%", |(.., under_load)| percentage(under_load.pass_rate))
+        .column("95 % interval", |(.., load)| interval(load.interval_low, load.interval_high));
+    section.table(table.table());
     for (check, example) in
         quality.checks.iter().flat_map(|check| check.examples.iter().map(move |example| (check, example)))
     {
@@ -78,18 +60,15 @@ fn checks(summary: &Summary) -> Section {
 }
 
 /// `9 of 10`; nothing where none was judged.
-fn passed(passes: &Passes) -> String {
-    match passes.judged() {
-        0 => NOTHING.to_owned(),
-        judged => format!("{} of {}", count(passes.passed), count(judged)),
-    }
+fn passed(passes: &Passes) -> Option<String> {
+    let judged = passes.judged();
+    (judged > 0).then(|| format!("{} of {}", count(passes.passed), count(judged)))
 }
 
-fn percentage(share: Option<f64>) -> TableCell {
-    known(share.map(|share| share * 100.0)).into()
+fn percentage(share: Option<f64>) -> Option<f64> {
+    share.map(|share| share * 100.0)
 }
 
-fn interval(low: Option<f64>, high: Option<f64>) -> TableCell {
-    let ends = low.zip(high).map(|(low, high)| format!("{} to {}", cell(low * 100.0), cell(high * 100.0)));
-    ends.unwrap_or_else(|| NOTHING.to_owned()).into()
+fn interval(low: Option<f64>, high: Option<f64>) -> Option<String> {
+    Some(format!("{} to {}", cell(low? * 100.0), cell(high? * 100.0)))
 }

@@ -2,7 +2,7 @@
 
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Balance, HitSource, MadePrompts, MeasuredHits, Summary, TokenAccount};
-use crate::report::document::{Section, Table, TableCell};
+use crate::report::document::{Section, Table};
 use crate::units::{count, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> [Section; 3] {
@@ -12,9 +12,7 @@ pub(super) fn sections(summary: &Summary) -> [Section; 3] {
 fn rates(summary: &Summary) -> Section {
     let rates = &summary.rates;
     let slo = &summary.slo;
-    let mut section = Section::detail("Throughput, over the window");
-    let mut table = Table::new("Throughput", ["", "per second"]);
-    for (name, rate) in [
+    let all = [
         ("requests offered", rates.offered_requests_per_s),
         ("requests sent", rates.achieved_requests_per_s),
         ("requests completed", rates.completed_requests_per_s),
@@ -23,13 +21,11 @@ fn rates(summary: &Summary) -> Section {
         ("  from a prefix cache", rates.cached_input_tokens_per_s),
         ("output tokens", rates.output_tokens_per_s),
         ("  per GPU", rates.output_tokens_per_s_per_gpu),
-    ] {
-        if let Some(rate) = rate {
-            table.row([name.into(), TableCell::number(rate)]);
-        }
-    }
-    section.table(table);
-    section
+    ];
+    let known = all.into_iter().filter_map(|(name, rate)| Some((name, rate?)));
+    let table =
+        Table::of("Throughput", known).column("", |(name, _)| name).column("per second", |(_, rate)| rate);
+    Section::detail("Throughput, over the window").with_table(table.table())
 }
 
 fn tokens(summary: &Summary) -> Section {
@@ -51,14 +47,9 @@ fn tokens(summary: &Summary) -> Section {
     .filter(|(answers, _)| *answers > 0)
     .map(|(answers, source)| format!("{source} ({})", count(answers)))
     .collect();
-    let Balance { requested_tokens, received_tokens, .. } = tokens.output;
-    let output = format!(
-        "{} requested, {} received{}",
-        count(requested_tokens),
-        count(received_tokens),
-        error(&tokens.output)
-    );
-    section.fact("output", format!("{output}; source: {}", sources.join(", ")));
+    let [asked, got] = [tokens.output.requested_tokens, tokens.output.received_tokens].map(count);
+    let (error, sources) = (error(&tokens.output), sources.join(", "));
+    section.fact("output", format!("{asked} requested, {got} received{error}; source: {sources}"));
     section
 }
 
@@ -67,12 +58,8 @@ fn input(tokens: &TokenAccount) -> String {
     let (input, added) = (&tokens.input, tokens.added_tokens);
     let requested = match tokens.template_tokens {
         Some(each) if added > 0 => {
-            let requested = count(input.requested_tokens - added);
-            format!(
-                "{requested} requested and {} added by the server ({} a prompt)",
-                count(added),
-                count(each)
-            )
+            let [requested, added, each] = [input.requested_tokens - added, added, each].map(count);
+            format!("{requested} requested and {added} added by the server ({each} a prompt)")
         }
         _ => format!("{} requested", count(input.requested_tokens)),
     };
@@ -108,20 +95,17 @@ fn prefix_cache(summary: &Summary) -> Section {
         None => ("trace", "all that comes again".to_owned()),
         Some((prefixes, tokens)) => {
             let prefixes_there = prefixes > 0 || summary.sessions.is_none();
-            let prefixes =
-                if prefixes == 1 { "1 prefix".to_owned() } else { format!("{} prefixes", count(prefixes)) };
-            let prefixes = prefixes_there.then(|| format!("{prefixes} of {}", counted(tokens, "token")));
+            let number = if prefixes == 1 { "prefix" } else { "prefixes" };
+            let prefixes = format!("{} {number} of {}", count(prefixes), counted(tokens, "token"));
+            let prefixes = prefixes_there.then_some(prefixes);
             let turns = summary.sessions.as_ref().map(|_| "the earlier turns of sessions".to_owned());
             let room: Vec<_> = [prefixes, turns].into_iter().flatten().collect();
             ("plan", room.join(" and "))
         }
     };
-    section.fact(
-        "expected",
-        format!(
-            "{range} of prompt tokens by the {source}, in blocks of {blocks}; less where the cache has no room for {room}"
-        ),
-    );
+    let room = format!("less where the cache has no room for {room}");
+    section
+        .fact("expected", format!("{range} of prompt tokens by the {source}, in blocks of {blocks}; {room}"));
     let measured = match cache.measured {
         Some(MeasuredHits { rate, source: HitSource::Counters }) => {
             format!("{} by the server's counters", percent(rate))

@@ -3,7 +3,7 @@
 use super::slo::shared;
 use crate::analysis::wording::percent;
 use crate::analysis::{Group, Metric, Quantile, Summary};
-use crate::report::document::{NOTHING, Section, Table, TableCell, TableColumn, shortened};
+use crate::report::document::{ALWAYS, Section, Table, shortened};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 
@@ -43,70 +43,42 @@ fn fairness(section: &mut Section, summary: &Summary) {
     .filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)))
     .collect();
     if !indices.is_empty() {
-        let line = format!(
-            "{} (Jain's index over {} tenants: 1 is even, {} one gets all)",
-            indices.join(", "),
-            count(fairness.tenants),
-            three_digits(1.0 / fairness.tenants as f64)
-        );
-        section.fact("fairness", line);
+        let (tenants, least) = (count(fairness.tenants), three_digits(1.0 / fairness.tenants as f64));
+        let meaning = format!("Jain's index over {tenants} tenants: 1 is even, {least} one gets all");
+        section.fact("fairness", format!("{} ({meaning})", indices.join(", ")));
     }
 }
 
 fn latencies(title: &str, groups: &[Group]) -> Table {
-    let column = |title: &str, worth: u8| TableColumn::new(title).worth(worth);
-    let columns = [
-        "".into(),
-        column("requests", 4),
-        "TTFT p50".into(),
-        "p95".into(),
-        column("p99", 1),
-        "TPOT p50".into(),
-        column("p95", 2),
-        "e2e p50".into(),
-        column("p95", 3),
-        column("errors", 5),
-    ];
-    let mut table = Table::new(format!("{title}: latencies, ms"), columns);
-    for group in groups {
-        let shown = |metric, quantile| {
-            let row = group.latency.row(metric);
-            row.map_or(NOTHING.into(), |row| TableCell::percentile(row.percentile(quantile)))
-        };
-        table.row([
-            group.name.as_str().into(),
-            TableCell::count(group.requests),
-            shown(Metric::Ttft, Quantile::P50),
-            shown(Metric::Ttft, Quantile::P95),
-            shown(Metric::Ttft, Quantile::P99),
-            shown(Metric::Tpot, Quantile::P50),
-            shown(Metric::Tpot, Quantile::P95),
-            shown(Metric::E2e, Quantile::P50),
-            shown(Metric::E2e, Quantile::P95),
-            group.error_rate.map_or(NOTHING.into(), |share| percent(share).into()),
-        ]);
+    let mut table = Table::of(format!("{title}: latencies, ms"), groups)
+        .column("", |group| group.name.as_str())
+        .column(("requests", 4), |group| group.requests);
+    for (title, worth, metric, quantile) in [
+        ("TTFT p50", ALWAYS, Metric::Ttft, Quantile::P50),
+        ("p95", ALWAYS, Metric::Ttft, Quantile::P95),
+        ("p99", 1, Metric::Ttft, Quantile::P99),
+        ("TPOT p50", ALWAYS, Metric::Tpot, Quantile::P50),
+        ("p95", 2, Metric::Tpot, Quantile::P95),
+        ("e2e p50", ALWAYS, Metric::E2e, Quantile::P50),
+        ("p95", 3, Metric::E2e, Quantile::P95),
+    ] {
+        table = table.column((title, worth), |group| group.latency.percentile(metric, quantile));
     }
-    table
+    table.column(("errors", 5), |group| group.error_rate.map(percent)).table()
 }
 
 /// The SLO of each group and how many met it; nothing for a group that has none.
 fn attainments(title: &str, groups: &[Group]) -> Table {
-    let mut table =
-        Table::new(format!("{title}: SLO attainment"), ["SLO", "requests", "met", "%", "goodput/s"]);
-    for group in groups {
-        let slo = &group.slo;
-        let label = match shared(group).filter(|slo| !slo.is_empty()) {
-            Some(slo) => format!("{} ({})", shortened(&group.name), bounds(slo)),
-            None => group.name.clone(),
-        };
-        let known = |value: Option<f64>| TableCell::known(value.filter(|_| slo.declared));
-        table.row([
-            label.into(),
-            TableCell::count(slo.with_slo),
-            slo.met.filter(|_| slo.declared).map_or(NOTHING.into(), TableCell::count),
-            known(slo.slo_attainment.map(|share| share * 100.0)),
-            known(slo.goodput_per_s),
-        ]);
-    }
-    table
+    let label = |group: &Group| match shared(group).filter(|slo| !slo.is_empty()) {
+        Some(slo) => format!("{} ({})", shortened(&group.name), bounds(slo)),
+        None => group.name.clone(),
+    };
+    let declared = |group: &'_ Group| group.slo.declared.then_some(group.slo.clone());
+    Table::of(format!("{title}: SLO attainment"), groups)
+        .column("SLO", label)
+        .column("requests", |group| group.slo.with_slo)
+        .column("met", |group| declared(group)?.met)
+        .column("%", |group| declared(group)?.slo_attainment.map(|share| share * 100.0))
+        .column("goodput/s", |group| declared(group)?.goodput_per_s)
+        .table()
 }

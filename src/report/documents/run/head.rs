@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{FailureCount, Finding, Metric, Percentile, Quantile, SampleWarning, Summary};
+use crate::analysis::{
+    FailureCount, Finding, Judgement, Metric, Percentile, Quantile, SampleWarning, Summary,
+};
 use crate::record::Failure;
 use crate::report::document::{
-    KeyFigure, Level, Note, Section, Table, TableCell, TableColumn, Tone, VerdictLine, known, percentile,
-    range,
+    KeyFigure, Level, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
 use crate::report::documents::parts::arrivals;
+use crate::report::documents::parts::cells::engine;
 use crate::units::{count, three_digits};
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
@@ -21,20 +23,20 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     if all > 0 {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
     }
-    match summary.verdict.valid {
-        true if met == all => VerdictLine::new(Tone::Good, "VALID", sentence),
-        true => VerdictLine::new(Tone::Neutral, "VALID", sentence),
-        false => VerdictLine::new(Tone::Bad, "INVALID", sentence),
-    }
+    let (tone, word) = match summary.verdict.valid {
+        true if met == all => (Tone::Good, "VALID"),
+        true => (Tone::Neutral, "VALID"),
+        false => (Tone::Bad, "INVALID"),
+    };
+    VerdictLine::new(tone, word, sentence)
 }
 
 /// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s · 2026-11-21 20:00:00 UTC`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
-    let version = run.engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
     let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
     [
-        format!("{}{version}", run.engine.engine),
+        engine(&run.engine),
         format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
         format!("window {}", seconds(summary.window.length_s())),
         run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
@@ -43,35 +45,32 @@ pub(super) fn about(summary: &Summary) -> String {
 }
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
-    let mut reasons = Section::continued(Level::Summary);
-    reasons
-        .notes(summary.verdict.reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure)));
+    let why = summary.verdict.reasons.iter().map(|reason| Note::error(&reason.sentence).cure(&reason.cure));
     let mut key = Section::continued(Level::Summary);
     key.figures(key_figures(summary));
-    let mut objectives = Section::summary("Objectives");
-    objectives.notes(
-        summary.objectives.iter().map(|judgement| Note::new(judgement.status.into(), &judgement.line)),
-    );
-    vec![reasons, key, objectives]
+    let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
+    vec![Section::continued(Level::Summary).with_notes(why), key, objectives]
+}
+
+/// An objective with the interval of its figure, which its line has only where the bound lies inside.
+fn objective(judgement: &Judgement) -> Note {
+    let interval = judgement.interval_in_words().filter(|_| !judgement.close);
+    let interval = interval.map_or(String::new(), |interval| format!("; 95 % interval {interval}"));
+    Note::new(judgement.status.into(), format!("{}{interval}", judgement.line))
 }
 
 fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
-    let latencies = [
-        (Metric::Ttft, Quantile::P50, "TTFT p50"),
-        (Metric::Ttft, Quantile::P99, "TTFT p99"),
-        (Metric::Tpot, Quantile::P50, "TPOT p50"),
-        (Metric::Tpot, Quantile::P99, "TPOT p99"),
-        (Metric::E2e, Quantile::P50, "e2e p50"),
-        (Metric::E2e, Quantile::P99, "e2e p99"),
-    ];
-    let latencies = latencies.into_iter().filter_map(|(metric, quantile, name)| {
-        Some(latency(name, summary.latency.row(metric)?.percentile(quantile)))
+    let headline = [Metric::Ttft, Metric::Tpot, Metric::E2e];
+    let latencies = headline.into_iter().filter_map(|metric| Some((metric, summary.latency.row(metric)?)));
+    let latencies = latencies.flat_map(|(metric, row)| {
+        [Quantile::P50, Quantile::P99].map(|quantile| latency(metric, row.percentile(quantile)))
     });
     latencies.chain(flows(summary)).chain([errors(summary)]).chain(in_flight(summary)).collect()
 }
 
 /// A latency's card; elsewhere the table of latencies holds it.
-fn latency(name: &str, figure: &Percentile) -> KeyFigure {
+fn latency(metric: Metric, figure: &Percentile) -> KeyFigure {
+    let name = format!("{} {}", metric.title(), figure.quantile);
     let interval = range(figure).map(|range| format!("95 %: {range}"));
     let mark = figure.mark.map(|mark| match mark {
         SampleWarning::TooFewSamples => "* too few samples".to_owned(),
@@ -125,35 +124,31 @@ fn errors(summary: &Summary) -> KeyFigure {
 const HEADLINE: usize = 3;
 
 pub(super) fn failures(summary: &Summary) -> [Section; 2] {
-    let mut section = Section::summary("Failures");
-    section.table(table("Failures by kind", &summary.failures.kinds));
-    let mut after = Section::detail("Failures after the window, in no figure");
-    after.table(table("Failures after the window", &summary.failures.cooldown_kinds));
-    [section, after]
+    let after = Section::detail("Failures after the window, in no figure");
+    [
+        Section::summary("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
+        after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
+    ]
 }
 
 fn table(caption: &str, kinds: &[FailureCount]) -> Table {
-    let columns = ["kind".into(), "requests".into(), "share".into(), TableColumn::new("such as").left()];
-    let mut table = Table::new(caption, columns);
-    for failure in kinds {
-        // What a server said, no longer than messages are kept.
-        let example: String = failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect();
-        table.row([
-            failure.kind.to_string().into(),
-            TableCell::count(failure.count),
-            percent(failure.share).into(),
-            example.into(),
-        ]);
-    }
-    table
+    // What a server said, no longer than messages are kept.
+    let example = |failure: &FailureCount| -> String {
+        failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect()
+    };
+    Table::of(caption, kinds)
+        .column("kind", |failure| failure.kind.to_string())
+        .column("requests", |failure| failure.count)
+        .column("share", |failure| percent(failure.share))
+        .column(TableColumn::new("such as").left(), example)
+        .table()
 }
 
 pub(super) fn findings(summary: &Summary) -> [Section; 2] {
     let (headline, more) = summary.findings.split_at(summary.findings.len().min(HEADLINE));
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
-    let mut section = Section::summary("Findings");
-    section.notes(headline.iter().map(note));
-    let mut rest = Section::continued(Level::Detail);
-    rest.notes(more.iter().map(note));
-    [section, rest]
+    [
+        Section::summary("Findings").with_notes(headline.iter().map(note)),
+        Section::continued(Level::Detail).with_notes(more.iter().map(note)),
+    ]
 }

@@ -1,18 +1,33 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
 use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{LatencyRow, Metric, Quantile, SampleWarning, Summary};
+use crate::analysis::{LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::report::document::{
     Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
 };
-use crate::report::documents::parts::cells::latency_rows;
 use crate::units::{count, three_digits};
 
+/// The rows of the table; the other metrics are in the JSON.
+const ROWS: [Metric; 8] = [
+    Metric::Ttft,
+    Metric::Ttfa,
+    Metric::Tpot,
+    Metric::Itl,
+    Metric::E2e,
+    Metric::TtftFromSend,
+    Metric::QueueWait,
+    Metric::ScheduleLag,
+];
+
 /// The latencies of the summary level.
-const HEADLINE: [&str; 4] = ["TTFT", "TPOT", "ITL", "e2e"];
+const HEADLINE: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
+
+/// A latency of the run with its figures.
+type Row<'a> = (Metric, &'a LatencyRow);
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
-    let rows: Vec<(&str, &LatencyRow)> = latency_rows(summary);
+    let found = |metric: Metric| Some((metric, summary.latency.row(metric)?));
+    let rows: Vec<Row<'_>> = ROWS.into_iter().filter_map(found).collect();
     if rows.is_empty() {
         return Vec::new();
     }
@@ -26,43 +41,32 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     vec![latencies, remarks]
 }
 
-fn table(summary: &Summary, rows: &[(&'static str, &LatencyRow)]) -> Table {
-    let column = TableColumn::new;
+fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
-    let mut table = Table::new(
-        "Latencies, ms",
-        [
-            column(""),
-            detail("n", 6),
-            detail("mean", 4),
-            detail("std", 1),
-            detail("min", 3),
-            column("p50"),
-            detail("p90", 5),
-            column("p95"),
-            column("p99"),
-            detail("p99.9", 2),
-            detail("max", 7),
-        ],
-    );
-    for (name, row) in rows {
-        let before = [(*name).into(), TableCell::count(row.n), TableCell::known(row.mean_ms)];
-        let deviation = [TableCell::known(row.std_ms), TableCell::figure(row.min)];
-        let percentiles = row.percentiles.iter().map(TableCell::percentile);
-        let cells = before.into_iter().chain(deviation).chain(percentiles);
-        let cells = cells.chain([TableCell::figure(row.max)]);
-        if HEADLINE.contains(name) { table.row(cells) } else { table.detail_row(cells) }
-    }
-    let rows: Vec<&LatencyRow> = rows.iter().map(|(_, row)| *row).collect();
-    explain(&mut table, summary, &rows);
+    let percentile = |quantile| move |(_, row): Row<'_>| TableCell::from(row.percentile(quantile));
+    let mut table = Table::of("Latencies, ms", rows.iter().copied())
+        .column("", |(metric, _)| metric.title())
+        .column(detail("n", 6), |(_, row)| row.n)
+        .column(detail("mean", 4), |(_, row)| row.mean_ms)
+        .column(detail("std", 1), |(_, row)| row.std_ms)
+        .column(detail("min", 3), |(_, row)| row.min)
+        .column("p50", percentile(Quantile::P50))
+        .column(detail("p90", 5), percentile(Quantile::P90))
+        .column("p95", percentile(Quantile::P95))
+        .column("p99", percentile(Quantile::P99))
+        .column(detail("p99.9", 2), percentile(Quantile::P999))
+        .column(detail("max", 7), |(_, row)| row.max)
+        .table();
+    table.detail_rows(|place| !HEADLINE.contains(&rows[place].0));
+    explain(&mut table, summary, rows);
     table
 }
 
 /// How far the tail of each latency that users feel lies from its middle.
-fn tails(section: &mut Section, rows: &[(&'static str, &LatencyRow)]) {
-    let tails = rows.iter().filter(|(name, _)| HEADLINE.contains(name)).filter_map(|(name, row)| {
+fn tails(section: &mut Section, rows: &[Row<'_>]) {
+    let tails = rows.iter().filter(|(metric, _)| HEADLINE.contains(metric)).filter_map(|(metric, row)| {
         let mark = mark(row.percentile(Quantile::P99).mark);
-        Some(format!("{name} {}{mark}", three_digits(row.p99_over_p50()?)))
+        Some(format!("{} {}{mark}", metric.title(), three_digits(row.p99_over_p50()?)))
     });
     let tails: Vec<_> = tails.collect();
     if !tails.is_empty() {
@@ -81,7 +85,7 @@ fn intervals(section: &mut Section, summary: &Summary) {
         return;
     }
     // Where a percentile has too few samples for sections, its interval takes requests for independent.
-    let names = |found: &dyn Fn(&crate::analysis::Percentile) -> bool| {
+    let names = |found: &dyn Fn(&Percentile) -> bool| {
         let found = shown.iter().filter(|shown| found(shown)).map(|shown| shown.quantile.to_string());
         found.collect::<Vec<_>>().join(", ")
     };
@@ -109,22 +113,17 @@ fn intervals(section: &mut Section, summary: &Summary) {
 }
 
 /// Says what the marks mean that the rows use.
-fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
-    let percentiles = || rows.iter().flat_map(|row| &row.percentiles);
-    let marked = |mark| percentiles().any(|percentile| percentile.mark == Some(mark));
-    if marked(SampleWarning::TooFewSamples) {
-        let longer =
-            longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
-        table.explain("*", format!("too few samples to rely on{}", longer.unwrap_or_default()));
-    }
-    if marked(SampleWarning::Indicative) {
-        table.explain("~", "indicative: fewer than ten samples lie above it");
-    }
+fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
+    let percentiles = || rows.iter().flat_map(|(_, row)| &row.percentiles);
+    let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+    let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
+    let indicative = "indicative: fewer than ten samples lie above it";
+    table.explain_marks(percentiles().map(|percentile| percentile.mark), [&too_few, indicative]);
     let shown = |sign| {
-        let ends = rows.iter().flat_map(|row| [figure(row.min), figure(row.max)]);
+        let ends = rows.iter().flat_map(|(_, row)| [figure(row.min), figure(row.max)]);
         percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
     };
-    let cut_off = match rows.iter().map(|row| row.censored).max().unwrap_or(0) {
+    let cut_off = match rows.iter().map(|(_, row)| row.censored).max().unwrap_or(0) {
         1 => "1 request was cut off before its end".to_owned(),
         many => format!("{} requests were cut off before their end", count(many)),
     };
@@ -139,7 +138,7 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[&LatencyRow]) {
 }
 
 /// How many samples each percentile needs, and how long this run must last for the next.
-fn floors(section: &mut Section, summary: &Summary, rows: &[(&'static str, &LatencyRow)]) {
+fn floors(section: &mut Section, summary: &Summary, rows: &[Row<'_>]) {
     let mut percentiles = rows.iter().flat_map(|(_, row)| &row.percentiles);
     if percentiles.all(|percentile| percentile.mark != Some(SampleWarning::TooFewSamples)) {
         return;

@@ -2,7 +2,8 @@
 
 use crate::experiment::{Latency, PairedFigure, PairedOpen};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series, SeriesForm};
-use crate::report::document::{Chart, NOTHING, Note, Section, Table, cell, mark};
+use crate::report::document::{Chart, NOTHING, Note, Section, Table, mark};
+use crate::report::documents::parts::cells::latency;
 use crate::units::three_digits;
 
 pub(super) fn section(pair: &PairedOpen) -> Section {
@@ -11,15 +12,15 @@ pub(super) fn section(pair: &PairedOpen) -> Section {
         three_digits(pair.rate_per_s),
         pair.begun.name()
     );
-    let mut section = Section::summary(heading);
-    let mut table = Table::new("Closed and open, ms", ["", "closed", "open", "open ÷ closed"]);
-    for (name, figure) in figures(pair) {
-        let mark = mark(figure.mark);
-        let shown = |latency: Latency| format!("{}{mark}", known(latency));
-        let ratio = figure.ratio.map_or(NOTHING.to_owned(), |ratio| format!("{}{mark}", three_digits(ratio)));
-        table.row([name, shown(figure.closed), shown(figure.open), ratio]);
-    }
-    section.table(table);
+    let rows: Vec<_> = figures(pair).collect();
+    let shown = |of: Latency, figure: &PairedFigure| format!("{}{}", known(of), mark(figure.mark));
+    let ratio = |figure: &PairedFigure| Some(format!("{}{}", three_digits(figure.ratio?), mark(figure.mark)));
+    let table = Table::of("Closed and open, ms", &rows)
+        .column("", |(name, _)| name.as_str())
+        .column("closed", |(_, figure)| shown(figure.closed, figure))
+        .column("open", |(_, figure)| shown(figure.open, figure))
+        .column("open ÷ closed", |(_, figure)| ratio(figure));
+    let mut section = Section::summary(heading).with_table(table.table());
     section.chart(chart(pair));
     section.text(&pair.sentence);
     if !pair.both_valid {
@@ -38,13 +39,8 @@ fn figures(pair: &PairedOpen) -> impl Iterator<Item = (String, PairedFigure)> {
     })
 }
 
-fn known(latency: Latency) -> String {
-    match latency {
-        Latency { value_ms: Some(ms), .. } => cell(ms),
-        Latency { at_most_ms: Some(ms), .. } => format!("≤ {}", cell(ms)),
-        Latency { at_least_ms: Some(ms), .. } => format!("> {}", cell(ms)),
-        _ => NOTHING.to_owned(),
-    }
+fn known(of: Latency) -> String {
+    latency(of).unwrap_or_else(|| NOTHING.to_owned())
 }
 
 /// Its latencies beside those of open arrivals at the same throughput.

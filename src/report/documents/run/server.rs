@@ -3,10 +3,10 @@
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     BucketQuantile, CountBeside, DeviceSummary, EnergySource, GaugeSummary, SampleWarning, ServerSide,
-    Summary, TimeBeside, WentBack, Window,
+    Summary, TimeBeside, TimeSummary, WentBack, Window,
 };
 use crate::record::{Counter, Gauge, ServerTime};
-use crate::report::document::{NOTHING, Note, Section, Table, TableCell, TableColumn, cell};
+use crate::report::document::{NOTHING, Note, Section, Table, cell};
 use crate::report::sides::together;
 use crate::units::{count, three_digits};
 
@@ -95,7 +95,7 @@ fn cache(server: &ServerSide) -> Option<String> {
 /// The same figures by both accounts.
 fn accounts(section: &mut Section, server: &ServerSide) {
     let Some(both) = server.accounts else { return };
-    let columns = ["", "server", "client", "outside the server", "share"].map(TableColumn::new);
+    let columns = ["", "server", "client", "outside the server", "share"];
     let mut table = Table::new("Server and client", columns);
     for (name, time) in [("TTFT", both.ttft), ("e2e", both.e2e)] {
         let Some(time) = time else { continue };
@@ -120,11 +120,8 @@ fn accounts(section: &mut Section, server: &ServerSide) {
 /// What of a client's time lies outside the server, where both are of the same requests.
 fn outside(time: &TimeBeside) -> [String; 2] {
     if !time.same_requests {
-        let requests = counted(time.server_n.round() as u64, "request");
-        return [
-            format!("not the same requests: {requests} there, {} here", count(time.client_n)),
-            NOTHING.to_owned(),
-        ];
+        let (there, here) = (counted(time.server_n.round() as u64, "request"), count(time.client_n));
+        return [format!("not the same requests: {there} there, {here} here"), NOTHING.to_owned()];
     }
     if time.outside_ms < 0.0 {
         return ["of other requests in part".to_owned(), NOTHING.to_owned()];
@@ -133,37 +130,37 @@ fn outside(time: &TimeBeside) -> [String; 2] {
 }
 
 fn times(section: &mut Section, server: &ServerSide) {
-    let mut table = Table::new("Times inside the server, ms", ["ms", "n", "mean", "p50", "p99"]);
     let named = [
         ("queue", ServerTime::Queue),
         ("prefill", ServerTime::Prefill),
         ("decode", ServerTime::Decode),
         ("inter-token", ServerTime::InterToken),
     ];
-    for (name, time) in named {
-        let Some(time) = server.times.get(&time) else { continue };
-        let shown = |figure: Option<BucketQuantile>| figure.map_or(NOTHING.to_owned(), in_bucket);
-        let reliable = time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
-        let n = count(time.count.round() as u64);
-        table.row([name.to_owned(), n, cell(time.mean_ms), shown(time.p50), shown(reliable)]);
+    let reliable =
+        |time: &TimeSummary| time.p99.filter(|_| time.p99_mark != Some(SampleWarning::TooFewSamples));
+    let rows = named.into_iter().filter_map(|(name, time)| Some((name, server.times.get(&time)?)));
+    let table = Table::of("Times inside the server, ms", rows)
+        .column("ms", |(name, _)| name)
+        .column("n", |(_, time)| time.count.round() as u64)
+        .column("mean", |(_, time)| time.mean_ms)
+        .column("p50", |(_, time)| time.p50.map(in_bucket))
+        .column("p99", |(_, time)| reliable(time).map(in_bucket))
+        .table();
+    if !table.rows.is_empty() {
+        section.remark(
+            "A percentile inside the server is an estimate inside the bucket in which it certainly lies.",
+        );
     }
-    if table.rows.is_empty() {
-        return;
-    }
-    section.remark(
-        "A percentile inside the server is an estimate inside the bucket in which it certainly lies.",
-    );
     section.table(table);
 }
 
 /// `≈ 297 in 200–300`, an estimate inside the bucket in which it certainly lies, or `over 300`.
 fn in_bucket(quantile: BucketQuantile) -> String {
     let BucketQuantile { ms, from_ms, to_ms } = quantile;
+    let [ms, from] = [ms, from_ms].map(three_digits);
     match to_ms {
-        Some(to) => {
-            format!("≈ {} in {}–{}", three_digits(ms), three_digits(from_ms), three_digits(to))
-        }
-        None => format!("over {}", three_digits(from_ms)),
+        Some(to) => format!("≈ {ms} in {from}–{}", three_digits(to)),
+        None => format!("over {from}"),
     }
 }
 
@@ -184,22 +181,14 @@ fn devices_together(devices: &[DeviceSummary]) -> Option<String> {
 }
 
 fn devices(devices: &[DeviceSummary]) -> Table {
-    let titles = ["device", "busy, mean", "busy, max", "memory, max, GiB", "power, mean, W", "power, max, W"];
-    let mut table = Table::new("Devices", titles);
-    for device in devices {
-        let shown = |gauge: Option<GaugeSummary>, read: fn(GaugeSummary) -> String| -> TableCell {
-            gauge.map_or(NOTHING.to_owned(), read).into()
-        };
-        table.row([
-            device.device.as_str().into(),
-            shown(device.utilisation, |busy| percent(busy.mean)),
-            shown(device.utilisation, |busy| percent(busy.max)),
-            shown(device.memory_used_bytes, |memory| cell(memory.max / GIB)),
-            shown(device.power_w, |power| cell(power.mean)),
-            shown(device.power_w, |power| cell(power.max)),
-        ]);
-    }
-    table
+    Table::of("Devices", devices)
+        .column("device", |device| device.device.as_str())
+        .column("busy, mean", |device| device.utilisation.map(|busy| percent(busy.mean)))
+        .column("busy, max", |device| device.utilisation.map(|busy| percent(busy.max)))
+        .column("memory, max, GiB", |device| device.memory_used_bytes.map(|memory| memory.max / GIB))
+        .column("power, mean, W", |device| device.power_w.map(|power| power.mean))
+        .column("power, max, W", |device| device.power_w.map(|power| power.max))
+        .table()
 }
 
 fn energy(server: &ServerSide) -> Option<String> {
@@ -234,7 +223,7 @@ mod tests {
 
     use super::*;
     use crate::analysis::test_runs::run;
-    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, TimeSummary, summarise};
+    use crate::analysis::{BothAccounts, EnergyUse, PageSummary, summarise};
     use crate::report::document::Document;
     use crate::report::render::html_tests::{HOSTILE, assert_tables};
     use crate::report::{Colour, Extent, Style, render};

@@ -1,8 +1,8 @@
 //! Sessions and closed loops: their turns, what they reached, and what a closed loop hides.
 
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{Figure, LatencyRow, LoadForm, Metric, Quantile, Sessions, Summary, TurnGroup};
-use crate::report::document::{NOTHING, Note, Section, Table, TableCell, TableColumn, mark};
+use crate::analysis::{LatencyRow, LoadForm, Metric, Quantile, Sessions, Summary, TurnGroup};
+use crate::report::document::{Note, Section, Table, figure_as, mark};
 use crate::units::{count, three_digits};
 
 /// Said where no open run stands beside the closed loop.
@@ -24,16 +24,9 @@ pub(super) fn sections(summary: &Summary, has_paired_open: bool) -> Vec<Section>
 fn sessions(sessions: &Sessions) -> Section {
     let mut section = Section::detail("Sessions, of those that began in the window");
     let Sessions { begun, completed, broken_off, censored, .. } = *sessions;
-    section.fact(
-        "begun",
-        format!(
-            "{}: {} completed, {} broken off by a failure, {} cut off by the end of the run",
-            count(begun),
-            count(completed),
-            count(broken_off),
-            count(censored)
-        ),
-    );
+    let [all, completed, broken_off, censored] = [begun, completed, broken_off, censored].map(count);
+    let ended = format!("{completed} completed, {broken_off} broken off by a failure");
+    section.fact("begun", format!("{all}: {ended}, {censored} cut off by the end of the run"));
     if begun > 0 {
         let each = |turns: u64| three_digits(turns as f64 / begun as f64);
         let sent = each(sessions.turns_sent);
@@ -57,49 +50,24 @@ fn sessions(sessions: &Sessions) -> Section {
 /// `p50 41.2 s`, with the marks of the latency table.
 fn lasted(row: &LatencyRow, quantile: Quantile) -> String {
     let shown = row.percentile(quantile);
-    let length = |ms: f64| seconds(ms / 1e3);
-    let figure = match shown.figure {
-        Figure::Exact(ms) => length(ms),
-        Figure::Between { low, high } if length(low) == length(high) => length(high),
-        Figure::Between { high, .. } => format!("≤ {}", length(high)),
-        Figure::AtLeast(ms) => format!("> {}", length(ms)),
-    };
-    format!("{quantile} {figure}{}", mark(shown.mark))
+    format!("{quantile} {}{}", figure_as(shown.figure, |ms| seconds(ms / 1e3)), mark(shown.mark))
 }
 
 fn by_turn(groups: &[TurnGroup]) -> Table {
-    let column = |title: &str, worth: u8| TableColumn::new(title).worth(worth);
-    let columns = [
-        "turn".into(),
-        column("requests", 3),
-        "prompt tokens".into(),
-        column("cached", 2),
-        "TTFT p50, ms".into(),
-        "p99".into(),
-        column("e2e p50", 1),
-    ];
-    let mut table = Table::new("By turn, ms", columns);
-    for group in groups {
-        let shown = |metric, quantile| {
-            let row = group.latency.row(metric);
-            row.map_or(NOTHING.into(), |row| TableCell::percentile(row.percentile(quantile)))
-        };
-        let turn = match (group.from, group.to) {
-            (from, Some(to)) if from == to => count(u64::from(from)),
-            (from, Some(to)) => format!("{from}–{to}"),
-            (from, None) => format!("{from} and later"),
-        };
-        table.row([
-            turn.into(),
-            TableCell::count(group.requests),
-            TableCell::number(group.mean_prompt_tokens.round()),
-            TableCell::known(group.mean_cached_tokens.map(f64::round)),
-            shown(Metric::Ttft, Quantile::P50),
-            shown(Metric::Ttft, Quantile::P99),
-            shown(Metric::E2e, Quantile::P50),
-        ]);
-    }
-    table
+    let turn = |group: &TurnGroup| match (group.from, group.to) {
+        (from, Some(to)) if from == to => count(u64::from(from)),
+        (from, Some(to)) => format!("{from}–{to}"),
+        (from, None) => format!("{from} and later"),
+    };
+    Table::of("By turn, ms", groups)
+        .column("turn", turn)
+        .column(("requests", 3), |group| group.requests)
+        .column("prompt tokens", |group| group.mean_prompt_tokens.round())
+        .column(("cached", 2), |group| group.mean_cached_tokens.map(f64::round))
+        .column("TTFT p50, ms", |group| group.latency.percentile(Metric::Ttft, Quantile::P50))
+        .column("p99", |group| group.latency.percentile(Metric::Ttft, Quantile::P99))
+        .column(("e2e p50", 1), |group| group.latency.percentile(Metric::E2e, Quantile::P50))
+        .table()
 }
 
 /// What a closed loop reached.

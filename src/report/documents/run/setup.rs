@@ -6,9 +6,9 @@ use serde_json::Value;
 use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window};
-use crate::record::{ClientLimits, DeploymentFacts, EngineFacts, RunEnding, RunLog, StampSource};
+use crate::record::{ClientLimits, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
-use crate::report::documents::parts::arrivals;
+use crate::report::documents::parts::{arrivals, cells};
 use crate::report::documents::{calibration, trace};
 use crate::units::{count, three_digits};
 
@@ -24,21 +24,16 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     for (name, line) in prompts::files(run) {
         section.fact(name, line);
     }
-    if let Some(cap) = run.limits.max_concurrency {
-        let cap = format!("{} in flight; waiting counts in latency", counted(cap, "request"));
-        section.fact("cap", cap);
-    }
+    let cap = run.limits.max_concurrency.map(|cap| counted(cap, "request"));
+    section.facts("cap", cap.map(|cap| format!("{cap} in flight; waiting counts in latency")));
     section.fact("started", run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string());
     section.fact("window", window(&summary.window));
     section.fact("requests", requests(summary));
-    if let Some(in_flight) = summary.in_flight {
-        let line = format!("mean {}, peak {}", three_digits(in_flight.mean), count(in_flight.peak));
-        section.fact("in flight", line);
-        if let Some(waiting) = in_flight.waiting {
-            let (mean, peak) = (three_digits(waiting.mean), count(waiting.peak));
-            section.fact("waiting", format!("mean {mean}, peak {peak}, for a slot under the cap"));
-        }
-    }
+    let mean_and_peak = |mean, peak| format!("mean {}, peak {}", three_digits(mean), count(peak));
+    section.facts("in flight", summary.in_flight.map(|all| mean_and_peak(all.mean, all.peak)));
+    let waiting = summary.in_flight.and_then(|all| all.waiting);
+    let waiting = waiting.map(|waiting| mean_and_peak(waiting.mean, waiting.peak));
+    section.facts("waiting", waiting.map(|figures| format!("{figures}, for a slot under the cap")));
     section.facts("host stalls", summary.host_stalls.as_ref().map(host_stalls));
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
@@ -69,27 +64,23 @@ fn load(section: &mut Section, summary: &Summary) {
     if let (Some(replayed), Some(found)) = (run.arrival.trace(), run.arrival.found()) {
         section.facts("trace", [trace::what(replayed, found), trace::contents(found)]);
     }
-    if let Some(shard) = run.shard {
-        let nth = nth(shard.of);
-        section.fact(
-            "shard",
-            format!("{shard}: every {nth} of the plan's requests; the figures are about them"),
-        );
-    }
+    section.facts(
+        "shard",
+        run.shard.map(|shard| {
+            let nth = nth(shard.of);
+            format!("{shard}: every {nth} of the plan's requests; the figures are about them")
+        }),
+    );
 }
 
 /// The server, what it was asked, and the deployment as far as it is known.
 fn server(section: &mut Section, summary: &Summary) {
     let engine = &summary.run.engine;
     if engine.modelled.is_empty() {
-        let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         let delivery = if engine.streamed { "streamed" } else { "not streamed" };
-        section.fact(
-            "server",
-            format!("{}{version} at {}, {}, {delivery}", engine.engine, engine.url, engine.endpoint),
-        );
+        section.fact("server", format!("{}, {}, {delivery}", cells::server(engine), engine.endpoint));
     } else {
-        section.fact("server", format!("{}, in virtual time", engine.engine));
+        section.fact("server", cells::server(engine));
         section.fact("modelled", modelled(engine));
     }
     let parameters = engine.parameters.as_ref().filter(|parameters| !parameters.are_default());
@@ -143,31 +134,13 @@ fn deployment(summary: &Summary) -> Vec<Statement> {
         (!words.is_empty()).then(|| words.join(", "))
     };
     let all = [
-        (FactSource::User, given(&run.deployment)),
+        (FactSource::User, cells::deployment(&run.deployment)),
         (FactSource::Server, by(FactSource::Server)),
         (FactSource::Exporter, by(FactSource::Exporter)),
     ];
     let statement =
         |(source, words): (FactSource, Option<String>)| Some(Statement::reported_by(words?, source.name()));
     all.into_iter().filter_map(statement).collect()
-}
-
-/// The deployment as the user gave it: `4 × h100, llama-3.1-70b in fp8, commit=4f2a91c`.
-fn given(facts: &DeploymentFacts) -> Option<String> {
-    let DeploymentFacts { hardware, gpus, serving_model, precision, labels } = facts;
-    let mut parts = Vec::new();
-    match (gpus, hardware) {
-        (Some(gpus), Some(hardware)) => parts.push(format!("{gpus} × {hardware}")),
-        (Some(gpus), None) => parts.push(counted(u64::from(*gpus), "GPU")),
-        (None, hardware) => parts.extend(hardware.clone()),
-    }
-    match (serving_model, precision) {
-        (Some(model), Some(precision)) => parts.push(format!("{model} in {precision}")),
-        (None, Some(precision)) => parts.push(format!("weights in {precision}")),
-        (model, None) => parts.extend(model.clone()),
-    }
-    parts.extend(labels.iter().map(|(name, value)| format!("{name}={value}")));
-    (!parts.is_empty()).then(|| parts.join(", "))
 }
 
 /// What nobody reported of the server, and how to give it: `hardware (give it with --hardware)`.

@@ -1,9 +1,8 @@
 //! The curve of a sweep in characters: a bar for each load, and the bound that decides.
 
-use super::loads::shown;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::Sweep;
-use crate::report::document::{BarChart, BarRow, Chart, cell};
+use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell};
 
 /// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.
 pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
@@ -23,7 +22,7 @@ pub(super) fn extras(sweep: &Sweep, chart: Chart) -> Chart {
         .filter_map(|point| {
             let figure = point.figures.get(key);
             let length = figure?.mean_at_least?;
-            Some(BarRow { name: point.load.to_string(), length, label: shown(figure) })
+            Some(BarRow { name: point.load.to_string(), length, label: TableCell::from(figure).text })
         })
         .collect();
     if bars.len() < 2 || bars.iter().all(|bar| bar.length <= 0.0) {

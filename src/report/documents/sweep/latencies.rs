@@ -21,7 +21,7 @@ pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
 /// their distances can be compared.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
-    let bounded = |latency: &Metric| bounds(sweep, *latency).iter().any(|bound| bound.0.key.part.is_none());
+    let bounded = |latency: &Metric| !bounds(sweep, *latency).0.is_empty();
     let any = LATENCIES.iter().any(bounded);
     let decide =
         LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
@@ -31,49 +31,36 @@ pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]
 }
 
 fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Chart> {
+    let (whole, parts) = bounds(sweep, metric);
     // The 95th percentile only where it decides: of three lines none is looked at.
-    let drawn = |quantile: &Quantile| {
-        *quantile != Quantile::P95 || bounds(sweep, metric).iter().any(|bound| bound.is_of(*quantile))
-    };
+    let p95 = whole.iter().chain(&parts).any(|of| of.key.quantile() == Some(Quantile::P95));
+    let colours = [Palette::First, Palette::Third, Palette::Second];
+    let drawn = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().zip(colours);
+    let drawn: Vec<_> = drawn.filter(|(quantile, _)| p95 || *quantile != Quantile::P95).collect();
     let name = metric.title();
-    let percentiles = || {
-        [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().zip([
-            Palette::First,
-            Palette::Third,
-            Palette::Second,
-        ])
-    };
     let of = |quantile: Quantile, which: fn(&SweepPoint) -> bool| -> Vec<Point> {
         let points = sweep.points.iter().filter(|point| which(point));
         points.filter_map(|point| place(point, quantile, metric)).collect()
     };
-    let mut series: Vec<Series> = percentiles()
-        .filter(|(percentile, _)| drawn(percentile))
-        .map(|(percentile, palette)| {
-            Series::points(percentile.to_string(), palette, LineStyle::Solid, of(percentile, is_trusted))
-        })
-        .filter(|series| !series.marked().is_empty())
-        .collect();
-    let doubtful = percentiles().filter(|(percentile, _)| drawn(percentile));
-    series.extend(not_trusted(
-        doubtful.flat_map(|(percentile, _)| of(percentile, |point| !is_trusted(point))).collect(),
-    ));
+    let trusted = drawn.iter().map(|(quantile, palette)| {
+        Series::points(quantile.to_string(), *palette, LineStyle::Solid, of(*quantile, is_trusted))
+    });
+    let mut series: Vec<Series> = trusted.filter(|series| !series.marked().is_empty()).collect();
+    let doubtful = drawn.iter().flat_map(|(quantile, _)| of(*quantile, |point| !is_trusted(point)));
+    series.extend(not_trusted(doubtful.collect()));
     if series.is_empty() {
         return None;
     }
-    let (whole, parts): (Vec<Bound>, Vec<Bound>) =
-        bounds(sweep, metric).into_iter().partition(|bound| bound.0.key.part.is_none());
     let heights = series.iter().flat_map(Series::marked);
     let heights: Vec<f64> =
-        heights.map(|point| point.y).chain(whole.iter().map(|bound| bound.0.bound)).collect();
+        heights.map(|point| point.y).chain(whole.iter().map(|objective| objective.bound)).collect();
     let heights = with_whiskers(heights, &series);
     let mut rules: Vec<ReferenceLine> =
-        whole.into_iter().map(|bound| ReferenceLine::Height(bound.0.bound, bound.0.text)).collect();
+        whole.iter().map(|of| ReferenceLine::Height(of.bound, of.text.clone())).collect();
     rules.extend(marked.iter().map(|(load, name)| ReferenceLine::Place(*load, name.clone())));
     let shade = bracket(sweep);
-    let of_parts = parts
-        .into_iter()
-        .map(|bound| format!("not drawn, for it is about some requests alone: {}", bound.0.text));
+    let of_parts =
+        parts.iter().map(|of| format!("not drawn, for it is about some requests alone: {}", of.text));
     let hint = match (&shade, series.iter().any(|series| series.marked().iter().any(|p| p.low.is_some()))) {
         (Some(_), true) => "whiskers: 95 % intervals over runs; shaded: the bracket of the highest load",
         (Some(_), false) => "shaded: the bracket of the highest load that meets the objectives",
@@ -126,14 +113,9 @@ fn place(point: &SweepPoint, name: Quantile, metric: Metric) -> Option<Point> {
     let interval = figure.interval().filter(|_| !at_least);
     let sign = if at_least { "> " } else { "" };
     let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
-    Some(Point {
-        x: point.load.amount(),
-        y,
-        low: interval.map(|(low, _)| low),
-        high: interval.map(|(_, high)| high),
-        at_least,
-        words: format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point)),
-    })
+    let words = format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point));
+    let (low, high) = interval.unzip();
+    Some(Point { low, high, at_least, ..Point::at(point.load.amount(), y, words) })
 }
 
 /// Whether the figures of a load can be believed: those of one run of it at least.
@@ -155,19 +137,10 @@ pub(super) fn not_trusted(points: Vec<Point>) -> Option<Series> {
     (!points.is_empty()).then(|| Series::points("not trusted", Palette::Faint, LineStyle::None, points))
 }
 
-/// A bound that an objective sets on a latency.
-struct Bound(Objective);
-
-impl Bound {
-    fn is_of(&self, quantile: Quantile) -> bool {
-        self.0.key.quantile() == Some(quantile)
-    }
-}
-
-/// The bounds that objectives set on this latency.
-fn bounds(sweep: &Sweep, metric: Metric) -> Vec<Bound> {
+/// The objectives on this latency: on that of all requests, and on that of some of them alone.
+fn bounds(sweep: &Sweep, metric: Metric) -> (Vec<&Objective>, Vec<&Objective>) {
     let objectives = sweep.plan.objectives.iter().filter(|objective| objective.key.metric == metric);
-    objectives.cloned().map(Bound).collect()
+    objectives.partition(|objective| objective.key.part.is_none())
 }
 
 /// Between the largest load that passed and the smallest that failed.

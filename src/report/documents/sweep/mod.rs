@@ -39,11 +39,8 @@ fn verdict(sweep: &Sweep) -> VerdictLine {
             (Tone::Neutral, "MEASURED", format!("{loads}; the curve has no knee"))
         }
     };
-    if sweep.valid {
-        VerdictLine::new(tone, word, sentence)
-    } else {
-        VerdictLine::new(Tone::Bad, "INVALID", sentence)
-    }
+    let (tone, word) = if sweep.valid { (tone, word) } else { (Tone::Bad, "INVALID") };
+    VerdictLine::new(tone, word, sentence)
 }
 
 fn answer(sweep: &Sweep) -> Section {
@@ -63,10 +60,8 @@ fn answer(sweep: &Sweep) -> Section {
 fn curves(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Over the load");
     let mut charts = latencies::all(sweep).into_iter().chain(throughput::throughput(sweep));
-    if let Some(first) = charts.next() {
-        section.chart(bars::extras(sweep, first));
-    }
-    charts.for_each(|chart| section.chart(chart));
+    section.charts(charts.next().map(|first| bars::extras(sweep, first)));
+    section.charts(charts);
     section
 }
 
@@ -75,9 +70,7 @@ fn shape(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Shape of the curve");
     section.facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()));
     section.facts("Pareto frontier", frontiers::of(sweep).map(frontiers::in_words));
-    for chart in frontiers::all(sweep) {
-        section.chart(chart);
-    }
+    section.charts(frontiers::all(sweep));
     section
 }
 

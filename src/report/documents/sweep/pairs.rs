@@ -1,10 +1,11 @@
 //! Closed loops of a sweep beside open arrivals at the throughput that their users reached.
 
 use super::latencies::loads;
-use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedLoad, PairedOpen, Sweep};
+use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedOpen, Sweep};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
-use crate::report::document::{ALWAYS, Chart, NOTHING, Note, Section, Table, cell};
-use crate::units::{count, three_digits};
+use crate::report::document::{Chart, Note, Section, Table, cell};
+use crate::report::documents::parts::cells::latency;
+use crate::units::three_digits;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
     let mut section = Section::detail(
@@ -12,29 +13,26 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     );
     let Some(first) = sweep.paired.first() else { return section };
     let rate = format!("{}/s", first.pair.begun.name());
-    let columns = [
-        ("users", ALWAYS),
-        (rate.as_str(), ALWAYS),
-        ("p99 TTFT closed, ms", ALWAYS),
-        ("open", ALWAYS),
-        ("open ÷ closed", ALWAYS),
-        ("p99 e2e closed, ms", 2),
-        ("open", 2),
-        ("open ÷ closed", 1),
-        ("", ALWAYS),
-    ];
-    let mut table = Table::new("Closed loops and open arrivals", columns);
-    for PairedLoad { users, pair, .. } in &sweep.paired {
-        let note = match (pair.both_valid, pair.open_settled) {
-            (false, _) => "INVALID",
-            (true, false) => "open grew",
-            (true, true) => "",
-        };
-        let [ttft, e2e] = [pair.ttft, pair.e2e].map(cells);
-        let first = [count(*users), cell(pair.rate_per_s)].into_iter();
-        table.row(first.chain(ttft).chain(e2e).chain([note.to_owned()]));
-    }
-    section.table(table);
+    let shown =
+        |paired: Option<PairedLatency>, which: fn(PairedFigure) -> Latency| latency(which(paired?.p99));
+    let ratio = |paired: Option<PairedLatency>| paired?.p99.ratio.map(three_digits);
+    section.table(
+        Table::of("Closed loops and open arrivals", &sweep.paired)
+            .column("users", |load| load.users)
+            .column(rate, |load| load.pair.rate_per_s)
+            .column("p99 TTFT closed, ms", |load| shown(load.pair.ttft, |p99| p99.closed))
+            .column("open", |load| shown(load.pair.ttft, |p99| p99.open))
+            .column("open ÷ closed", |load| ratio(load.pair.ttft))
+            .column(("p99 e2e closed, ms", 2), |load| shown(load.pair.e2e, |p99| p99.closed))
+            .column(("open", 2), |load| shown(load.pair.e2e, |p99| p99.open))
+            .column(("open ÷ closed", 1), |load| ratio(load.pair.e2e))
+            .column("", |load| match (load.pair.both_valid, load.pair.open_settled) {
+                (false, _) => "INVALID",
+                (true, false) => "open grew",
+                (true, true) => "",
+            })
+            .table(),
+    );
     if sweep.paired.iter().any(|paired| !paired.pair.open_settled) {
         section.remark(
             "open grew: open arrivals at that rate queue up for as long as they come, so their latencies depend on the \
@@ -42,27 +40,8 @@ pub(super) fn section(sweep: &Sweep) -> Section {
         );
     }
     section.notes(sweep.paired.iter().map(|paired| Note::info(paired.pair.sentence.clone())));
-    for chart in closed_and_open(sweep) {
-        section.chart(chart);
-    }
+    section.charts(closed_and_open(sweep));
     section
-}
-
-fn cells(latency: Option<PairedLatency>) -> [String; 3] {
-    latency.map_or([NOTHING, NOTHING, NOTHING].map(str::to_owned), |latency| {
-        let PairedFigure { closed, open, ratio, .. } = latency.p99;
-        [known(closed), known(open), ratio.map_or(NOTHING.to_owned(), three_digits)]
-    })
-}
-
-/// A latency, or the bound that is known of it.
-fn known(latency: Latency) -> String {
-    match latency {
-        Latency { value_ms: Some(ms), .. } => cell(ms),
-        Latency { at_most_ms: Some(ms), .. } => format!("≤ {}", cell(ms)),
-        Latency { at_least_ms: Some(ms), .. } => format!("> {}", cell(ms)),
-        _ => NOTHING.to_owned(),
-    }
 }
 
 /// Closed loops and open arrivals at the throughput that the users reached, on one plot.

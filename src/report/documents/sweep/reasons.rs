@@ -24,11 +24,8 @@ pub(super) fn add(section: &mut Section, sweep: &Sweep) {
     }
     let trials = || sweep.points.iter().flat_map(|point| &point.trials);
     let (bad, all) = (trials().filter(|trial| !Trial::is_valid(trial)).count(), trials().count());
-    section.note(Note::warning(format!(
-        "{} of {} are INVALID and do not count",
-        bad,
-        counted(all as u64, "run")
-    )));
+    let all = counted(all as u64, "run");
+    section.note(Note::warning(format!("{bad} of {all} are INVALID and do not count")));
     if reasons.len() <= FEW {
         section.notes(reasons.iter().map(Note::error));
         return;

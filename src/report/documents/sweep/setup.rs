@@ -3,6 +3,7 @@
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{ArrivalUnit, LoadAxis, Sweep};
 use crate::report::document::{Level, Section};
+use crate::report::documents::parts::cells::{deployment, server};
 use crate::units::{count, three_digits};
 
 /// From this length on a run has no limit, seconds.
@@ -13,11 +14,8 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     let plan = &sweep.plan;
     section.fact("workload", format!("{}, first seed {}", sweep.workload.name, plan.first_seed));
     section.fact("model", sweep.engine.model.clone());
-    section.fact("server", served(sweep));
-    let deployment = deployment(sweep);
-    if !deployment.is_empty() {
-        section.fact("deployment", deployment);
-    }
+    section.fact("server", server(&sweep.engine));
+    section.facts("deployment", deployment(&sweep.deployment));
     if !plan.objectives.is_empty() {
         section.fact("objectives", plan.objectives_in_words());
     }
@@ -28,38 +26,10 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     } else {
         String::new()
     };
-    section.fact(
-        "runs",
-        format!(
-            "{}, started {}; each of {}{longest}",
-            counted(runs as u64, "run"),
-            sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC"),
-            counted(plan.samples, "request"),
-        ),
-    );
+    let (runs, samples) = (counted(runs as u64, "run"), counted(plan.samples, "request"));
+    let started = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
+    section.fact("runs", format!("{runs}, started {started}; each of {samples}{longest}"));
     section
-}
-
-fn served(sweep: &Sweep) -> String {
-    let engine = &sweep.engine;
-    let version = engine.server_version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
-    if engine.modelled.is_empty() {
-        format!("{}{version} at {}", engine.engine, engine.url)
-    } else {
-        format!("{}, in virtual time", engine.engine)
-    }
-}
-
-/// What serves, as the user declared it; empty where nothing was declared.
-fn deployment(sweep: &Sweep) -> String {
-    let facts = &sweep.deployment;
-    let hardware = match (facts.gpus, &facts.hardware) {
-        (Some(gpus), Some(hardware)) => Some(format!("{} × {hardware}", count(gpus.into()))),
-        (Some(gpus), None) => Some(counted(gpus.into(), "GPU")),
-        (None, hardware) => hardware.clone(),
-    };
-    let said = [hardware, facts.serving_model.clone(), facts.precision.clone()];
-    said.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// What the rates count: sessions where those have several requests.

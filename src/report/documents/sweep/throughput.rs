@@ -63,15 +63,9 @@ fn points(sweep: &Sweep, name: &str, metric: Metric, which: fn(&SweepPoint) -> b
     let of = |point: &SweepPoint| {
         let figure = point.figures.metric(metric)?;
         let y = figure.mean?;
-        let interval = figure.interval();
-        Some(Point {
-            x: point.load.amount(),
-            y,
-            low: interval.map(|(low, _)| low),
-            high: interval.map(|(_, high)| high),
-            at_least: false,
-            words: format!("{}: {} {name}{}", point.load, cell(y), standing(point)),
-        })
+        let (low, high) = figure.interval().unzip();
+        let words = format!("{}: {} {name}{}", point.load, cell(y), standing(point));
+        Some(Point { low, high, ..Point::at(point.load.amount(), y, words) })
     };
     sweep.points.iter().filter(|point| which(point)).filter_map(of).collect()
 }

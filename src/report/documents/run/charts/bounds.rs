@@ -1,4 +1,4 @@
-//! The bounds that objectives and promises set on a latency, as far as a picture has room for them.
+//! The bounds that objectives and SLO targets set on a latency, as far as a picture has room for them.
 
 use std::collections::BTreeSet;
 
@@ -23,11 +23,10 @@ impl Bounds {
             .filter(|objective| objective.key.metric == metric);
         // A bound for some of the requests is none for all of those in the picture.
         let (whole, parts): (Vec<_>, Vec<_>) = objectives.partition(|objective| objective.key.part.is_none());
-        let promises: Vec<&SloTarget> =
-            summary.by_class.iter().flat_map(|group| &group.slo_targets).collect();
+        let targets: Vec<&SloTarget> = summary.by_class.iter().flat_map(|group| &group.slo_targets).collect();
         let mut drawn: Vec<(f64, String)> =
             whole.into_iter().map(|objective| (objective.bound, objective.text.clone())).collect();
-        drawn.extend(promised(&promises, metric));
+        drawn.extend(slo_bounds(&targets, metric));
         let left_out = drawn.len().saturating_sub(MOST) + parts.len();
         drawn.truncate(MOST);
         Self { drawn, left_out }
@@ -46,23 +45,23 @@ impl Bounds {
     }
 }
 
-/// Each bound that is promised once, with all to whom it is.
-fn promised(promises: &[&SloTarget], metric: Metric) -> Vec<(f64, String)> {
-    let bound = |promise: &SloTarget| match metric {
-        Metric::Ttft => promise.slo.ttft_ms,
-        Metric::Tpot => promise.slo.tpot_ms,
-        Metric::E2e => promise.slo.e2e_ms,
+/// Each bound of an SLO once, with all whose it is.
+fn slo_bounds(targets: &[&SloTarget], metric: Metric) -> Vec<(f64, String)> {
+    let bound = |target: &SloTarget| match metric {
+        Metric::Ttft => target.slo.ttft_ms,
+        Metric::Tpot => target.slo.tpot_ms,
+        Metric::E2e => target.slo.e2e_ms,
         _ => None,
     };
     let mut bounds: Vec<(f64, BTreeSet<String>)> = Vec::new();
-    for promise in promises {
-        let Some(ms) = bound(promise) else { continue };
-        let of_class = || promises.iter().filter(|other| other.class == promise.class);
+    for target in targets {
+        let Some(ms) = bound(target) else { continue };
+        let of_class = || targets.iter().filter(|other| other.class == target.class);
         let who = if of_class().all(|other| bound(other) == Some(ms)) {
-            promise.class.clone()
+            target.class.clone()
         } else {
-            let tenant = promise.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
-            format!("{}, {}{tenant}", promise.class, promise.priority)
+            let tenant = target.tenant.as_ref().map(|name| format!(", {name}")).unwrap_or_default();
+            format!("{}, {}{tenant}", target.class, target.priority)
         };
         match bounds.iter_mut().find(|(other, _)| *other == ms) {
             Some((_, all)) => _ = all.insert(who),

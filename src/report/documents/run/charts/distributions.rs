@@ -4,7 +4,7 @@ use super::bounds::Bounds;
 use crate::analysis::{GapHistogram, LatencyCurve, Metric, Quantile, Summary};
 use crate::record::RunLog;
 use crate::report::chart::{Axis, Palette, Plot, Point, ReferenceLine, Series, SeriesForm};
-use crate::report::document::{Chart, Section, Table, cell, percentile};
+use crate::report::document::{Chart, Section, Table, percentile};
 use crate::units::count;
 
 /// Shares that the table behind a curve holds.
@@ -12,24 +12,21 @@ const SHARES: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Section {
     let mut section = Section::summary("How latencies are distributed");
-    for metric in DRAWN {
-        let name = metric.title();
+    section.charts(DRAWN.into_iter().filter_map(|metric| {
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
             metric => LatencyCurve::of(log, metric),
         };
-        if let Some(chart) = found.and_then(|found| curve(&found, summary, metric, name)) {
-            section.chart(chart);
-        }
-    }
+        curve(&found?, summary, metric)
+    }));
     section
 }
 
 /// The latencies whose distributions are drawn.
 const DRAWN: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 
-fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric, name: &str) -> Option<Chart> {
-    let row = summary.latency.row(metric)?;
+fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Chart> {
+    let (row, name) = (summary.latency.row(metric)?, metric.title());
     let bounds = Bounds::of(summary, metric);
     let places = found.points.iter().map(|(_, ms)| *ms).chain(bounds.places());
     let known = |share: f64| found.points.last().is_some_and(|(last, _)| share <= *last);
@@ -69,14 +66,10 @@ const fn things(metric: Metric) -> &'static str {
 }
 
 fn behind(found: &LatencyCurve, metric: Metric) -> Table {
-    let share_of = format!("% of {}", things(metric));
-    let mut table = Table::new("Shares and their latencies", [share_of.as_str(), "at most, ms"]);
-    for share in SHARES {
-        // Every one of them is a point of the curve, but for those after its end.
-        let known = found.points.iter().find(|(at, _)| (*at - share).abs() < 1e-9);
-        if let Some((share, ms)) = known {
-            table.row([format!("{:.1}", share * 100.0), cell(*ms)]);
-        }
-    }
-    table
+    // Every one of them is a point of the curve, but for those after its end.
+    let known = |share: f64| found.points.iter().find(|(at, _)| (*at - share).abs() < 1e-9);
+    Table::of("Shares and their latencies", SHARES.into_iter().filter_map(known))
+        .column(format!("% of {}", things(metric)), |(share, _)| format!("{:.1}", share * 100.0))
+        .column("at most, ms", |(_, ms)| *ms)
+        .table()
 }

@@ -170,23 +170,16 @@ fn figures(record: &RequestRecord) -> [String; 5] {
 }
 
 fn table(log: &RunLog, sampled: &SampledRequests<'_>) -> Table {
-    let mut table = Table::new(
-        "Requests phase by phase",
-        ["request", "class", "scheduled, s", "sent, ms", "first token, ms", "end, ms", "outcome"],
-    );
-    for record in &sampled.records {
-        let [scheduled, sent, first, end, outcome] = figures(record);
-        table.row([
-            format!("#{}", record.index),
-            class(log, record).to_owned(),
-            scheduled,
-            sent,
-            first,
-            end,
-            outcome,
-        ]);
-    }
-    table
+    let rows: Vec<_> = sampled.records.iter().map(|record| (record, figures(record))).collect();
+    Table::of("Requests phase by phase", &rows)
+        .column("request", |(record, _)| format!("#{}", record.index))
+        .column("class", |(record, _)| class(log, record))
+        .column("scheduled, s", |(_, [scheduled, ..])| scheduled.as_str())
+        .column("sent, ms", |(_, [_, sent, ..])| sent.as_str())
+        .column("first token, ms", |(_, [_, _, first, ..])| first.as_str())
+        .column("end, ms", |(_, [.., end, _])| end.as_str())
+        .column("outcome", |(_, [.., outcome])| outcome.as_str())
+        .table()
 }
 
 #[cfg(test)]

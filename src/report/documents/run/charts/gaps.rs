@@ -32,16 +32,16 @@ pub(super) fn section(gaps: Option<&GapHistogram>, summary: &Summary) -> Section
         vec![Series::new("", Palette::First, SeriesForm::Bars(bars.iter().map(bar).collect()))],
     )
     .with_rules(rules);
-    let mut table = Table::new("Gaps between tokens", ["gap, ms", "gaps", "%"]);
-    for bar in &bars {
-        table.row([length(bar), count(bar.count), share(bar, all)]);
-    }
+    let table = Table::of("Gaps between tokens", &bars)
+        .column("gap, ms", length)
+        .column("gaps", |bar| bar.count)
+        .column("%", |bar| share(bar, all));
     let cut_off = match gaps.open() {
         0 => String::new(),
         open => format!("; {} of them cut off, at least so long", count(open)),
     };
     let hint = format!("token-weighted; both axes logarithmic, so that rare silences show{cut_off}");
-    section.chart(Chart::new("Gaps between tokens", picture).hint(hint).behind(table));
+    section.chart(Chart::new("Gaps between tokens", picture).hint(hint).behind(table.table()));
     section
 }
 

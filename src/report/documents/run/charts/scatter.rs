@@ -150,14 +150,10 @@ fn fate(dot: &Dot, name: &str) -> String {
 fn slowest(scatter: &Scatter, name: &str, classes: &Classes) -> Table {
     let mut dots: Vec<&Dot> = scatter.dots.iter().collect();
     dots.sort_by(|a, b| b.fate.ms().total_cmp(&a.fate.ms()));
-    let mut table = Table::new("The slowest requests", ["request", "class", "scheduled, s", name]);
-    for dot in dots.into_iter().take(SLOWEST) {
-        table.row([
-            format!("#{}", dot.index),
-            classes.name(dot.class).to_owned(),
-            moment(dot.scheduled_s, 3),
-            fate(dot, "").trim().to_owned(),
-        ]);
-    }
-    table
+    Table::of("The slowest requests", dots.into_iter().take(SLOWEST))
+        .column("request", |dot| format!("#{}", dot.index))
+        .column("class", |dot| classes.name(dot.class))
+        .column("scheduled, s", |dot| moment(dot.scheduled_s, 3))
+        .column(name, |dot| fate(dot, "").trim().to_owned())
+        .table()
 }

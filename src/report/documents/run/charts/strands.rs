@@ -132,9 +132,9 @@ pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
     let gauges = GAUGES.into_iter().filter_map(|(panel, name, palette, gauge, times)| {
         let followed = FollowedGauge::of(log, gauge)?;
         let over = |bin: &Bin| Some(followed.over((bin.from_s, bin.to_s()))? * times);
-        let values = timeline.bins.iter().map(over).collect();
         let scale = if times > 1.0 { Scale::Percent } else { Scale::FromZero };
-        strand((panel, name), scale, palette, LevelStyle::Line, values)
+        let strand = Strand::new(panel, name, palette, LevelStyle::Line, timeline.bins.iter().map(over));
+        read_at_times(Strand { scale, ..strand })
     });
     let delay = largest(
         timeline,
@@ -143,35 +143,16 @@ pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
             .iter()
             .filter_map(|sample| Some((sample.at.as_secs_f64(), sample.loop_delay_max_ns? as f64 / 1e6))),
     );
-    let delay = strand(
-        ("this client: event-loop delay, ms", "longest"),
-        Scale::Fitting,
-        Palette::First,
-        LevelStyle::Line,
-        delay,
-    );
+    let panel = "this client: event-loop delay, ms";
+    let delay = Strand::new(panel, "longest", Palette::First, LevelStyle::Line, delay.into_iter());
+    let delay = read_at_times(Strand { scale: Scale::Fitting, ..delay });
     gauges.chain(delay).chain(stalled(log, timeline)).collect()
 }
 
-fn strand(
-    (panel, name): (&str, &str),
-    scale: Scale,
-    palette: Palette,
-    form: LevelStyle,
-    values: Vec<Option<f64>>,
-) -> Option<Strand> {
-    let known = values.iter().any(Option::is_some);
-    let across = between(&values);
-    known.then(|| Strand {
-        panel: panel.to_owned(),
-        scale,
-        name: name.to_owned(),
-        palette,
-        form,
-        across,
-        at_least: false,
-        values,
-    })
+/// A strand that is not read in every bin; `None` where it is never read.
+fn read_at_times(strand: Strand) -> Option<Strand> {
+    let across = between(&strand.values);
+    strand.values.iter().any(Option::is_some).then_some(Strand { across, ..strand })
 }
 
 /// Bins that usually lie between two with a value, and half as many again: where more do, readings are missing.
@@ -208,14 +189,9 @@ fn stalled(log: &RunLog, timeline: &Timeline) -> Option<Strand> {
         let overlap = |(began, ended): &(f64, f64)| (ended.min(bin.to_s()) - began.max(bin.from_s)).max(0.0);
         pauses.iter().map(overlap).sum::<f64>() * 1e3
     };
-    let values = timeline.bins.iter().map(|bin| Some(within(bin))).collect();
-    strand(
-        ("this machine stalled, ms", "stalled"),
-        Scale::FromZero,
-        Palette::Failure,
-        LevelStyle::Area,
-        values,
-    )
+    let values = timeline.bins.iter().map(|bin| Some(within(bin)));
+    let panel = "this machine stalled, ms";
+    read_at_times(Strand::new(panel, "stalled", Palette::Failure, LevelStyle::Area, values))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::report::render::html_tests::{HOSTILE, assert_page};
 use crate::workload::{ArrivalPattern, Priority, Slo, ThinkTime};
 
 /// Forty requests of two classes, every tenth of which fails with `message`; the last is cut off.
-fn flown(message: &str) -> RunLog {
+fn failing_run(message: &str) -> RunLog {
     let records: Vec<RequestRecord> = (0..40)
         .map(|i| {
             let at = 1_000 + i * 50;
@@ -46,7 +46,7 @@ fn page(log: &RunLog) -> String {
 
 #[test]
 fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
-    let page = page(&flown("out of memory"));
+    let page = page(&failing_run("out of memory"));
     assert_page(&page);
     let (contents, below) = page.split_once("</nav>").unwrap();
     assert!(contents.contains("href=\"#s1\">Objectives</a>"), "{contents}");
@@ -85,7 +85,7 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
 #[test]
 fn whatever_is_hostile_stays_text() {
     let hostile = format!("{HOSTILE}\" onload=\"x\u{7}\u{9b}31m");
-    let mut log = flown(&hostile);
+    let mut log = failing_run(&hostile);
     let header = &mut log.header;
     header.workload.name.clone_from(&hostile);
     header.workload.classes[0].name.clone_from(&hostile);
@@ -128,7 +128,7 @@ fn empty_and_hopeless_runs_have_pages_too() {
 
 #[test]
 fn pauses_of_this_machine_are_drawn() {
-    let mut log = flown("no");
+    let mut log = failing_run("no");
     let pause = HostStall { from: Timestamp::from_nanos(2_000_000_000), length_ns: 250_000_000, shard: None };
     let client = ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() };
     log.footer.as_mut().unwrap().client = Some(client);
@@ -139,9 +139,9 @@ fn pauses_of_this_machine_are_drawn() {
 
 #[test]
 fn a_closed_loop_is_shown_beside_its_open_pair() {
-    let mut closed = flown("no");
+    let mut closed = failing_run("no");
     closed.header.workload.arrival = ArrivalPattern::of_users(4, ThinkTime::Constant { value: 0.0 });
-    let open = summarise(&flown("no"), &[]);
+    let open = summarise(&failing_run("no"), &[]);
     let summary = summarise(&closed, &[]);
     let pair = PairedOpen::of(&summary, &open).unwrap();
     let page = run_page(&closed, &summary, Extras { paired_open: Some(&pair), diagnosis: None });
@@ -175,7 +175,7 @@ fn a_percentile_that_is_open_is_told_as_open() {
 
 #[test]
 fn a_percentile_of_few_is_told_as_one() {
-    let drawn = page(&flown("no"));
+    let drawn = page(&failing_run("no"));
     assert!(drawn.contains(">p99 (of under 100: about the largest)</text>"));
 }
 
@@ -190,7 +190,7 @@ fn what_fails_after_its_first_token_is_drawn_as_failed() {
 
 #[test]
 fn met_slos_need_no_cure() {
-    let log = flown("no");
+    let log = failing_run("no");
     let summary = summarise(&log, &[]);
     let symptom = Symptom {
         regime: Regime::CacheMiss,
@@ -220,7 +220,7 @@ fn met_slos_need_no_cure() {
 
 #[test]
 fn a_command_without_its_secrets_says_so() {
-    let mut log = flown("no");
+    let mut log = failing_run("no");
     assert!(!page(&log).contains("Replace *** by"));
     log.header.command.extend(["--header", "Authorization: ***"].map(str::to_owned));
     assert!(page(&log).contains("Replace *** by what stood there"));

@@ -1,0 +1,146 @@
+//! What can differ between dialects.
+
+use crate::record::{Counter, Gauge, PageKind, ServerTime};
+use crate::simulator::urgency;
+use crate::workload::Priority;
+
+/// The properties of one dialect. Paths are relative to the server's root.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DialectTraits {
+    /// The server's default port; `None` for those that run elsewhere.
+    pub own_port: Option<u16>,
+    /// Fields that force the requested length.
+    pub length: LengthForcing,
+    /// The field for the most answer tokens on `chat/completions`; on `completions` it is `max_tokens`
+    /// everywhere.
+    pub chat_max_tokens: &'static str,
+    /// How `response_format` carries the schema of an answer.
+    pub schema_field: SchemaField,
+    /// Whether `stream_options.continuous_usage_stats` puts usage into every chunk.
+    pub continuous_usage: bool,
+    /// Answers 200 when the server is ready; `None` where only the list of models shows it.
+    pub health_path: Option<&'static str>,
+    /// Reports the server's version in one of the usual fields.
+    pub version_path: Option<&'static str>,
+    /// Report how the server was started, in JSON of the server's own form; the first that answers counts.
+    /// vLLM answers only in development mode.
+    pub flags_paths: &'static [&'static str],
+    /// The metrics page; `None` where there is none. What `trtllm-serve` has at /metrics is JSON.
+    pub metrics_path: Option<&'static str>,
+    /// Counts tokens.
+    pub tokenize: Option<TokenizeCall>,
+    /// The names of its metrics, where its counters are read before and after a run.
+    pub metrics: Option<&'static MetricNames>,
+    /// The series whose label `block_size` gives the tokens per cache block, if there is one.
+    pub cache_config: Option<&'static str>,
+    /// What an idle connection costs the server.
+    pub idle_connections: IdleConnections,
+    /// Empties the prefix cache when posted to, where the operator allows it.
+    pub reset_cache: Option<CacheReset>,
+    /// Tokens per block of the prefix cache, which shares only whole blocks, unless the server reports
+    /// otherwise.
+    pub cache_block_tokens: Option<u32>,
+    /// Which values of the field `priority` are served first; `None` where there is no such field.
+    pub priority: Option<PriorityOrder>,
+}
+
+/// How `response_format` carries the schema of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SchemaField {
+    /// As OpenAI: type `json_schema`, the schema in `json_schema.schema`.
+    JsonSchema,
+    /// Type `json`, the schema in `schema`.
+    Schema,
+    /// Type `json_object`, the schema in `value`.
+    Value,
+}
+
+/// How the prefix cache is emptied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CacheReset {
+    /// The path to post to.
+    pub path: &'static str,
+    /// What to do where a server has no such path.
+    pub cure: &'static str,
+}
+
+/// The order of values of the field `priority`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PriorityOrder {
+    /// Lower values first.
+    LowerFirst,
+    /// Higher values first.
+    HigherFirst,
+}
+
+impl PriorityOrder {
+    /// The value for a priority: 0 is medium, as for requests without the field.
+    pub(crate) const fn value(self, priority: Priority) -> i32 {
+        match self {
+            Self::LowerFirst => urgency(priority),
+            Self::HigherFirst => -urgency(priority),
+        }
+    }
+}
+
+/// What an idle connection costs a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdleConnections {
+    /// Nothing to speak of: connections are opened ahead and kept for later requests.
+    Free,
+    /// A worker thread. When idle connections hold all of them, a request on another connection waits until
+    /// one closes, however idle the server is. So each request opens its own connection and closes it.
+    HoldThreads,
+}
+
+/// How the length of an answer is forced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LengthForcing {
+    /// `ignore_eos: true`, and `min_tokens` equal to the requested length.
+    IgnoreEosAndMinTokens,
+    /// `ignore_eos: true`.
+    IgnoreEos,
+    /// Not possible: the model stops by itself.
+    None,
+}
+
+/// A tokenize call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenizeCall {
+    /// Its path.
+    pub path: &'static str,
+    /// The field that holds the text.
+    pub text_field: &'static str,
+}
+
+/// The names that one kind of page uses. Of several names, the first one on the page counts; the newest comes
+/// first.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MetricNames {
+    /// The kind of page.
+    pub kind: PageKind,
+    /// Every relevant series of such a page begins with this, and none of another kind.
+    pub prefix: &'static str,
+    /// Gauges, with the factor to our unit.
+    pub gauges: &'static [(Gauge, f64, &'static [&'static str])],
+    /// Counters, with the factor to our unit.
+    pub counters: &'static [(Counter, f64, &'static [&'static str])],
+    /// Histograms of seconds.
+    pub times: &'static [(ServerTime, &'static [&'static str])],
+    /// The labels of a device and of its partitions, where the page is about devices.
+    pub device: &'static [&'static str],
+    /// Series about a whole device, even where each of its partitions has them.
+    pub of_whole_devices: &'static [&'static str],
+}
+
+impl MetricNames {
+    /// The newest name of a gauge.
+    pub(crate) fn gauge(&self, gauge: Gauge) -> Option<&'static str> {
+        self.gauges.iter().find(|row| row.0 == gauge)?.2.first().copied()
+    }
+
+    /// The newest name of a counter.
+    pub(crate) fn counter(&self, counter: Counter) -> Option<&'static str> {
+        self.counters.iter().find(|row| row.0 == counter)?.2.first().copied()
+    }
+}
