@@ -38,8 +38,8 @@ mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
     pub(crate) const PRODUCTION_LINES: usize = 70_441;
     /// Types that are `pub`, and those that are `pub(…)`.
-    pub(crate) const PUBLIC_TYPES: usize = 631;
-    pub(crate) const RESTRICTED_TYPES: usize = 441;
+    pub(crate) const PUBLIC_TYPES: usize = 590;
+    pub(crate) const RESTRICTED_TYPES: usize = 455;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 38;
     /// Files that need each other in a circle.

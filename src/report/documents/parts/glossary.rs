@@ -7,12 +7,11 @@ use crate::report::document::{Section, Table, percentile};
 type Term = (&'static str, &'static str);
 
 /// Latencies by their names in files and objectives, each with its formula and its names elsewhere.
-fn latencies() -> impl Iterator<Item = (&'static str, String)> {
+fn latencies() -> impl Iterator<Item = (&'static str, &'static str, String)> {
     Metric::LATENCIES.into_iter().map(|metric| {
         let FigureInfo { formula, elsewhere, .. } = metric.info();
         let others: Vec<_> = elsewhere.iter().map(|other| format!("{} {}", other.tool, other.name)).collect();
-        let others = if others.is_empty() { String::new() } else { format!(": {}", others.join(", ")) };
-        (metric.name(), format!("{formula}{others}"))
+        (metric.name(), *formula, others.join(", "))
     })
 }
 
@@ -54,7 +53,14 @@ const WORDS: [Term; 11] = [
 
 /// The glossary of the help.
 pub fn glossary() -> String {
-    let terms: String = latencies().map(|(name, meaning)| format!("  {name:<15} {meaning}\n")).collect();
+    let term = |(name, formula, others): (&str, &str, String)| match others.as_str() {
+        "" => format!("  {name:<15} {formula}\n"),
+        others if formula.chars().count() + others.len() < 80 => {
+            format!("  {name:<15} {formula}: {others}\n")
+        }
+        others => format!("  {name:<15} {formula}:\n{:18}{others}\n", ""),
+    };
+    let terms: String = latencies().map(term).collect();
     format!("Glossary (N: output tokens):\n{terms}{}", ELSEWHERE.join("\n"))
 }
 
@@ -62,7 +68,11 @@ pub fn glossary() -> String {
 pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     let mut section = Section::reference("Glossary");
     section.remark("N: output tokens.");
-    for (name, meaning) in latencies().chain(WORDS.map(|(name, meaning)| (name, meaning.to_owned()))) {
+    for (name, formula, others) in latencies() {
+        let others = if others.is_empty() { others } else { format!(": {others}") };
+        section.fact(name, format!("{formula}{others}"));
+    }
+    for (name, meaning) in WORDS {
         section.fact(name, meaning);
     }
     for line in &ELSEWHERE {
