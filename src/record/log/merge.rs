@@ -256,6 +256,8 @@ fn header(logs: &[RunLog]) -> RunHeader {
         .min_by_key(|header| header.started_at)
         .cloned()
         .unwrap_or_else(|| unreachable!("no shards are refused before"));
+    // Shards of an older schema are written again with the newest keys.
+    joined.schema = RunHeader::SCHEMA;
     joined.shard = None;
     joined.plan.warmup_requests = headers.clone().map(|header| header.plan.warmup_requests).sum();
     joined.plan.measured_requests = headers.clone().map(|header| header.plan.measured_requests).sum();

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
+use crate::workload::lengths::distribution::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 
@@ -106,6 +107,15 @@ pub struct DatasetFindings {
     pub mean_output_tokens: Option<f64>,
 }
 
+impl DatasetFindings {
+    /// Whether the mean lengths are ones that prompts and answers can have.
+    fn is_plausible(&self) -> bool {
+        let lengths = 0.0..=f64::from(TOKEN_LIMIT);
+        lengths.contains(&self.mean_input_tokens)
+            && self.mean_output_tokens.is_none_or(|mean| lengths.contains(&mean))
+    }
+}
+
 impl DatasetFormat {
     /// The format that a file name's extension implies.
     pub fn of_name(path: &str) -> Option<Self> {
@@ -152,7 +162,7 @@ impl Dataset {
             salt: fields.or("salt", false, |value| value.flag()),
             prompt_column: fields.maybe("prompt_column", |value| value.nonblank()),
             output_tokens_column: fields.maybe("output_tokens_column", |value| value.nonblank()),
-            found: fields.maybe("found", |value| value.stored()),
+            found: fields.maybe("found", |value| value.stored(DatasetFindings::is_plausible)),
             ..Self::new(path?, DatasetFormat::Jsonl)
         };
         let path = &dataset.path;

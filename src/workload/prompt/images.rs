@@ -41,7 +41,9 @@ impl Images {
             let folder = fields.need("folder", |value| value.nonblank());
             let one = Distribution::Constant { value: 1 };
             let per_request = fields.optional("per_request", one, Distribution::read);
-            let found = fields.maybe("found", |value| value.stored());
+            let found = fields.maybe("found", |value| {
+                value.stored(|found: &ImageFindings| !found.sha256.trim().is_empty())
+            });
             let per_request = per_request?;
             let most = per_request.most();
             if most > MOST_IMAGES {

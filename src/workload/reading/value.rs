@@ -95,10 +95,15 @@ impl<'n> SpecValue<'n> {
         self.node.value.json().or_else(|| self.refuse("a value of JSON, without dates and infinities"))
     }
 
-    /// Reads what a run stored of the files that it used.
-    pub(crate) fn stored<T: DeserializeOwned>(&self) -> Option<T> {
+    /// Reads what a run stored of the files that it used; refuses what no file can hold.
+    pub(crate) fn stored<T: DeserializeOwned>(&self, plausible: impl Fn(&T) -> bool) -> Option<T> {
         let read = serde_json::from_value(self.json()?);
-        read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()
+        let found = read.map_err(|error| self.complain(&format!("cannot be read: {error}"))).ok()?;
+        if plausible(&found) {
+            return Some(found);
+        }
+        self.complain("has figures that no file can have");
+        None
     }
 
     /// Reads a text that is not blank.

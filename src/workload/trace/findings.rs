@@ -3,8 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use super::format::TraceFormat;
-use crate::workload::limits::SECONDS;
+use crate::workload::limits::{SECONDS, WAIT};
+use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::value::SpecValue;
+
+/// Requests, lines and mean tokens of a trace.
+const COUNT: Allowed = Allowed::from(0.0, 1e15);
 
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,12 +81,23 @@ fn is_zero(count: &u64) -> bool {
 
 impl TraceFindings {
     pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
-        let found: Self = value.stored()?;
+        let found: Self = value.stored(Self::is_plausible)?;
         if [found.ends_s, found.bin_s].into_iter().all(|seconds| SECONDS.has(seconds)) {
             return Some(found);
         }
         value.complain(&format!("has a length that is no number {SECONDS}"));
         None
+    }
+
+    /// Whether every count and share is one that a trace can have.
+    fn is_plausible(&self) -> bool {
+        let counts = [self.requests, self.peak_per_s, self.same_moment, self.skipped_lines, self.reordered];
+        let tokens = [self.input_tokens, self.output_tokens];
+        let counts = counts.iter().chain(&self.arrivals).map(|count| *count as f64);
+        counts.chain(tokens).all(|number| COUNT.has(number))
+            && self.warmup_s.is_none_or(|seconds| WAIT.has(seconds))
+            && self.reusable_share.is_none_or(|share| (0.0..=1.0).contains(&share))
+            && !self.arrivals.is_empty()
     }
 
     /// Whether the trace says which prompts share blocks.
@@ -143,6 +158,14 @@ mod tests {
             nearest_drawn: 0,
             reordered: 0,
         };
+        assert!(found.is_plausible());
+        let impossible = [
+            TraceFindings { input_tokens: -5.0, ..found.clone() },
+            TraceFindings { arrivals: vec![u64::MAX, u64::MAX], ..found.clone() },
+            TraceFindings { arrivals: Vec::new(), ..found.clone() },
+            TraceFindings { reusable_share: Some(1.5), ..found.clone() },
+        ];
+        assert!(!impossible.iter().any(TraceFindings::is_plausible));
         // By hand: 4 in the first two seconds, none in the next two, 8 in the last two.
         for (until_s, arrivals) in [
             (-1.0, 0.0),
