@@ -1,6 +1,6 @@
 //! Intervals of percentiles that respect how requests depend on one another.
 
-use super::row::LatencyRow;
+use super::table::LatencyRow;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::statistics::{SECTIONS, Sectioned, ranks, sectioned, von_neumann};

@@ -5,5 +5,4 @@ pub(super) mod dependence;
 pub(super) mod gap_histogram;
 pub(super) mod gaps;
 pub(super) mod request;
-pub(super) mod row;
 pub(super) mod table;
