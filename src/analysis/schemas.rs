@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::SampleWarning;
-use crate::analysis::latency::table::{LatencyRow, LatencyTable, Percentile};
+use crate::analysis::latency::row::{LatencyRow, Percentile};
+use crate::analysis::latency::table::LatencyTable;
 
 /// One latency over a run. A figure that is known only within bounds, because requests were cut off, has those and no
 /// value.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::catalogue::{Metric, TOOLS};
 use super::percentile::Figure;
-use crate::analysis::latency::table::LatencyRow;
+use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::requests::observed::Observed;
 use crate::record::{Outcome, RequestRecord};
 use crate::units::millis;

@@ -5,7 +5,7 @@ use super::key::FigureKey;
 use super::part::{Part, PartKind};
 use super::percentile::Figure;
 use super::quantile::{Quantile, SampleWarning};
-use crate::analysis::latency::table::LatencyRow;
+use crate::analysis::latency::row::LatencyRow;
 use crate::analysis::slo::group::Group;
 use crate::analysis::summary::run::Summary;
 

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::observed::{Measured, Observed};
 use crate::analysis::figures::percentile::Figure;
-use crate::analysis::latency::table::{LatencyRow, LatencyTable, of_requests};
+use crate::analysis::latency::row::LatencyRow;
+use crate::analysis::latency::table::{LatencyTable, of_requests};
 use crate::analysis::statistics::mean;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord, Turn};

@@ -177,6 +177,7 @@ fn quantile(sorted: &[f64], level: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::means::mean;
     use super::*;
 
     /// scipy 1.17.1: `l = binom.ppf(.025, n, p)`, `u = binom.ppf(.975, n, p) + 1`; 0 stands for "none".

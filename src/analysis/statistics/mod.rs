@@ -19,8 +19,8 @@ pub use goodness_of_fit::{
     UNIFORM_A2_AT_2_IN_100_000, anderson_darling_exponential, anderson_darling_uniform, dispersion,
     uniform_distance,
 };
-pub(crate) use intervals::{bracket, share_interval};
 pub use intervals::{CONFIDENCE, Estimate, bootstrap};
+pub(crate) use intervals::{bracket, share_interval};
 pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use ranks::{
     hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,

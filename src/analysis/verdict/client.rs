@@ -4,7 +4,7 @@ use super::check::{Check, Measure, Rule};
 use crate::analysis::client::pauses::{SHARE, TouchedPercentile, named};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::latency::table::Percentile;
+use crate::analysis::latency::row::Percentile;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
 use crate::record::{FailureKind, StampSource};
