@@ -1,6 +1,7 @@
 //! The settings of a row, which may vary from row to row.
 
 use serde::Serialize;
+use strum::VariantArray as _;
 
 use super::variable::MatrixVariable;
 use crate::units::{count, three_digits};
@@ -233,7 +234,7 @@ impl Settings {
             MatrixVariable::MaxConcurrency => self.max_concurrency != other.max_concurrency,
             MatrixVariable::Variant => false,
         };
-        <MatrixVariable as strum::VariantArray>::VARIANTS.iter().copied().filter(differs).collect()
+        MatrixVariable::VARIANTS.iter().copied().filter(differs).collect()
     }
 
     /// What prompts have in common; `None` where it is nothing.
