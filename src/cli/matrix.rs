@@ -1,4 +1,4 @@
-//! The command line of a table and what it means: its rows, checked before anything is sent.
+//! `skyline matrix`: runs a table of experiments row by row, and judges it by its hypotheses and its contract.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,17 +7,79 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::output::exits;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::cli::output::rendered;
 use crate::engine::Dialect;
-use crate::experiment::matrix::{Experiments, MatrixRow, MatrixSlot, ServerSettings, Variant};
+use crate::experiment::drive;
+use crate::experiment::matrix::{
+    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, ServerSettings, Variant,
+};
 use crate::record::DeploymentFacts;
 use crate::report::documents::{self, PlannedRow};
 use crate::report::{Extent, Format};
-use crate::session::campaign::matrix::{EVERY_VARIANT, PlannedCell};
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::matrix::{EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, PlannedCell};
 use crate::session::run::{check_plan, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
-use crate::session::{Opened, PlannedRun, Printer, Stop, save};
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
+
+pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
+    if args.example {
+        printer.data(Experiments::example())?;
+        return Ok(Exit::Fine);
+    }
+    let campaign = &args.campaign;
+    campaign.show.check()?;
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with the file is found before anything is sent or started.
+    let plan = args.plan(printer)?;
+    if args.plan {
+        printer.data(&plan.shown()?)?;
+        return Ok(Exit::Fine);
+    }
+    let MatrixPlan { experiments, cells, several_addresses } = plan;
+    let manifest = MatrixManifest::of(&experiments, &cells);
+    let dir = if let Some(folder) = &campaign.resume {
+        ExperimentDir::resume(folder, &manifest)?
+    } else {
+        folder::base(&campaign.out)?;
+        ExperimentDir::create(&campaign.out, &experiments.name, "matrix", &manifest)?
+    };
+    interrupts.series_begins();
+    let trust = exits::trust(campaign.validity.invalid_runs());
+    let mut experiment = MatrixExperiment::new(experiments.clone(), trust).only(args.only.clone());
+    let runs = MatrixCampaign::new(
+        &experiments,
+        cells,
+        several_addresses,
+        &dir,
+        &interrupts,
+        printer,
+        campaign.pause,
+    );
+    let announce = campaign.live.announce(printer);
+    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce);
+    let driven = drive(&mut experiment, &mut executor);
+    executor.campaign.stop_serving();
+    driven?;
+    finish(args, &executor.campaign.result(&experiment), &dir, printer)
+}
+
+/// Shows the table and says how it went.
+fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
+    args.campaign.show.result(printer, matrix, || documents::matrix(matrix, None))?;
+    let folder = dir.folder().display();
+    printer.words(&format!("saved to {folder} (the decision: {folder}/{})", FILES[2]));
+    printer.words(&match &matrix.stopped {
+        MatrixStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
+        MatrixStopped::OnlySome { .. } => format!("the other rows: {}", dir.command_to_resume(&["--only"])),
+        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
+            format!("show it again: skyline report {folder}")
+        }
+    });
+    Ok(exits::of_matrix(matrix, exits::trust(args.campaign.validity.invalid_runs())))
+}
 
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
@@ -35,22 +97,22 @@ Exit codes:
   2    the command line or the file has a mistake
   3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
   130  interrupted; --resume goes on")]
-pub(in crate::cli) struct MatrixArgs {
+pub(super) struct MatrixArgs {
     /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
     #[arg(required_unless_present = "example", value_name = "FILE")]
     file: Option<String>,
 
     /// Print the table inside the program, to start your own from
     #[arg(long, exclusive = true)]
-    pub(super) example: bool,
+    example: bool,
 
     /// Show what would be run, in which order and for how long, and send nothing
     #[arg(long)]
-    pub(super) plan: bool,
+    plan: bool,
 
     /// Run this row only; may be repeated [default: all rows]
     #[arg(long, value_name = "ROW")]
-    pub(super) only: Vec<String>,
+    only: Vec<String>,
 
     /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
@@ -63,21 +125,21 @@ pub(in crate::cli) struct MatrixArgs {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
-    pub(super) campaign: CampaignArgs,
+    campaign: CampaignArgs,
 }
 
 /// A table that can be run, as far as can be known before a server is asked.
-pub(super) struct MatrixPlan {
-    pub(super) experiments: Experiments,
+struct MatrixPlan {
+    experiments: Experiments,
     /// Every row under every variant, in the order in which they run.
-    pub(super) cells: Vec<PlannedCell>,
+    cells: Vec<PlannedCell>,
     /// Whether the servers of the requested rows have several addresses.
-    pub(super) several_addresses: bool,
+    several_addresses: bool,
 }
 
 impl MatrixArgs {
     /// The table and its runs, or all that is wrong with its rows.
-    pub(super) fn plan(&self, printer: Printer) -> Result<MatrixPlan, Stop> {
+    fn plan(&self, printer: Printer) -> Result<MatrixPlan, Stop> {
         let experiments = self.experiments()?;
         let cells = self.cells(&experiments, printer)?;
         let several_addresses = self.have_several_addresses(&cells)?;
@@ -205,7 +267,7 @@ impl MatrixArgs {
 
 impl MatrixPlan {
     /// The runs of the table, for people.
-    pub(super) fn shown(&self) -> Result<String, Stop> {
+    fn shown(&self) -> Result<String, Stop> {
         let rows: Vec<PlannedRow> = self
             .cells
             .iter()

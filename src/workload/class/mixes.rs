@@ -1,15 +1,14 @@
-//! Tenants that share a server.
+//! What each request draws beside its class: its tenant and its model.
 
 use serde::Serialize;
 
-use super::request_class::RequestClass;
-use super::slo::Slo;
-use crate::workload::lengths::weights;
+use super::request_class::{RequestClass, Slo};
+use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::source::Trace;
 
-/// Most tenants; each has its own line in reports.
+/// Most tenants, and most models; each has its own line in reports.
 const MOST: usize = 1_000;
 
 /// A sender of requests. The tenant of each request is drawn by the weights of the tenants that send its class.
@@ -68,7 +67,7 @@ impl Tenant {
     fn read(value: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
         value.table("a tenant", |fields| {
             let name = fields.required("name", |value| value.name());
-            let weight = fields.optional("weight", 1.0, weights::read);
+            let weight = fields.optional("weight", 1.0, read_weight);
             let slo = fields.option("slo", Slo::read);
             let classes = fields.optional("classes", Vec::new(), |value| {
                 value.list(|value| {
@@ -89,5 +88,47 @@ impl Tenant {
     /// Whether it can send requests of this class.
     pub fn sends(&self, class: &str) -> bool {
         self.classes.is_empty() || self.classes.iter().any(|name| name == class)
+    }
+}
+
+/// The `model` of each request, drawn by weight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelMix {
+    /// Names as the server knows them; at least one, none twice.
+    pub names: Vec<String>,
+    /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
+    /// are equal.
+    pub weights: Vec<f64>,
+}
+
+impl ModelMix {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a mix of models", |fields| {
+            let mut seen = Vec::new();
+            let names = fields.required("names", |value| {
+                value.list(|value| {
+                    let name = value.nonblank()?;
+                    if seen.contains(&name) {
+                        value.complain(&format!("names \"{name}\" a second time; add the two weights"));
+                    }
+                    seen.push(name.clone());
+                    Some(name)
+                })
+            });
+            let weights = fields.option("weights", |value| value.list(read_weight));
+            let skew = fields.option("zipf", |value| value.number(SKEW));
+            let (names, weights, skew) = (names?, weights?, skew?);
+            if names.len() > MOST {
+                fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));
+                return None;
+            }
+            if weights.is_some() && skew.is_some() {
+                fields.complain_of("zipf", "is given beside `weights`; give one of them");
+                return None;
+            }
+            let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));
+            let weights = one_each(fields, weights, "names", names.len())?;
+            Some(Self { names, weights })
+        })
     }
 }
