@@ -7,12 +7,11 @@ use super::design::AbDesign;
 use super::differences::Differences;
 use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
-use super::rounds::{
-    AbRound, AbSides, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more, stayed,
-};
+use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::experiment::driver::InvalidRuns;
 use crate::units::three_digits;
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::condition::{Condition, Role};
-use super::facts::{Difference, differences, facts_of};
+use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ComparedRow, Pairing};
 use super::side::{ComparedSide, SideDescription, SideUnit};

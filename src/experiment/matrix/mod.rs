@@ -4,7 +4,6 @@
 mod cell;
 mod contract;
 mod decision;
-mod ended;
 mod experiment;
 mod result;
 mod table;
@@ -12,13 +11,12 @@ mod tested;
 #[cfg(test)]
 mod tests;
 
-pub use super::driver::{FailedBy, RunFailure};
-pub use cell::{CellRun, CellRuns, MatrixCell, RowRun, Trust};
+pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
+pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use contract::{ContractDemand, ContractResult};
 pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
-pub use ended::Ended;
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use result::{Matrix, Unstopped};
+pub use result::{Ended, Matrix, Unstopped};
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
     Reference, ServerSettings, Settings, Spacing, StopWhen, Variant,

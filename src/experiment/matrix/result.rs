@@ -1,11 +1,12 @@
-//! The table with its results: `matrix.json`.
+//! The table with its results, `matrix.json`, and how a stored one ended.
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{CellContext, CellRuns, MatrixCell, Trust};
+use super::cell::{CellContext, CellRuns, MatrixCell};
 use super::decision::{Decision, MatrixStopped};
 use super::table::{Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
+use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +52,7 @@ impl Matrix {
         experiments: &Experiments,
         cells_run: &[CellRuns],
         stopped: MatrixStopped,
-        trust: Trust,
+        invalid: InvalidRuns,
     ) -> Self {
         let of = |cell| context_of(experiments, cell);
         let cells: Vec<MatrixCell> = cells_run
@@ -59,10 +60,10 @@ impl Matrix {
             .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
             .map(|cell| {
                 let here = of(cell);
-                let believed = here.believed(trust);
+                let believed = here.believed(invalid);
                 let test = |claim: &Claim| {
                     let other = claim.other().and_then(|other| experiments.meant(cell.slot, other));
-                    let runs = other.map(|other| believed_at(experiments, cells_run, other, trust));
+                    let runs = other.map(|other| believed_at(experiments, cells_run, other, invalid));
                     let differing = other.map(|other| differing(experiments, cell.slot, other));
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
@@ -76,7 +77,7 @@ impl Matrix {
                 };
                 let claims = here.row.expect.iter().filter(is_made);
                 let tests: Vec<Tested> = claims.map(test).collect();
-                here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), trust)
+                here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid)
             })
             .collect();
         let decision = experiments.accept.as_ref().map(|accept| Decision::of(experiments, accept, &cells));
@@ -119,12 +120,12 @@ fn believed_at<'a>(
     experiments: &'a Experiments,
     cells_run: &'a [CellRuns],
     slot: MatrixSlot,
-    trust: Trust,
+    invalid: InvalidRuns,
 ) -> Believed<'a> {
     let name = &experiments.rows[slot.row].name;
     let cell = cells_run.iter().find(|cell| cell.slot == slot);
     let nothing = || Believed::No(format!("row {name} did not run"));
-    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(trust))
+    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(invalid))
 }
 
 /// The variables in which two cells differ.
@@ -140,4 +141,40 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
 fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
     let MatrixSlot { row, variant } = cell.slot;
     CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
+}
+
+/// How a table ended, from `matrix.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ended {
+    /// Version of the file's format.
+    pub schema: u32,
+    cells: Vec<EndedCell>,
+    /// Why no more runs were started.
+    pub stopped: MatrixStopped,
+    /// Servers that could not be stopped after their rows.
+    #[serde(default)]
+    pub unstopped: Vec<Unstopped>,
+}
+
+/// What kept a row from running.
+#[derive(Clone, Debug, Deserialize)]
+struct EndedCell {
+    row: String,
+    variant: String,
+    failed: Option<String>,
+    #[serde(default)]
+    failed_by: Option<FailedBy>,
+}
+
+impl Ended {
+    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more; `None` where the row never began.
+    pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
+        let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
+        let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
+        let failed = ended.and_then(|cell| {
+            let by = cell.failed_by.unwrap_or(FailedBy::Server);
+            Some(RunFailure { why: cell.failed.clone()?, by })
+        });
+        (failed.is_some() || !runs.runs.is_empty()).then_some(CellRuns { failed, ..runs })
+    }
 }

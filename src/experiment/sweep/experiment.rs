@@ -4,9 +4,8 @@
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::FoundLoads;
 use super::plan::Load;
-use super::point::PairedLoad;
 use super::search::{Search, SearchStep};
-use super::trial::{Trial, TrialRequest};
+use super::trial::{PairedLoad, Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};

@@ -5,10 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::accept::Accept;
-use super::axes::Axes;
 use super::claim::{Claim, Reference};
-use super::hypotheses::Expected;
-use super::row::MatrixRow;
+use super::row::{Axes, Expected, MatrixRow};
 use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
 use crate::experiment::repeats::RepeatsExperiment;
