@@ -47,6 +47,26 @@
 //! Latency counts from the scheduled moment, so a slow server cannot slow the load that measures it (coordinated
 //! omission). A concurrency cap is opt-in, and the wait for a slot counts in the latency.
 //!
+//! ## Where to look
+//!
+//! | to see or change | open, in `src` |
+//! |---|---|
+//! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
+//! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
+//! | the wait under a concurrency cap | `runner/in_flight.rs` |
+//! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
+//! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
+//! | the 95 % interval of a percentile | `analysis/latency/dependence.rs` |
+//! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
+//! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, a file to each rule beside it |
+//! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
+//! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
+//! | the names of the folders of runs | `session/files/folder.rs` |
+//! | exit codes | `cli/output/exits.rs` |
+//! | to add a server's dialect | `engine/dialect.rs` |
+//! | to add a format of reports | `report/export.rs` |
+//! | to add a verb | `cli/mod.rs`, and a file beside it |
+//!
 //! ## Many runs
 //!
 //! An experiment (repeats, sweep, A/B, matrix) is pure: it says which run comes next and what the runs mean. The

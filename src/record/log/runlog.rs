@@ -1,5 +1,9 @@
 //! A run on disk: JSON Lines with a header, one record per request or golden prompt, and a footer, appended as
 //! requests end.
+//!
+//! Logs of every schema up to [`RunHeader::SCHEMA`] are read into the newest types: what was added later is optional, and
+//! what was renamed is read under its old name where the field stands (`places` in `record/run/engine.rs`).
+//! `tests/library/stored_runs.rs` reads a run of each.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,4 +1,7 @@
 //! The folder in which a run is kept.
+//!
+//! Inside an experiment's folder a run has the name that the experiment gives it
+//! ([`RunRequest::name`](crate::experiment::RunRequest::name)): `run-1` of repeats, `run-001` of a sweep.
 
 use std::io;
 use std::path::{Path, PathBuf};
