@@ -6,8 +6,7 @@ use std::cmp::Ordering;
 use serde::Serialize;
 
 pub use self::model::NoQueue;
-use super::instance::Basis;
-use super::instance::CapacityTarget;
+use super::instance::{Basis, CapacityTarget};
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{Metric, Objective, Quantile};
 use crate::experiment::engine_fit::{EngineFit, Grade};

@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing};
+use super::row::{ComparedRow, Pairing, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
-use super::trend::RunTrend;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
 
 /// Runs compared with the first of them, as `compare --json` prints it.

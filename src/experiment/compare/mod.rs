@@ -10,14 +10,12 @@ mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
-mod trend;
 
 pub use any_side::{AnySide, AnySideDescription, Unchecked};
 pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Difference, Role};
 pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use row::{ChangeStanding, ComparedRow, Interval, Pairing};
+pub use row::{ChangeStanding, ComparedRow, Interval, Pairing, RunTrend, TrendLine};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
-pub use trend::{RunTrend, TrendLine};

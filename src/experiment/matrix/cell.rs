@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::contract::{ContractResult, Cost};
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, ClaimStanding, Tested};
+use super::tested::{Believed, ClaimStanding, ContractResult, Cost, Tested};
 use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
@@ -108,20 +107,14 @@ pub struct CellRun {
     pub valid: bool,
 }
 
-/// Latencies that tables of experiments follow.
-const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-/// Percentiles of each.
-const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
-/// The other figures.
-const OTHERS: [Metric; 5] =
-    [Metric::RequestRate, Metric::OutputTokens, Metric::Goodput, Metric::SloAttainment, Metric::ErrorRate];
-
 /// The figures that tables of experiments follow.
 fn followed() -> impl Iterator<Item = FigureKey> {
-    let latencies = LATENCIES
-        .into_iter()
-        .flat_map(|metric| QUANTILES.map(|quantile| FigureKey::percentile(quantile, metric)));
-    latencies.chain(OTHERS.map(FigureKey::of))
+    use Metric::{E2e, ErrorRate, Goodput, Itl, OutputTokens, RequestRate, SloAttainment, Tpot, Ttft};
+    FigureKey::listed(
+        &[Ttft, Tpot, Itl, E2e],
+        &[Quantile::P50, Quantile::P95, Quantile::P99],
+        &[RequestRate, OutputTokens, Goodput, SloAttainment, ErrorRate],
+    )
 }
 
 /// A figure of a row as it is stored.

@@ -1,8 +1,7 @@
 //! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
 
 use super::cell::{CellRuns, RowRun};
-use super::decision::MatrixStopped;
-use super::result::Matrix;
+use super::result::{Matrix, MatrixStopped};
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{

@@ -210,29 +210,21 @@ impl JudgedObjective {
     }
 }
 
-/// Percentiles of each latency that sweeps follow.
-const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
-/// The latencies.
-const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
-/// The other figures.
-const OTHERS: [Metric; 9] = [
-    Metric::Goodput,
-    Metric::SloAttainment,
-    Metric::ErrorRate,
-    Metric::RequestRate,
-    Metric::InputTokens,
-    Metric::OutputTokens,
-    Metric::OutputTokensPerGpu,
-    Metric::TokensPerUser,
-    Metric::InFlight,
-];
-
 /// The figures that sweeps follow.
 pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
-    let latencies = LATENCIES
-        .into_iter()
-        .flat_map(|metric| QUANTILES.map(|quantile| FigureKey::percentile(quantile, metric)));
-    latencies.chain(OTHERS.map(FigureKey::of))
+    const OTHERS: [Metric; 9] = [
+        Metric::Goodput,
+        Metric::SloAttainment,
+        Metric::ErrorRate,
+        Metric::RequestRate,
+        Metric::InputTokens,
+        Metric::OutputTokens,
+        Metric::OutputTokensPerGpu,
+        Metric::TokensPerUser,
+        Metric::InFlight,
+    ];
+    let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
+    FigureKey::listed(&[Metric::Ttft, Metric::Tpot, Metric::E2e], quantiles, &OTHERS)
 }
 
 /// The figures of a run of a sweep.

@@ -1,4 +1,5 @@
-//! The automatic search: double until a load fails, bisect, then refine.
+//! The automatic search: double until a load fails, bisect, then refine in rounds of runs around the estimate, until its
+//! interval is narrow enough.
 
 use super::demand::SearchDemand;
 use super::tally::{LoadTally, Tightest, tallies, tightest};
