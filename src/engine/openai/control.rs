@@ -204,7 +204,8 @@ impl Control {
             return Ok(response);
         }
         // An incomplete message will do.
-        let body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
+        let mut body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
+        body.truncate(REFUSAL_LIMIT);
         Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
     }
 

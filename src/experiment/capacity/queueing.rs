@@ -1,6 +1,7 @@
 //! Instances that a rate needs by a queueing model behind a router, beside the number by rate.
 
 mod model;
+
 use std::cmp::Ordering;
 
 use serde::Serialize;

@@ -121,7 +121,7 @@ impl Experiment for MatrixExperiment {
     type Result = Matrix;
 
     fn next(&self) -> Option<RunRequest<MatrixRun>> {
-        let Some(cell) = self.cells.get(self.cell) else { return None };
+        let cell = self.cells.get(self.cell)?;
         let (slot, repeat) = (cell.slot, self.repeat);
         let may_run = self.may_run(cell) && self.unserved.is_none();
         Some(RunRequest {

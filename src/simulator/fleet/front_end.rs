@@ -80,8 +80,7 @@ impl SimulatedServer for FrontEnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulator::engine::fixed_queue::Delay;
-    use crate::simulator::engine::fixed_queue::FixedQueue;
+    use crate::simulator::engine::fixed_queue::{Delay, FixedQueue};
     use crate::simulator::simulate::Driver;
 
     #[test]

@@ -233,11 +233,7 @@ impl Model<'_> {
             InstanceModel::Fitted(_) => 1,
         };
         let fleet = Fleet {
-            engine: EngineModel::Plain {
-                slots: slots,
-                ttft: Delay::Constant(ttft_s),
-                itl: Delay::Constant(tpot_s),
-            },
+            engine: EngineModel::Plain { slots, ttft: Delay::Constant(ttft_s), itl: Delay::Constant(tpot_s) },
             layout: FleetLayout::Replicas { count, rule: RoutingRule::LeastLoaded },
             seed,
             front_end: Duration::ZERO,
