@@ -177,7 +177,7 @@ impl ComparedRow {
 pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
     let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
-    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&p_values)) {
+    for (row, corrected) in tested.into_iter().zip(holm(&p_values)) {
         row.p_holm = Some(corrected);
         row.standing = row.judged();
     }
