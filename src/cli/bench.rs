@@ -10,8 +10,7 @@ use crate::experiment::{Experiment, InvalidRuns, PairedOpen, RepeatsExperiment, 
 use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::documents;
-use crate::session::campaign::executor::CampaignExecutor;
-use crate::session::campaign::repeats::RepeatsCampaign;
+use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign};
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::stored::open_folder;

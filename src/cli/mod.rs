@@ -1,4 +1,5 @@
-//! The door: what a person types, turned into what the rooms do. One file per verb; clap stops here.
+//! The door: what a person types, turned into what the rooms do. A verb is its file and its line in the table of
+//! verbs; clap stops here.
 
 mod ab;
 mod args;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use crate::live::LineWriter;
-use crate::session::Printer;
+use crate::session::{Exit, Printer, Stop};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -53,36 +54,53 @@ Exit codes:
   3    the run was impossible, or its numbers are INVALID
   130  interrupted";
 
-#[derive(Debug, Subcommand)]
-enum Verb {
+/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it.
+macro_rules! verbs {
+    ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident,)*) => {
+        #[derive(Debug, Subcommand)]
+        enum Verb {
+            $($(#[$help])* $verb(Box<$module::$args>),)*
+        }
+
+        impl Verb {
+            fn run(&self, printer: Printer) -> Result<Exit, Stop> {
+                match self {
+                    $(Self::$verb(args) => $module::run(args, printer),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
     /// Run a workload against a server and report how it did
-    Bench(Box<bench::BenchArgs>),
+    Bench => bench::BenchArgs,
     /// Measure a server from low load to high, and find the highest that meets the objectives
-    Sweep(Box<sweep::SweepArgs>),
+    Sweep => sweep::SweepArgs,
     /// Compare two servers or configurations (A/B, paired rounds)
-    Ab(Box<ab::AbArgs>),
+    Ab => ab::AbArgs,
     /// Predict how a deployment would do under a workload, in virtual time
-    Simulate(Box<simulate::SimulateArgs>),
+    Simulate => simulate::SimulateArgs,
     /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
-    Capacity(capacity::CapacityArgs),
+    Capacity => capacity::CapacityArgs,
     /// Show a stored run again
-    Report(report::ReportArgs),
+    Report => report::ReportArgs,
     /// Join the shards of several generators into one run
-    Merge(merge::MergeArgs),
+    Merge => merge::MergeArgs,
     /// Run a table of experiments, each judged by its hypothesis
-    Matrix(Box<matrix::MatrixArgs>),
+    Matrix => matrix::MatrixArgs,
     /// Compare stored runs, repeats or sweeps with a baseline
-    Compare(compare::CompareArgs),
+    Compare => compare::CompareArgs,
     /// Measure this machine's own timing accuracy
-    Calibrate(calibrate::CalibrateArgs),
+    Calibrate => calibrate::CalibrateArgs,
     /// Ask whether a server is ready and answers correctly
-    Check(Box<check::CheckArgs>),
+    Check => check::CheckArgs,
     /// Serve a simulated engine over HTTP: an OpenAI-compatible server of known behaviour
-    Mock(Box<mock::MockArgs>),
+    Mock => mock::MockArgs,
     /// List the workloads that can be run, or show one to start your own from
-    Workloads(workloads::WorkloadsArgs),
+    Workloads => workloads::WorkloadsArgs,
     /// Inspect a trace, or create one from a run or an access log
-    Trace(Box<trace::TraceVerbArgs>),
+    Trace => trace::TraceVerbArgs,
 }
 
 /// Runs the program on the process's own arguments.
@@ -94,25 +112,8 @@ pub fn main() -> ExitCode {
         .with_writer(LineWriter::default)
         .without_time()
         .init();
-    let cli = Cli::parse();
     let printer = Printer;
-    let outcome = match cli.verb {
-        Verb::Bench(args) => bench::run(&args, printer),
-        Verb::Sweep(args) => sweep::run(&args, printer),
-        Verb::Ab(args) => ab::run(&args, printer),
-        Verb::Simulate(args) => simulate::run(&args, printer),
-        Verb::Capacity(args) => capacity::run(&args, printer),
-        Verb::Report(args) => report::run(&args, printer),
-        Verb::Merge(args) => merge::run(&args, printer),
-        Verb::Matrix(args) => matrix::run(&args, printer),
-        Verb::Compare(args) => compare::run(&args, printer),
-        Verb::Calibrate(args) => calibrate::run(&args, printer),
-        Verb::Check(args) => check::run(&args, printer),
-        Verb::Mock(args) => mock::run(&args, printer),
-        Verb::Workloads(args) => workloads::run(&args, printer),
-        Verb::Trace(args) => trace::run(&args, printer),
-    };
-    let exit = outcome.unwrap_or_else(|stop| {
+    let exit = Cli::parse().verb.run(printer).unwrap_or_else(|stop| {
         printer.words(&format!("error: {}", stop.message()));
         stop.exit()
     });

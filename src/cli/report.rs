@@ -13,7 +13,8 @@ use super::output::{
 use crate::experiment::Sweep;
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::report::{self, JSON_SCHEMAS, RunReport, documents};
-use crate::session::stored::{self, JudgedRun, Stored, experiments, repeats};
+use crate::session::stored::run::repeats_again;
+use crate::session::stored::{self, JudgedRun, Stored, experiments};
 use crate::session::{Exit, Printer, Stop, folder};
 
 /// Show a stored run again.
@@ -168,7 +169,7 @@ fn show_repeats(
 ) -> Result<Exit, Stop> {
     let mut lists = outputs.take_lists(OwnFiles::Each);
     outputs.check_runs()?;
-    let repeats = repeats::again(runs, &args.objectives.objectives(), |folder, run| {
+    let repeats = repeats_again(runs, &args.objectives.objectives(), |folder, run| {
         lists.add(run.report(None))?;
         outputs.write_run(run.report(None), folder, printer)
     })?;

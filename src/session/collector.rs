@@ -13,8 +13,7 @@ use serde_json::Value;
 
 use crate::engine::{BaseUrl, TlsOptions, client_config};
 use crate::report::{RunReport, otlp_json};
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 
 /// How long a collector may take: OTLP's own default.
 const LIMIT: Duration = Duration::from_secs(10);

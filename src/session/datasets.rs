@@ -5,8 +5,7 @@ use std::sync::Arc;
 use crate::analysis::wording::counted;
 use crate::engine::Endpoint;
 use crate::generator::{Datasets, RequiredEndpoint, TokenCounter};
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 use crate::units::count;
 use crate::workload::{RequestClass, WorkloadSpec};
 

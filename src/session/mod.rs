@@ -3,24 +3,20 @@
 pub(crate) mod campaign;
 mod collector;
 pub(crate) mod command_line;
+mod console;
 pub(crate) mod datasets;
-mod exit;
 mod files;
 pub(crate) mod hooks;
-mod interrupts;
 mod planned;
-mod printer;
 pub(crate) mod run;
 pub(crate) mod settings;
 pub(crate) mod stored;
 
 pub(crate) use self::campaign::dir::{ExperimentDir, ServerManifest};
 pub(crate) use self::collector::{Collector, CollectorUrl};
+pub(crate) use self::console::{Exit, Interrupts, Printer, Stop, all, both, wants_colour};
 pub(crate) use self::datasets::Opened;
-pub(crate) use self::exit::{Exit, Stop, all, both};
 pub(crate) use self::files::folder;
 pub(crate) use self::files::whole_file::{try_whole_file, whole_file};
-pub(crate) use self::interrupts::Interrupts;
 pub(crate) use self::planned::{PlannedRun, survey};
-pub(crate) use self::printer::{Printer, wants_colour};
 pub(crate) use self::stored::save;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::experiment::repeats_of;
 use crate::generator::{self, Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 
 /// What gives a run more to measure, by the options of a run by itself.

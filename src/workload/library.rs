@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::spec::WorkloadSpec;
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::mistakes::SpecError;
-use crate::workload::reading::nearest::nearest;
+use crate::workload::reading::mistakes::{SpecError, nearest};
 use crate::workload::reading::text::{parse_json, parse_toml};
 use crate::workload::trace::source::{Trace, TraceSurvey};
 

@@ -5,7 +5,6 @@ mod arrival;
 mod class;
 mod lengths;
 pub mod library;
-mod limits;
 mod overrides;
 mod prompt;
 pub(crate) mod reading;

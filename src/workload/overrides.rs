@@ -1,12 +1,12 @@
 //! What the command line changes in a workload.
 
-use super::limits::{RATE, REQUESTS, SECONDS, USERS, WAIT};
+use super::reading::allowed::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::class::request_class::RequestClass;
-use crate::workload::lengths::distribution::{Distribution, TOKEN_LIMIT};
+use crate::workload::lengths::{Distribution, TOKEN_LIMIT};
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::allowed::Allowed;

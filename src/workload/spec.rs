@@ -4,16 +4,14 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::limits::{REQUESTS, SECONDS, WAIT};
+use super::reading::allowed::{REQUESTS, SECONDS, WAIT};
 use super::window::RunLength;
 use crate::workload::answer::golden::GoldenCheck;
-use crate::workload::answer::schema_files;
+use crate::workload::answer::json_schema::inline_schemas;
 use crate::workload::arrival::pattern::ArrivalPattern;
-use crate::workload::class::model_mix::ModelMix;
-use crate::workload::class::request_class::RequestClass;
-use crate::workload::class::slo::{Priority, Slo};
-use crate::workload::class::tenant::Tenant;
-use crate::workload::lengths::weights;
+use crate::workload::class::mixes::{ModelMix, Tenant};
+use crate::workload::class::request_class::{Priority, RequestClass, Slo};
+use crate::workload::lengths::positive_total;
 use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
 use crate::workload::reading::node::Node;
@@ -102,7 +100,7 @@ impl WorkloadSpec {
         let mut node = node.map_err(|mistakes| mistakes.into_error(origin))?;
         let mistakes = Mistakes::default();
         if let Some(folder) = folder {
-            schema_files::inline(&mut node, folder, &mistakes);
+            inline_schemas(&mut node, folder, &mistakes);
             if !mistakes.is_empty() {
                 return Err(mistakes.into_error(origin));
             }
@@ -134,7 +132,7 @@ impl WorkloadSpec {
             });
             let classes = classes.and_then(|classes| {
                 let shares: Vec<f64> = classes.iter().map(|class| class.weight).collect();
-                weights::positive_total(fields, "classes", &shares).map(|()| classes)
+                positive_total(fields, "classes", &shares).map(|()| classes)
             });
             let replayed = arrival.as_ref().and_then(ArrivalPattern::trace);
             let tenants = Tenant::read_all(fields, classes.as_deref(), replayed);

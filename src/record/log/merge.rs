@@ -15,9 +15,8 @@ use super::runlog::RunLog;
 use super::shard_difference::{ShardDifference, difference};
 use crate::record::request::chunks::TokenChunk;
 use crate::record::request::turn::SessionCounts;
-use crate::record::run::client::{ClientFacts, Delays, HostStall, StampSource};
+use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
-use crate::record::run::shard::Shard;
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
 use crate::units::{spoken, three_digits};
 

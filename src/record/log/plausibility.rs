@@ -4,11 +4,10 @@ use std::time::Duration;
 
 use super::turns::of_a_session;
 use crate::clock::Timestamp;
-use crate::record::request::check::CheckRecord;
-use crate::record::request::record::{CountedAnswer, RequestRecord, Usage};
+use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord, Usage};
 use crate::record::request::turn::Phase;
+use crate::record::run::client::Shard;
 use crate::record::run::header::{RunFooter, RunHeader};
-use crate::record::run::shard::Shard;
 use crate::record::telemetry::Reading;
 
 /// Tolerance for moments out of order. The moments of one answer come from two clocks, the kernel's and the

@@ -14,8 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::plausibility;
 use super::turns::SessionChecker;
-use crate::record::request::check::CheckRecord;
-use crate::record::request::record::{CountedAnswer, RequestRecord};
+use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::telemetry::{ClientSample, Reading, Telemetry};
 

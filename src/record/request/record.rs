@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::chunks::ChunkTrain;
-use super::outcome::{Outcome, Validity};
+use super::outcome::{Failure, Outcome, Validity};
 use super::turn::{Phase, Turn, is_zero};
 use crate::clock::Timestamp;
 use crate::workload::Priority;
@@ -196,4 +196,45 @@ pub enum TokenSource {
     /// The number of chunks, assuming one token each.
     #[default]
     Chunks,
+}
+
+/// The result of a golden prompt, which is no request of the plan and counts in none of its figures.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckRecord {
+    /// Index in the workload's list of checks.
+    pub check: u16,
+    /// When it was dispatched under load; absent: before the run.
+    #[serde(rename = "released_ns", default, skip_serializing_if = "Option::is_none")]
+    pub released: Option<Timestamp>,
+    /// Its result.
+    pub result: CheckResult,
+    /// The beginning of the answer, secrets masked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excerpt: Option<String>,
+    /// The server's token counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+}
+
+/// The result of a golden prompt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum CheckResult {
+    /// The answer meets every expectation.
+    Passed,
+    /// It does not.
+    Unmet {
+        /// The first unmet expectation, to follow "the answer".
+        why: String,
+    },
+    /// There was no complete answer.
+    Unanswered(Failure),
+    /// The run ended first.
+    CutOff,
+}
+
+impl CheckRecord {
+    /// Longest excerpt, characters.
+    pub const EXCERPT_LIMIT: usize = 200;
 }

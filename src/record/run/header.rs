@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::client::{Calibration, ClientFacts, ServerCounters, StampSource};
-use super::engine::DeploymentFacts;
-use super::engine::EngineFacts;
-use super::shard::Shard;
+use super::client::{Calibration, ClientFacts, ServerCounters, Shard, StampSource};
+use super::engine::{DeploymentFacts, EngineFacts};
 use crate::clock::Timestamp;
 use crate::record::request::turn::SessionCounts;
 use crate::record::telemetry::TelemetrySource;

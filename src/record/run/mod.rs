@@ -3,12 +3,10 @@
 pub(super) mod client;
 pub(super) mod engine;
 pub(super) mod header;
-pub(super) mod shard;
 
-pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, StampSource};
+pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
 pub use header::{
     CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
     RunFooter, RunHeader,
 };
-pub use shard::Shard;

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
 use crate::session::command_line;
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 use crate::session::files::folder;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::session::stored::run::ran_to_its_end;

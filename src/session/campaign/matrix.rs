@@ -17,10 +17,8 @@ use crate::record::RunEnding;
 use crate::report::render::{self, Extent};
 use crate::report::{self, Style, documents};
 use crate::session::command_line;
-use crate::session::exit::{Exit, Stop};
-use crate::session::interrupts::Interrupts;
+use crate::session::console::{Exit, Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
-use crate::session::printer::Printer;
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::stored::save::PAGE;
 

@@ -8,6 +8,5 @@ pub(crate) mod ab;
 pub(crate) mod dir;
 pub(crate) mod executor;
 pub(crate) mod matrix;
-pub(crate) mod repeats;
 pub(crate) mod serving;
 pub(crate) mod sweep;

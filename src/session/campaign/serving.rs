@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::dir::ExperimentDir;
 use crate::experiment::matrix::Variant;
-use crate::session::exit::Stop;
+use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
-use crate::session::interrupts::Interrupts;
-use crate::session::printer::Printer;
 use crate::session::settings::{ServerAddress, ServerSettings};
 
 /// How long an address that may be taken already is tried.

@@ -16,9 +16,8 @@ use crate::experiment::{
     SweepRun, Trial, TrialRequest,
 };
 use crate::generator::Datasets;
-use crate::session::exit::Stop;
+use crate::session::console::{Printer, Stop};
 use crate::session::planned::{PlannedRun, with_seed};
-use crate::session::printer::Printer;
 use crate::session::run::RunContext;
 use crate::session::stored::save;
 use crate::workload::{ArrivalPattern, Overrides, Trace, WorkloadSpec};

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 
 /// Most runs of one name in one second.
 const TRIES: u32 = 100;

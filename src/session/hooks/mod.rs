@@ -7,9 +7,7 @@
 
 mod command;
 mod group;
-mod server_process;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use self::command::{Hook, Line, Output, Variable, Variables};
-pub(crate) use self::server_process::ServerProcess;
+pub(crate) use self::command::{Hook, Line, Output, ServerProcess, Variable, Variables};

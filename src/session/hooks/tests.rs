@@ -6,9 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::command::begin;
 use super::*;
-use crate::session::exit::Exit;
-use crate::session::exit::Stop;
-use crate::session::interrupts::Interrupts;
+use crate::session::console::{Exit, Interrupts, Stop};
 
 fn run(command: &str, limit: Duration, folder: &Path) -> Result<(), Stop> {
     run_line(Line::Filed(command), limit, folder)

@@ -4,14 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cache;
-use super::connect::ServerConnection;
-use super::connections::{self, Sending};
+use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
-use super::machine;
-use super::pages;
-use super::start;
-use super::tokens;
+use super::{cache, machine, pages, start, tokens};
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
 use crate::experiment::seed_of_run;
@@ -25,10 +20,8 @@ use crate::runner::{
     AnswerJudge, FinishedCheck, FinishedRun, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
 };
 use crate::session::command_line;
-use crate::session::exit::Stop;
-use crate::session::interrupts::Interrupts;
+use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::planned::PlannedRun;
-use crate::session::printer::Printer;
 use crate::session::settings::RunSettings;
 use crate::session::stored::run::JudgedRun;
 use crate::session::stored::save;
@@ -199,7 +192,7 @@ impl RunContext {
     /// Warns of connections that a run may come to lack.
     fn warn_of_connections(&self, options: &RunOptions, plan: &PlanFacts, sending: Sending) {
         let (limits, files_each) = (ConnectionLimits::raised(), self.server.files_per_connection());
-        if let Some(warning) = connections::warning(limits, options, plan, sending, files_each) {
+        if let Some(warning) = connection_warning(limits, options, plan, sending, files_each) {
             self.printer.words(&warning);
         }
     }

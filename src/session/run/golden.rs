@@ -13,8 +13,7 @@ use crate::clock::RunClock;
 use crate::engine::{Endpoint, OpenAiEngine};
 use crate::record::{CheckRecord, CheckResult, PlanFacts, RunFooter, Shard};
 use crate::runner::{AnswerJudge, CheckTimes, Checks, FinishedCheck, Interrupt};
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 use crate::session::settings::ServerSettings;
 use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
 

@@ -6,8 +6,7 @@ use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrat
 use crate::engine::AnswerForm;
 use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
 use crate::units::{count, three_digits};
 use crate::workload::WorkloadSpec;

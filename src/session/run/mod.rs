@@ -2,7 +2,6 @@
 
 mod cache;
 mod connect;
-mod connections;
 mod context;
 mod golden;
 mod machine;

@@ -8,8 +8,7 @@ use super::connect::ServerConnection;
 use crate::engine::MetricsPage;
 use crate::record::{PlanFacts, Reading};
 use crate::runner::Progress;
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 use crate::session::settings::{OwnPage, TelemetrySettings};
 use crate::telemetry::{FoundPage, LatestReadings, ScrapeTimes};
 

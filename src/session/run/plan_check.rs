@@ -3,7 +3,7 @@
 use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::generator::Schedule;
 use crate::record::PlanFacts;
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 use crate::session::planned::PlannedRun;
 use crate::workload::WorkloadSpec;
 

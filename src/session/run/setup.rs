@@ -2,21 +2,14 @@
 
 use std::sync::Arc;
 
-use super::cache;
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
-use super::golden;
-use super::machine;
-use super::pages;
-use super::start;
-use super::tokens;
+use super::{cache, golden, machine, pages, start, tokens};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
 use crate::record::Calibration;
+use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
-use crate::session::exit::{Stop, all, both};
-use crate::session::interrupts::Interrupts;
-use crate::session::printer::Printer;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::session::stored::save;
 use crate::workload::WorkloadSpec;

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use crate::session::exit::Stop;
-use crate::session::printer::Printer;
+use crate::session::console::{Printer, Stop};
 use crate::units::spoken;
 
 /// How long before its start a run opens its connections: not so early that a server closes them again.

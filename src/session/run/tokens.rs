@@ -8,9 +8,7 @@ use crate::generator::{PromptBuilder, TokenCounter};
 use crate::live::{CountLine, Screen};
 use crate::record::{PromptMethod, TokenSource};
 use crate::runner::CollectedRun;
-use crate::session::exit::Stop;
-use crate::session::interrupts::Interrupts;
-use crate::session::printer::Printer;
+use crate::session::console::{Interrupts, Printer, Stop};
 use crate::units::count;
 use crate::workload::WorkloadSpec;
 

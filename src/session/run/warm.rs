@@ -7,7 +7,7 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;

@@ -17,7 +17,7 @@ use crate::record::RunLog;
 use crate::session::campaign::ab::{AbQuestion, Require};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 use crate::session::files::folder;
 
 /// Reads the runs of an experiment in this folder, and carries none out.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::report::documents;
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 
 /// A path, and which run of it is meant: `FILE` or `FILE:N`.
 struct Named {

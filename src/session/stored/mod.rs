@@ -3,7 +3,6 @@
 pub(crate) mod experiments;
 pub(crate) mod foreign;
 mod open;
-pub(crate) mod repeats;
 pub(crate) mod run;
 pub(crate) mod save;
 

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::foreign;
-use super::repeats;
+use super::run::repeats_in;
 use crate::experiment::Sweep;
 use crate::foreign::{ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::session::campaign::dir::{ExperimentDir, MANIFEST};
 use crate::session::campaign::matrix::FILES;
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 
 /// What is stored at a path.
 #[derive(strum::Display)]
@@ -57,7 +57,7 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
     if let Some(folder) = matrix_folder(path) {
         return Ok(Stored::Matrix(folder));
     }
-    let runs = repeats::runs_in(path);
+    let runs = repeats_in(path);
     Ok(if runs.is_empty() { Stored::Run } else { Stored::Repeats(runs) })
 }
 

@@ -6,7 +6,7 @@ use crate::analysis::Objective;
 use crate::experiment::{Repeats, Sweep};
 use crate::record::RunHeader;
 use crate::report::{self, RunReport, documents, render};
-use crate::session::exit::Stop;
+use crate::session::console::Stop;
 use crate::session::files::whole_file::whole_file;
 use crate::workload::WorkloadSpec;
 

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::json_schema::JsonSchema;
-use crate::workload::lengths::distribution::TOKEN_LIMIT;
+use crate::workload::lengths::TOKEN_LIMIT;
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;

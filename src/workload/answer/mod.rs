@@ -2,7 +2,6 @@
 
 pub(super) mod golden;
 pub(super) mod json_schema;
-pub(super) mod schema_files;
 pub(super) mod shape;
 
 pub use golden::{Expectation, GoldenCheck, RegexPattern};

@@ -1,14 +1,12 @@
 //! When requests arrive: the declared processes, their rates over time, and how they are read from a spec.
 
 pub(super) mod clients;
-pub(super) mod gaps;
 pub(super) mod pattern;
 pub(super) mod rate;
 pub(super) mod stages;
 pub(super) mod think_time;
 
-pub use clients::{Client, RateSpread};
-pub use gaps::{GapFamily, GapForm};
+pub use clients::{Client, GapFamily, GapForm, RateSpread};
 pub use pattern::ArrivalPattern;
 pub use rate::RateProfile;
 pub use stages::{RateStage, RateState, Spike};

@@ -3,12 +3,10 @@
 use serde::Serialize;
 use strum::IntoStaticStr;
 
-use super::clients::{Client, RateSpread};
-use super::gaps::{CV, GapFamily, GapForm};
+use super::clients::{CV, Client, GapFamily, GapForm, RateSpread};
 use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
-use crate::workload::limits::{RATE, SECONDS, USERS};
-use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::allowed::{Allowed, RATE, SECONDS, USERS};
 use crate::workload::reading::fields::{Fields, KindReader};
 use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;

@@ -2,7 +2,7 @@
 
 use std::f64::consts::TAU;
 
-use super::gaps::{GapFamily, GapForm};
+use super::clients::{GapFamily, GapForm};
 use super::pattern::ArrivalPattern;
 use super::stages::{RateStage, Spike};
 use crate::workload::trace::findings::TraceFindings;

@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::workload::limits::{LONGEST_S, SECONDS};
-use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::allowed::{Allowed, LONGEST_S, SECONDS};
 use crate::workload::reading::value::SpecValue;
 
 /// Rates that may be zero.

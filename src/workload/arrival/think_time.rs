@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use crate::random::normal_cdf;
-use crate::workload::limits::LONGEST_S;
-use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::allowed::{Allowed, LONGEST_S};
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
 

@@ -1,17 +1,14 @@
 //! One kind of request inside a workload.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, VariantNames};
 
-use super::slo::{Priority, Slo};
 use crate::workload::answer::shape::AnswerShape;
 use crate::workload::arrival::pattern::ArrivalPattern;
-use crate::workload::lengths::distribution::Distribution;
-use crate::workload::lengths::weights;
-use crate::workload::prompt::conversation::Conversation;
+use crate::workload::lengths::{Distribution, positive_total, read_weight};
 use crate::workload::prompt::dataset::Dataset;
-use crate::workload::prompt::images::Images;
-use crate::workload::prompt::shared_prefix::SharedPrefixes;
-use crate::workload::prompt::source::PromptSource;
+use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
+use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::{Fields, Given};
 use crate::workload::reading::value::SpecValue;
 use crate::workload::trace::findings::TraceFindings;
@@ -71,7 +68,7 @@ impl RequestClass {
     ) -> Option<(Self, Option<ArrivalPattern>)> {
         value.table("a class", |fields| {
             let name = fields.need("name", |value| value.name());
-            let weight = fields.or("weight", 1.0, weights::read);
+            let weight = fields.or("weight", 1.0, read_weight);
             let arrival = without_trace(fields, "arrival", trace, "when requests arrive", ArrivalPattern::read_of_class);
             let input_tokens = lengths(fields, "input_tokens", trace.map(Trace::mean_input_tokens));
             let output_tokens = lengths(fields, "output_tokens", trace.map(Trace::mean_output_tokens));
@@ -268,7 +265,7 @@ fn priorities(fields: &mut Fields<'_>, class_slo: Slo) -> Option<Vec<PrioritySha
         })
     })?;
     let share_weights: Vec<f64> = shares.iter().map(|share| share.weight).collect();
-    weights::positive_total(fields, "priorities", &share_weights)?;
+    positive_total(fields, "priorities", &share_weights)?;
     Some(shares)
 }
 
@@ -276,9 +273,75 @@ impl PriorityShare {
     fn read(value: SpecValue<'_>, class_slo: Slo) -> Option<Self> {
         value.table("a priority share", |fields| {
             let priority = fields.required("priority", |value| value.variant());
-            let weight = fields.optional("weight", 1.0, weights::read);
+            let weight = fields.optional("weight", 1.0, read_weight);
             let slo = fields.optional("slo", class_slo, Slo::read);
             Some(Self { priority: priority?, weight: weight?, slo: slo? })
+        })
+    }
+}
+
+/// How urgent a request is. Ordered: `High` is the most urgent.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    Display,
+    EnumString,
+    VariantNames,
+)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Priority {
+    /// A user is waiting.
+    High,
+    /// A user will look soon.
+    #[default]
+    Medium,
+    /// No user is waiting.
+    Low,
+}
+
+/// Upper bounds on one request's latency, milliseconds. An absent bound requires nothing.
+///
+/// A request meets its SLO when it completed and every given bound holds; a failed or censored request never does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Slo {
+    /// Bound on time to first token, from the scheduled moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttft_ms: Option<f64>,
+    /// Bound on time per output token after the first.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tpot_ms: Option<f64>,
+    /// Bound on end-to-end latency, from the scheduled moment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub e2e_ms: Option<f64>,
+}
+
+impl Slo {
+    /// Whether there is no SLO: then requests count neither as met nor as missed.
+    pub fn is_empty(&self) -> bool {
+        self.ttft_ms.is_none() && self.tpot_ms.is_none() && self.e2e_ms.is_none()
+    }
+
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        /// A day: no user waits longer for an answer.
+        const BOUND_MS: Allowed = Allowed::above(0.0, 86_400_000.0);
+        let bound = |value: SpecValue<'_>| value.number(BOUND_MS);
+        value.table("an SLO", |fields| {
+            let ttft_ms = fields.option("ttft_ms", bound);
+            let tpot_ms = fields.option("tpot_ms", bound);
+            let e2e_ms = fields.option("e2e_ms", bound);
+            Some(Self { ttft_ms: ttft_ms?, tpot_ms: tpot_ms?, e2e_ms: e2e_ms? })
         })
     }
 }

@@ -1,8 +1,13 @@
-//! Where the prompts of a class come from.
+//! What the prompts of a class are made of: texts, shared prefixes, images, and the turns of conversations.
 
-use serde::Serialize;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use super::dataset::Dataset;
+use crate::units::count;
+use crate::workload::arrival::think_time::ThinkTime;
+use crate::workload::lengths::{Distribution, SKEW, TOKEN_LIMIT};
 use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::value::SpecValue;
 
@@ -83,5 +88,157 @@ impl PromptSource {
             "Compare three ways of learning a language alone, with their weak points.",
         ];
         Self::Templates { templates: templates.map(str::to_owned).to_vec() }
+    }
+}
+
+/// Most prefixes of a class.
+const MOST: f64 = 100_000.0;
+
+/// Texts of which each request of a class begins with one; its own text of `input_tokens` follows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct SharedPrefixes {
+    /// How many there are.
+    pub count: u32,
+    /// Tokens of each prefix, drawn once per prefix; a number in a file means a constant.
+    pub tokens: Distribution,
+    /// Their popularity (Zipf): the k-th is chosen with a probability proportional to k^−`zipf`. 0, the default,
+    /// makes all equal.
+    pub zipf: f64,
+    /// Share of the prefixes, the most popular first, that are sent once before the run, so that a prefix cache holds
+    /// them. 0 by default: all are new to the server, since other runs have other texts.
+    pub warm: f64,
+}
+
+impl SharedPrefixes {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        const COUNT: Allowed = Allowed::from(1.0, MOST);
+        const SHARE: Allowed = Allowed::from(0.0, 1.0);
+        value.table("shared prefixes", |fields| {
+            let count = fields.required("count", |value| value.whole(COUNT));
+            let tokens = fields.required("tokens", Distribution::read_or_constant);
+            let zipf = fields.optional("zipf", 0.0, |value| value.number(SKEW));
+            let warm = fields.optional("warm", 0.0, |value| value.number(SHARE));
+            Some(Self { count: u32::try_from(count?).ok()?, tokens: tokens?, zipf: zipf?, warm: warm? })
+        })
+    }
+
+    /// Number of prefixes, the most popular first, that are sent once before the run.
+    pub fn warmed(&self) -> u32 {
+        (self.warm * f64::from(self.count)).round() as u32
+    }
+}
+
+/// Most images of one request.
+const MOST_IMAGES: u32 = 64;
+
+/// Images from a folder, sent inside chat messages as data URLs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Images {
+    /// The folder: PNG, JPEG, GIF and WebP files, recognised by their content. In a workload file a relative path
+    /// begins at the folder of that file.
+    pub folder: String,
+    /// Images per request; 1 when the file does not say, at most 64.
+    pub per_request: Distribution,
+    /// What the folder was found to hold; absent until it is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<ImageFindings>,
+}
+
+/// What a folder of images was found to hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageFindings {
+    /// Number of images.
+    pub images: u64,
+    /// Their total size, bytes.
+    pub bytes: u64,
+    /// SHA-256 of all of them, concatenated in the order of their names, hexadecimal.
+    pub sha256: String,
+}
+
+impl Images {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("the images of a class", |fields| {
+            let folder = fields.need("folder", |value| value.nonblank());
+            let one = Distribution::Constant { value: 1 };
+            let per_request = fields.optional("per_request", one, Distribution::read);
+            let found = fields.maybe("found", |value| value.stored());
+            let per_request = per_request?;
+            let most = per_request.most();
+            if most > MOST_IMAGES {
+                let given =
+                    if most == TOKEN_LIMIT { "has no bound".into() } else { format!("may be {most}") };
+                fields.complain_of(
+                    "per_request",
+                    &format!(
+                        "{given}; a request has at most {MOST_IMAGES} images, so give a `max` up to that"
+                    ),
+                );
+                return None;
+            }
+            Some(Self { folder, per_request, found })
+        })
+    }
+
+    /// Makes a relative path begin at `folder`.
+    pub(crate) fn anchor(&mut self, folder: &Path) {
+        self.folder = folder.join(&self.folder).display().to_string();
+    }
+}
+
+/// Most turns of a conversation.
+const MOST_TURNS: u32 = 10_000;
+
+/// How the requests of a class continue as conversations: each arrival is the first turn of one. Each later turn
+/// leaves a think time after the end of the previous answer and repeats everything said so far, the server's own
+/// answers included.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Conversation {
+    /// Turns of a conversation, each a user message with its answer; drawn once per conversation. A number in a file
+    /// means a constant.
+    pub turns: Distribution,
+    /// Time from the end of an answer to the next turn; a number in a file means a constant.
+    pub think_time_s: ThinkTime,
+    /// Tokens of the opening turn; absent: drawn as every other turn's, from the class's `input_tokens`, which are the
+    /// *new* tokens of a turn. Those of a shared prefix come on top.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_input_tokens: Option<Distribution>,
+    /// A conversation ends before the turn whose prompt and answer together would exceed this many tokens; absent:
+    /// the server decides. The opening turn is always sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_context_tokens: Option<u32>,
+}
+
+impl Conversation {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a conversation", |fields| {
+            let turns = fields.required("turns", Distribution::read_or_constant);
+            let think_time_s = fields.need("think_time_s", ThinkTime::read);
+            let first_input_tokens = fields.maybe("first_input_tokens", Distribution::read_or_constant);
+            let max_context_tokens = fields.maybe("max_context_tokens", Distribution::tokens);
+            let turns = turns?;
+            if turns.most() > MOST_TURNS {
+                let most = count(turns.most().into());
+                let sentence = format!("may be {most}; give a `max` of 10,000 at most");
+                fields.complain_of("turns", &sentence);
+                return None;
+            }
+            Some(Self { turns, think_time_s, first_input_tokens, max_context_tokens })
+        })
+    }
+
+    /// Why requests with such prompts cannot continue as conversations; `None` if they can.
+    pub(crate) fn refusal(prompt: &PromptSource) -> Option<&'static str> {
+        match prompt {
+            PromptSource::Dataset(_) => Some(
+                "is given beside a dataset, whose rows are whole requests; leave one of them out, or choose another \
+                 `prompt`",
+            ),
+            PromptSource::RandomTokens { .. } => Some(
+                "is given beside token ids, and answers come as text, which cannot be put between them; choose another \
+                 `prompt`",
+            ),
+            PromptSource::Templates { .. } | PromptSource::Retrieval { .. } => None,
+        }
     }
 }

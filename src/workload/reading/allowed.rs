@@ -53,6 +53,27 @@ fn plain(bound: f64) -> String {
     if bound.fract() == 0.0 && bound >= 0.0 { units::count(bound as u64) } else { bound.to_string() }
 }
 
+/// Most requests of one run: nearly three hours at 10,000 a second.
+pub(in crate::workload) const MOST_REQUESTS: f64 = 100_000_000.0;
+
+/// The longest run, seconds: 31 days.
+pub(in crate::workload) const LONGEST_S: f64 = 2_678_400.0;
+
+/// Rates above zero. No client sends more from one machine.
+pub(in crate::workload) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
+
+/// A length of time in seconds, up to 31 days.
+pub(in crate::workload) const SECONDS: Allowed = Allowed::above(0.0, LONGEST_S);
+
+/// Users in a closed loop; each is a connection.
+pub(in crate::workload) const USERS: Allowed = Allowed::from(1.0, 100_000.0);
+
+/// Counts of requests.
+pub(in crate::workload) const REQUESTS: Allowed = Allowed::from(1.0, MOST_REQUESTS);
+
+/// Waits, which may be zero.
+pub(in crate::workload) const WAIT: Allowed = Allowed::from(0.0, LONGEST_S);
+
 #[cfg(test)]
 mod tests {
     use super::*;

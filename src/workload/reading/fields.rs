@@ -1,7 +1,6 @@
 //! The fields of one table of a spec: reads the known ones, reports the unknown ones.
 
-use super::mistakes::Mistakes;
-use super::nearest::nearest;
+use super::mistakes::{Mistakes, nearest};
 use super::node::{Entry, NodeValue};
 use super::value::{SpecValue, list};
 

@@ -6,16 +6,15 @@
 pub(super) mod allowed;
 pub(super) mod fields;
 pub(super) mod mistakes;
-pub(super) mod nearest;
 pub(super) mod node;
 pub(super) mod text;
 pub(super) mod value;
 
 pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
-pub(crate) use mistakes::Mistakes;
-pub use mistakes::{SpecError, SpecMistake};
-pub(crate) use nearest::nearest;
+pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::Node;
 pub(crate) use text::{parse_json, parse_toml};
 pub(crate) use value::SpecValue;
+
+pub use mistakes::{SpecError, SpecMistake};

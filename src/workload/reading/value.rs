@@ -6,8 +6,7 @@ use serde::de::DeserializeOwned;
 use strum::VariantNames;
 
 use super::allowed::Allowed;
-use super::mistakes::Mistakes;
-use super::nearest::nearest;
+use super::mistakes::{Mistakes, nearest};
 use super::node::{Node, NodeValue};
 
 /// A value with its path and the list of mistakes. Every reader returns `None` after it has reported a mistake, so

@@ -1,9 +1,8 @@
 //! Changes from the command line.
 
-use crate::workload::arrival::clients::Client;
-use crate::workload::arrival::gaps::GapFamily;
+use crate::workload::arrival::clients::{Client, GapFamily};
 use crate::workload::arrival::pattern::ArrivalPattern;
-use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::Distribution;
 use crate::workload::overrides::{DatasetChange, Overrides};
 use crate::workload::spec::WorkloadSpec;
 

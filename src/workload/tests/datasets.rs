@@ -1,6 +1,6 @@
 //! Classes whose prompts are not written: their fields, and what the command line changes.
 
-use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::Distribution;
 use crate::workload::overrides::{DatasetChange, Overrides};
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;

@@ -1,6 +1,6 @@
 //! Means and kept shares of the distributions, against scipy.
 
-use crate::workload::lengths::distribution::Distribution::{
+use crate::workload::lengths::Distribution::{
     self, Constant, Empirical, Exponential, LogNormal, Normal, Uniform,
 };
 

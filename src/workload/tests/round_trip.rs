@@ -2,22 +2,16 @@
 
 use proptest::prelude::*;
 
-use crate::workload::arrival::clients::{Client, RateSpread};
-use crate::workload::arrival::gaps::GapFamily;
+use crate::workload::arrival::clients::{Client, GapFamily, RateSpread};
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::stages::{RateStage, RateState, Spike};
 use crate::workload::arrival::think_time::ThinkTime;
-use crate::workload::class::model_mix::ModelMix;
-use crate::workload::class::request_class::{PriorityShare, RequestClass};
-use crate::workload::class::slo::{Priority, Slo};
-use crate::workload::class::tenant::Tenant;
-use crate::workload::lengths::distribution::Distribution;
+use crate::workload::class::mixes::{ModelMix, Tenant};
+use crate::workload::class::request_class::{Priority, PriorityShare, RequestClass, Slo};
+use crate::workload::lengths::Distribution;
 use crate::workload::library;
-use crate::workload::prompt::conversation::Conversation;
 use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
-use crate::workload::prompt::images::{ImageFindings, Images};
-use crate::workload::prompt::shared_prefix::SharedPrefixes;
-use crate::workload::prompt::source::PromptSource;
+use crate::workload::prompt::source::{Conversation, ImageFindings, Images, PromptSource, SharedPrefixes};
 use crate::workload::spec::WorkloadSpec;
 
 fn distribution() -> impl Strategy<Value = Distribution> {

@@ -2,7 +2,7 @@
 
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::think_time::ThinkTime;
-use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::Distribution;
 use crate::workload::overrides::Overrides;
 use crate::workload::spec::WorkloadSpec;
 use crate::workload::tests::{LEAST, said_of};

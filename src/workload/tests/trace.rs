@@ -1,11 +1,10 @@
 //! Workloads that replay a trace: what they take from it, and what they refuse.
 
-use crate::workload::lengths::distribution::Distribution;
+use crate::workload::lengths::Distribution;
 use crate::workload::overrides::{DatasetChange, Overrides};
 use crate::workload::reading::mistakes::SpecError;
 use crate::workload::spec::WorkloadSpec;
-use crate::workload::trace::findings::{TraceFindings, TraceKind};
-use crate::workload::trace::format::TraceFormat;
+use crate::workload::trace::findings::{TraceFindings, TraceFormat, TraceKind};
 use crate::workload::trace::source::{BadLines, Trace};
 
 /// A minute of 600 requests, 10 a second, three quarters of them `text`.

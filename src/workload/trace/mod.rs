@@ -1,11 +1,9 @@
 //! Recorded traces: which one is replayed, what was found in it, and the workloads made of it.
 
 pub(super) mod findings;
-pub(super) mod format;
 mod replayed;
 pub(super) mod source;
 
-pub use findings::{TraceFindings, TraceKind};
-pub use format::{TraceFormat, TraceZero};
+pub use findings::{TraceFindings, TraceFormat, TraceKind, TraceZero};
 pub use replayed::as_name;
 pub use source::{BadLines, Trace, TraceSurvey};

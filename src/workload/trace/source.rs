@@ -5,10 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
-use super::findings::TraceFindings;
-use super::format::TraceFormat;
-use crate::workload::limits::LONGEST_S;
-use crate::workload::reading::allowed::Allowed;
+use super::findings::{TraceFindings, TraceFormat};
+use crate::workload::reading::allowed::{Allowed, LONGEST_S};
 use crate::workload::reading::fields::Fields;
 use crate::workload::reading::value::SpecValue;
 

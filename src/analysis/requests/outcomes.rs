@@ -1,0 +1,172 @@
+//! What became of every planned request, and failures by their kind.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::observed::Observed;
+use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
+
+/// What became of the requests planned for the window.
+///
+/// `planned + unplanned = completed + failed + censored + never_due + unrecorded`, exactly: nothing is lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RequestCounts {
+    /// Requests scheduled in the window: those of the plan, and the later turns of sessions.
+    pub planned: u64,
+    /// Their answer came whole.
+    pub completed: u64,
+    /// They failed.
+    pub failed: u64,
+    /// They had not ended when the run stopped waiting.
+    pub censored: u64,
+    /// Their moment never came, because the run was stopped before it.
+    pub never_due: u64,
+    /// They left no record.
+    pub unrecorded: u64,
+    /// Records without a plan: doubles, or more than were planned. 0 in a sound log.
+    pub unplanned: u64,
+    /// Requests planned for the warm-up that left no record although their moment had come. 0 in a sound log.
+    pub warmup_unrecorded: u64,
+    /// Records of the warm-up without a plan. 0 in a sound log.
+    pub warmup_unplanned: u64,
+    /// Of those of the window that were recorded: requests that had to open their own connection.
+    pub opened_connection: u64,
+}
+
+impl RequestCounts {
+    pub(crate) fn of(observed: &Observed<'_>) -> Self {
+        let mut counts = Self {
+            planned: observed.planned(),
+            never_due: observed.never_due,
+            unrecorded: observed.unrecorded,
+            unplanned: observed.unplanned,
+            warmup_unrecorded: observed.warm_up.unrecorded,
+            warmup_unplanned: observed.warm_up.unplanned,
+            ..Self::default()
+        };
+        for record in observed.requests.iter().map(|request| request.record) {
+            counts.opened_connection += u64::from(record.opened_connection);
+            match record.outcome {
+                Outcome::Completed => counts.completed += 1,
+                Outcome::Failed(_) => counts.failed += 1,
+                Outcome::Censored => counts.censored += 1,
+            }
+        }
+        counts
+    }
+
+    /// Requests whose moment came and that left a record.
+    pub const fn executed(&self) -> u64 {
+        self.completed + self.failed + self.censored
+    }
+}
+
+/// What went wrong in the window. Rates are shares, between 0 and 1, of the requests whose moment came; absent
+/// when there was none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Failures {
+    /// Failed requests.
+    pub error_rate: Option<f64>,
+    /// Requests that the server refused (429, 503).
+    pub reject_rate: Option<f64>,
+    /// Requests ended by one of the client's own time limits.
+    pub timeout_rate: Option<f64>,
+    /// Each kind that occurred, most frequent first.
+    pub kinds: Vec<FailureCount>,
+    /// The same of the requests that kept the load up after the horizon, as shares of those. They count in no
+    /// rate, but where they failed the window's last requests had less company than planned.
+    pub cooldown_kinds: Vec<FailureCount>,
+}
+
+/// One kind of failure.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FailureCount {
+    /// The kind in words: `http 503`, `truncated`.
+    #[serde(serialize_with = "in_words")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub kind: FailureKind,
+    /// How many.
+    pub count: u64,
+    /// Share of the requests counted, between 0 and 1.
+    pub share: f64,
+    /// What the first of them said.
+    pub example: String,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's serialize_with passes a reference
+fn in_words<S: serde::Serializer>(kind: &FailureKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(kind)
+}
+
+impl Failures {
+    pub(crate) fn of(observed: &Observed<'_>) -> Self {
+        let due = observed.due() as f64;
+        let kinds = tally(observed.requests.iter().map(|request| request.record), due);
+        let cooldown: Vec<_> =
+            observed.log.records.iter().filter(|record| record.phase == Phase::Cooldown).collect();
+        let rate = |counts: fn(FailureKind) -> bool| {
+            let count: u64 = kinds.iter().filter(|line| counts(line.kind)).map(|line| line.count).sum();
+            (due > 0.0).then(|| count as f64 / due)
+        };
+        let (error_rate, reject_rate, timeout_rate) =
+            (rate(|_| true), rate(FailureKind::is_reject), rate(FailureKind::is_timeout));
+        let cooldown_kinds = tally(cooldown.iter().copied(), cooldown.len() as f64);
+        Self { error_rate, reject_rate, timeout_rate, kinds, cooldown_kinds }
+    }
+}
+
+/// Counts the failures among `records` by their kind, most frequent first, as shares of `all`.
+fn tally<'a>(records: impl Iterator<Item = &'a RequestRecord>, all: f64) -> Vec<FailureCount> {
+    let mut kinds: BTreeMap<FailureKind, FailureCount> = BTreeMap::new();
+    for record in records {
+        if let Outcome::Failed(failure) = &record.outcome {
+            let kind = failure.reason;
+            let line = kinds.entry(kind).or_insert_with(|| FailureCount {
+                kind,
+                count: 0,
+                share: 0.0,
+                example: failure.message.clone(),
+            });
+            line.count += 1;
+            line.share = line.count as f64 / all;
+        }
+    }
+    let mut kinds: Vec<FailureCount> = kinds.into_values().collect();
+    kinds.sort_by_key(|line| std::cmp::Reverse(line.count));
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::Failure;
+
+    #[test]
+    fn kinds_are_counted_most_frequent_first() {
+        let failed = |index, kind, message: &str| {
+            record(index).sent_at(index, index, index).failed(500, Failure::new(kind, message)).build()
+        };
+        let log = run(
+            1_000,
+            vec![
+                failed(0, FailureKind::Reset, "peer"),
+                failed(1, FailureKind::HttpStatus(503), "busy"),
+                failed(2, FailureKind::HttpStatus(503), "still busy"),
+                failed(3, FailureKind::TimeoutTotal, "60 s"),
+                record(4).sent_at(4, 4, 4).paced(100, 1, 1).build(),
+            ],
+        );
+        let failures = Failures::of(&Observed::of(&log));
+        assert_eq!(failures.error_rate, Some(0.8));
+        assert_eq!((failures.reject_rate, failures.timeout_rate), (Some(0.4), Some(0.2)));
+        let [first, ..] = failures.kinds.as_slice() else { panic!("no kinds") };
+        assert_eq!((first.kind, first.count), (FailureKind::HttpStatus(503), 2));
+        assert_eq!((first.share, first.example.as_str()), (0.4, "busy"));
+        assert_eq!(failures.kinds.len(), 3);
+    }
+}

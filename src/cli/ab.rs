@@ -1,0 +1,323 @@
+//! `skyline ab`: compares two servers, or two configurations of one, in interleaved rounds.
+
+use clap::Args;
+use sha2::{Digest as _, Sha256};
+
+use super::output::{exits, say_saved};
+use crate::analysis::FigureKey;
+use crate::cli::args::{
+    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
+};
+use crate::engine::{AnswerForm, BaseUrl, Dialect};
+use crate::experiment::{
+    AbDesign, AbExperiment, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
+};
+use crate::record::DeploymentFacts;
+use crate::report::documents;
+use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets, Require};
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::run::check_plan;
+use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
+};
+use crate::units::hexadecimal;
+use crate::workload::WorkloadSpec;
+
+/// Compare two servers, or two configurations of one, in interleaved rounds
+#[derive(Debug, Args)]
+pub(super) struct AbArgs {
+    #[command(flatten)]
+    load: LoadArgs,
+    #[command(flatten)]
+    work: WorkArgs,
+    #[command(flatten, next_help_heading = "Sides")]
+    sides: SideArgs,
+    #[command(flatten, next_help_heading = "Experiment")]
+    design: DesignArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// What exits with 0; what does not meet it exits with 1
+    #[arg(long, value_name = "WHAT", help_heading = "Output", value_enum, default_value_t = Require::NotWorse)]
+    require: Require,
+
+    #[command(flatten)]
+    campaign: CampaignArgs,
+}
+
+/// Who is compared. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
+/// secret.
+#[derive(Debug, Args)]
+struct SideArgs {
+    /// Address of A, the baseline [default: with --switch-cmd the one of --url]
+    #[arg(
+        long,
+        value_name = "URL",
+        required_unless_present = "switch_cmd",
+        conflicts_with = "url",
+        requires = "b"
+    )]
+    a: Option<String>,
+
+    /// Address of B, which is held against it [default: with --switch-cmd the one of --url]
+    #[arg(long, value_name = "URL", conflicts_with = "url", requires = "a")]
+    b: Option<String>,
+
+    /// B's way of speaking the OpenAI protocol [default: --engine, as A's]
+    #[arg(long, value_name = "ENGINE", hide_possible_values = true,
+          value_parser = dialect())]
+    b_engine: Option<Dialect>,
+
+    /// Model to ask B for [default: --model, else the first that B lists]
+    #[arg(long, value_name = "NAME")]
+    b_model: Option<String>,
+
+    /// What to keep with the runs of A, as `name=value`, such as its flags; may be repeated [default: nothing]
+    #[arg(long = "a-label", value_name = "NAME=VALUE", value_parser = label)]
+    a_labels: Vec<(String, String)>,
+
+    /// The same of B; may be repeated [default: nothing]
+    #[arg(long = "b-label", value_name = "NAME=VALUE", value_parser = label)]
+    b_labels: Vec<(String, String)>,
+
+    /// Where both are served by one machine, in turn: shell command that makes the machine serve the side named by
+    /// `SKYLINE_SIDE` (a or b) and returns; run whenever the side changes, which alternating rounds keep to once a round
+    /// [default: none, both serve all the time]
+    #[arg(long, value_name = "COMMAND", conflicts_with_all = ["a", "b"])]
+    switch_cmd: Option<String>,
+
+    /// Shell command that is run before each run, with the same variable, such as one that empties a cache
+    /// [default: none]
+    #[arg(long, value_name = "COMMAND")]
+    reset_cmd: Option<String>,
+}
+
+/// How the comparison is made; all of it is fixed before the first round.
+#[derive(Debug, Args)]
+struct DesignArgs {
+    /// Rounds: runs of each side, A B, B A, A B and so on, each round with a seed of its own; all are run, whatever
+    /// comes of them
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
+          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+    rounds: u64,
+
+    /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated: few are best,
+    /// for the more decide together the larger a difference must be; `error_rate` always does [default: p50 ttft, p95
+    /// ttft, p50 tpot and p95 e2e; not streamed p50 e2e and p95 e2e; of a closed loop `output_tokens_per_s` too]
+    #[arg(long = "metric", value_name = "FIGURE")]
+    metrics: Vec<FigureKey>,
+
+    /// A difference within this share of A's figure does not matter, of a figure that is itself a share within as many
+    /// points, of failures always within half a point; who is surely within it is equivalent
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
+    margin: f64,
+
+    /// By how much the ratio of B to A is known to spread from round to round, to be told which difference will be found
+    /// [default: a guess after the first run]
+    #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
+    expected_spread: Option<f64>,
+
+    /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
+    /// is warm; the workload's own warm-up comes on top in each run
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+          allow_negative_numbers = true)]
+    warmup_requests: u64,
+}
+
+pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
+    let campaign = &args.campaign;
+    campaign.show.check()?;
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with what was typed is found before anything is sent.
+    let PlannedAb { runs, design, manifest } = args.plan(printer)?;
+    let workload = &manifest.question.workload;
+    let resumed = campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
+    let resumed = resumed.transpose()?;
+    folder::base(&campaign.out)?;
+    let empties_cache = runs.sides[0].settings.requests.reset_cache || runs.reset.is_some();
+    advise(args, &design, workload, empties_cache, printer);
+
+    let announce = campaign.live.announce(printer);
+    let mut targets = AbTargets::new(&runs, design.clone(), &interrupts, printer, announce);
+    interrupts.series_begins();
+    let dir = if let Some(dir) = resumed {
+        dir
+    } else {
+        targets.connect_both()?;
+        ExperimentDir::create(&campaign.out, &workload.name, "ab", &manifest)?
+    };
+    targets.logging_to(&dir);
+    let mut experiment = AbExperiment::new(design, campaign.validity.invalid_runs());
+    let driven = drive(&mut experiment, &mut CampaignExecutor::new(targets, &dir, &interrupts, announce));
+    if driven.is_err() {
+        printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
+    }
+    driven?;
+    finish(args, experiment.result(), &dir, printer)
+}
+
+/// Says what the rounds will be able to show, and what may spoil them.
+fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cache: bool, printer: Printer) {
+    if let Some(printer) = args.campaign.live.announce(printer) {
+        printer.words(&design.announcement(args.design.expected_spread));
+    }
+    let classes: Vec<_> = workload.classes.iter().map(|class| class.name.clone()).collect();
+    if let Some(note) = design.too_few_for_classes(&classes) {
+        printer.words(&note);
+    }
+    if args.sides.are_one_address() && !empties_cache {
+        printer.words(
+            "note: --a and --b are one server, which is asked the same twice in each round: a prefix cache is warm the \
+             second time; --reset-cache empties it before each run",
+        );
+    }
+    if design.rounds() % 2 == 1 {
+        printer
+            .words("note: of an odd number of rounds one side goes first once more; an even number is fair");
+    }
+}
+
+/// Shows what was found, says where it is stored, and gives the exit code.
+fn finish(
+    args: &AbArgs,
+    found: Result<AbTest, NotRounds>,
+    dir: &ExperimentDir,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    match found {
+        Ok(test) => {
+            args.campaign.show.result(printer, &test, || documents::ab(&test))?;
+            say_saved(dir.folder(), Some("round-1/a"), printer);
+            if test.verdict == AbOverall::Unfinished {
+                printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
+            }
+            Ok(exits::of_ab(test.verdict, args.require))
+        }
+        Err(NotRounds::Nothing) => {
+            let (folder, again) = (dir.folder().display(), dir.command_to_resume(&[]));
+            printer.words(&format!("no round is complete; saved to {folder}; resume with: {again}"));
+            Ok(Exit::Interrupted)
+        }
+        Err(error) => Err(Stop::impossible(error)),
+    }
+}
+
+/// Figures that decide where none was chosen.
+const USUAL: [&str; 4] = ["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"];
+/// The same where answers come in one piece.
+const WHOLE: [&str; 2] = ["p50 e2e", "p95 e2e"];
+/// What a closed loop tells beside them: its users ask a fast server for more.
+const CLOSED: &str = "output_tokens_per_s";
+
+/// A test that can begin, as far as can be known before a server is asked.
+struct PlannedAb {
+    runs: AbPlan,
+    design: AbDesign,
+    manifest: AbManifest,
+}
+
+impl AbArgs {
+    /// What is executed, what decides, and the manifest of both, or the mistakes in it.
+    fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
+        let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
+        let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
+        let (spec, [a, b]) = both(self.work.spec(&self.load.overrides(), printer), self.settings(salt))?;
+        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
+        let design = design(self, &workload)?;
+        let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
+        let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
+        let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
+        rounds.iter().try_for_each(check_plan)?;
+        let runs = AbPlan {
+            sides: [a, b],
+            rounds,
+            pause: self.campaign.pause,
+            warmup_requests: self.design.warmup_requests,
+            switch: self.sides.switch_cmd.clone(),
+            reset: self.sides.reset_cmd.clone(),
+        };
+        Ok(PlannedAb { runs, design, manifest })
+    }
+
+    fn manifest(
+        &self,
+        [a, b]: [&RunSettings; 2],
+        workload: &WorkloadSpec,
+        design: &AbDesign,
+        salt: u64,
+    ) -> Result<AbManifest, Stop> {
+        let hashed =
+            |command: &Option<String>| command.as_ref().map(|line| hexadecimal(&Sha256::digest(line)));
+        Ok(AbManifest {
+            question: AbQuestion::new(workload.clone(), design, self.require, salt),
+            a: side(a)?,
+            b: side(b)?,
+            warmup_requests: self.design.warmup_requests,
+            pause_s: self.campaign.pause.as_secs_f64(),
+            switch_cmd_sha256: hashed(&self.sides.switch_cmd),
+            reset_cmd_sha256: hashed(&self.sides.reset_cmd),
+        })
+    }
+
+    /// How runs of A and of B are executed, whose prompts vary by this salt.
+    fn settings(&self, salt: u64) -> Result<[RunSettings; 2], Stop> {
+        let SideArgs { a, b, b_engine, b_model, a_labels, b_labels, .. } = &self.sides;
+        all([("--a", a), ("--b", b)].map(|(name, url)| {
+            let parsed = url.as_ref().map(|url| url.parse::<BaseUrl>()).transpose();
+            parsed.map(drop).map_err(|error| Stop::usage(format!("{name}: {error}")))
+        }))?;
+        let at_b =
+            FiledServer { url: b.as_deref(), engine: *b_engine, model: b_model.as_deref(), wait: None };
+        let at_a = FiledServer { url: a.as_deref(), ..FiledServer::default() };
+        let settings = |server, labels: &[(String, String)]| {
+            let target = self.target.with(
+                server,
+                DeploymentFacts { labels: labels.iter().cloned().collect(), ..DeploymentFacts::default() },
+            );
+            let screen = self.campaign.live.screen();
+            let mut settings = target.settings(&[], LoadOption::OfAllRuns, screen)?;
+            settings.requests.salt = Some(salt);
+            Ok::<_, Stop>(settings)
+        };
+        let server = &self.target.server;
+        Ok([settings(server.at(at_a), a_labels)?, settings(server.at(at_b), b_labels)?])
+    }
+}
+
+impl SideArgs {
+    /// Whether A and B are one address, however each is written.
+    fn are_one_address(&self) -> bool {
+        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
+    }
+}
+
+/// What is requested of one side.
+fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
+    match settings.server.address {
+        ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
+        // The embedded mock lives with one connection: there is nothing to compare.
+        ServerAddress::EmbeddedMock => Err(Stop::usage(
+            "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \
+             with --url; `skyline mock` starts one",
+        )),
+    }
+}
+
+/// What decides, before the first round: what was chosen, else the usual.
+fn design(args: &AbArgs, workload: &WorkloadSpec) -> Result<AbDesign, Stop> {
+    let mut metrics = args.design.metrics.clone();
+    if metrics.is_empty() {
+        let usual = match args.target.server.form() {
+            AnswerForm::Streamed => &USUAL[..],
+            AnswerForm::Whole => &WHOLE[..],
+        };
+        let closed = workload.arrival.users().map(|_| &CLOSED);
+        let usual = usual.iter().chain(closed).map(|metric| metric.parse());
+        metrics = usual.collect::<Result<_, _>>().map_err(Stop::usage)?;
+    }
+    metrics.iter().try_for_each(|metric| metric.check(workload)).map_err(Stop::usage)?;
+    let design = AbDesign::new(args.design.rounds, metrics, args.design.margin);
+    design.map_err(Stop::usage)
+}

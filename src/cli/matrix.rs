@@ -1,0 +1,347 @@
+//! `skyline matrix`: runs a table of experiments row by row, and judges it by its hypotheses and its contract.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::output::exits;
+use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
+use crate::cli::output::rendered;
+use crate::engine::Dialect;
+use crate::experiment::drive;
+use crate::experiment::matrix::{
+    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, ServerSettings, Variant,
+};
+use crate::record::DeploymentFacts;
+use crate::report::documents::{self, PlannedRow};
+use crate::report::{Extent, Format};
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::matrix::{EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, PlannedCell};
+use crate::session::run::{check_plan, of_one_server};
+use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
+
+pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
+    if args.example {
+        printer.data(Experiments::example())?;
+        return Ok(Exit::Fine);
+    }
+    let campaign = &args.campaign;
+    campaign.show.check()?;
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with the file is found before anything is sent or started.
+    let plan = args.plan(printer)?;
+    if args.plan {
+        printer.data(&plan.shown()?)?;
+        return Ok(Exit::Fine);
+    }
+    let MatrixPlan { experiments, cells, several_addresses } = plan;
+    let manifest = MatrixManifest::of(&experiments, &cells);
+    let dir = if let Some(folder) = &campaign.resume {
+        ExperimentDir::resume(folder, &manifest)?
+    } else {
+        folder::base(&campaign.out)?;
+        ExperimentDir::create(&campaign.out, &experiments.name, "matrix", &manifest)?
+    };
+    interrupts.series_begins();
+    let invalid = campaign.validity.invalid_runs();
+    let mut experiment = MatrixExperiment::new(experiments.clone(), invalid).only(args.only.clone());
+    let runs = MatrixCampaign::new(
+        &experiments,
+        cells,
+        several_addresses,
+        &dir,
+        &interrupts,
+        printer,
+        campaign.pause,
+    );
+    let announce = campaign.live.announce(printer);
+    let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce);
+    let driven = drive(&mut experiment, &mut executor);
+    executor.campaign.stop_serving();
+    driven?;
+    finish(args, &executor.campaign.result(&experiment), &dir, printer)
+}
+
+/// Shows the table and says how it went.
+fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
+    args.campaign.show.result(printer, matrix, || documents::matrix(matrix, None))?;
+    let folder = dir.folder().display();
+    printer.words(&format!("saved to {folder} (the decision: {folder}/{})", FILES[2]));
+    printer.words(&match &matrix.stopped {
+        MatrixStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
+        MatrixStopped::OnlySome { .. } => format!("the other rows: {}", dir.command_to_resume(&["--only"])),
+        MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
+            format!("show it again: skyline report {folder}")
+        }
+    });
+    Ok(exits::of_matrix(matrix, args.campaign.validity.invalid_runs()))
+}
+
+/// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+What is kept, in results/NAME-matrix-TIME:
+  row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
+  matrix.json    the table with its figures; matrix.txt the same as text
+  decision.md    what was accepted, what was rejected and why, and why it stopped
+  page.html      the table with its pictures
+  *.log          what the commands wrote that start and reset servers
+
+Exit codes:
+  0    every hypothesis confirmed, and some variant accepted where there is a contract
+  1    a hypothesis refuted or left open, or nothing accepted
+  2    the command line or the file has a mistake
+  3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
+  130  interrupted; --resume goes on")]
+pub(super) struct MatrixArgs {
+    /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
+    #[arg(required_unless_present = "example", value_name = "FILE")]
+    file: Option<String>,
+
+    /// Print the table inside the program, to start your own from
+    #[arg(long, exclusive = true)]
+    example: bool,
+
+    /// Show what would be run, in which order and for how long, and send nothing
+    #[arg(long)]
+    plan: bool,
+
+    /// Run this row only; may be repeated [default: all rows]
+    #[arg(long, value_name = "ROW")]
+    only: Vec<String>,
+
+    /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
+    #[arg(long, value_name = "TIME", value_parser = seconds)]
+    seconds: Option<f64>,
+
+    /// Runs of every row, in place of the file's [default: as the file says]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repeats: Option<u64>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    campaign: CampaignArgs,
+}
+
+/// A table that can be run, as far as can be known before a server is asked.
+struct MatrixPlan {
+    experiments: Experiments,
+    /// Every row under every variant, in the order in which they run.
+    cells: Vec<PlannedCell>,
+    /// Whether the servers of the requested rows have several addresses.
+    several_addresses: bool,
+}
+
+impl MatrixArgs {
+    /// The table and its runs, or all that is wrong with its rows.
+    fn plan(&self, printer: Printer) -> Result<MatrixPlan, Stop> {
+        let experiments = self.experiments()?;
+        let cells = self.cells(&experiments, printer)?;
+        let several_addresses = self.have_several_addresses(&cells)?;
+        Ok(MatrixPlan { experiments, cells, several_addresses })
+    }
+
+    /// The table that was meant.
+    fn experiments(&self) -> Result<Experiments, Stop> {
+        let file = self.file.as_deref().unwrap_or_default();
+        let mut experiments = Experiments::load(file).map_err(Stop::usage)?;
+        for row in &mut experiments.rows {
+            row.settings.horizon_s = self.seconds.or(row.settings.horizon_s);
+            row.settings.repeats = self.repeats.or(row.settings.repeats);
+            if self.seconds.is_some() {
+                // As long as a run of that length has by itself.
+                row.settings.warmup_s = None;
+            }
+        }
+        let typed = self.target.deployment();
+        for variant in &mut experiments.variants {
+            variant.server.fill_deployment(&typed);
+        }
+        for name in &self.only {
+            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
+        }
+        Ok(experiments)
+    }
+
+    /// Whether the row of this name is asked for.
+    fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == row)
+    }
+
+    /// Every row under every variant, in the order in which they run, or all that is wrong with them.
+    fn cells(&self, experiments: &Experiments, printer: Printer) -> Result<Vec<PlannedCell>, Stop> {
+        let (mut cells, mut mistakes) = (Vec::new(), Vec::new());
+        let mut opened = Opened::default();
+        for slot in experiments.order() {
+            match self.cell(experiments, slot, &mut opened, printer) {
+                Ok(cell) => cells.push(cell),
+                Err(stop) => {
+                    let mistake = format!("row {}: {}", experiments.rows[slot.row].name, stop.message());
+                    // Under several variants it is the same one.
+                    if !mistakes.contains(&mistake) {
+                        mistakes.push(mistake);
+                    }
+                }
+            }
+        }
+        if mistakes.is_empty() {
+            return Ok(cells);
+        }
+        let noun = if mistakes.len() == 1 { "row" } else { "rows" };
+        let mut text = format!("{} {noun} of `{}` cannot be run", mistakes.len(), experiments.name);
+        for mistake in mistakes {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(text, "\n  {}", mistake.replace('\n', "\n    "));
+        }
+        Err(Stop::usage(text))
+    }
+
+    fn cell(
+        &self,
+        experiments: &Experiments,
+        slot: MatrixSlot,
+        opened: &mut Opened,
+        printer: Printer,
+    ) -> Result<PlannedCell, Stop> {
+        let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
+        let settings = self.settings(experiments, row, variant)?;
+        let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
+        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        save::check_objectives(&row.bounds(), &spec)?;
+        let checked = settings.check(&spec, &datasets)?;
+        let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
+        runs.iter().try_for_each(check_plan)?;
+        let (row, variant) = (&row.name, &variant.name);
+        let one = experiments.has_one_variant();
+        let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
+        Ok(PlannedCell { slot, row: row.clone(), folder, checked, runs })
+    }
+
+    /// Whether the rows that are requested have several addresses. Refuses a page of metrics that is one server's of several, as far as
+    /// addresses tell.
+    fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
+        let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
+            ServerAddress::At(url) => Some(url.join("/")),
+            ServerAddress::EmbeddedMock => None,
+        };
+        let roots: BTreeSet<_> = planned.iter().filter(|cell| self.wants(&cell.row)).map(root).collect();
+        if roots.len() < 2 {
+            return Ok(false);
+        }
+        let pages = planned.first().map(|cell| cell.checked.settings.requests.telemetry.urls.as_slice());
+        for page in pages.unwrap_or_default().iter().map(ToString::to_string) {
+            if roots.iter().flatten().any(|root| page.starts_with(root)) {
+                return Err(of_one_server(&page, EVERY_VARIANT));
+            }
+        }
+        Ok(true)
+    }
+
+    /// How runs of a row under a variant are executed: what the file says in place of what was typed.
+    fn settings(
+        &self,
+        experiments: &Experiments,
+        row: &MatrixRow,
+        variant: &Variant,
+    ) -> Result<RunSettings, Stop> {
+        let filed = &variant.server;
+        let engine = filed.engine.as_deref().map(str::parse::<Dialect>).transpose().map_err(Stop::usage)?;
+        let (url, model) = (filed.url.as_deref(), filed.model.as_deref());
+        let server = FiledServer { url, engine, model, wait: filed.wait_s.map(Duration::from_secs_f64) };
+        let server = self.target.server.with(server, &format!("variant {}", variant.name))?;
+        let target = self.target.with(server, facts(experiments, row, variant));
+        let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
+        let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
+        let screen = self.campaign.live.screen();
+        let mut settings = target.settings(objectives, LoadOption::InFile, screen)?;
+        let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
+        settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
+        Ok(settings)
+    }
+}
+
+impl MatrixPlan {
+    /// The runs of the table, for people.
+    fn shown(&self) -> Result<String, Stop> {
+        let rows: Vec<PlannedRow> = self
+            .cells
+            .iter()
+            .map(|cell| PlannedRow {
+                slot: cell.slot,
+                runs: cell.runs.len() as u64,
+                load: cell.runs.iter().map(PlannedRun::length).sum(),
+                requests: cell
+                    .runs
+                    .iter()
+                    .map(|run| run.plan.warmup_requests + run.plan.measured_requests)
+                    .sum(),
+            })
+            .collect();
+        let document = || documents::matrix_plan(&self.experiments, &rows);
+        rendered(Format::Text(Extent::Full), document, || Ok(String::new()))
+    }
+}
+
+/// What every run's header says of the row's place in the table.
+fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
+    let ServerSettings { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
+    let labels = [
+        Some(("matrix".to_owned(), experiments.name.clone())),
+        Some(("row".to_owned(), row.name.clone())),
+        Some(("variant".to_owned(), variant.name.clone())),
+        flags.map(|flags| ("flags".to_owned(), flags)),
+    ];
+    DeploymentFacts {
+        hardware,
+        gpus,
+        serving_model,
+        precision,
+        labels: labels.into_iter().flatten().collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Typed {
+        #[command(flatten)]
+        matrix: MatrixArgs,
+    }
+
+    fn plan(typed: &[&str]) -> Result<MatrixPlan, Stop> {
+        Typed::parse_from([&["matrix", "--seconds", "5s"], typed].concat()).matrix.plan(Printer)
+    }
+
+    #[test]
+    fn a_plan_has_every_row_and_only_asks_for_rows_that_are_there() {
+        let all = plan(&["rows_a_to_f", "--repeats", "2"]).unwrap();
+        assert_eq!(all.cells.len(), all.experiments.order().len());
+        assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
+        let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
+        assert!(unknown.message().contains("--only asks for"), "{}", unknown.message());
+    }
+
+    #[test]
+    fn every_row_that_cannot_be_run_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.toml");
+        let row =
+            |name: &str| format!("[[rows]]\nname = \"{name}\"\nworkload = \"no_such_workload_{name}\"\n");
+        std::fs::write(&path, format!("name = \"t\"\n{}{}", row("A"), row("B"))).unwrap();
+        let stop = plan(&[path.to_str().unwrap()]).err().unwrap();
+        assert!(
+            stop.message().contains("row A: ") && stop.message().contains("row B: "),
+            "{}",
+            stop.message()
+        );
+    }
+}

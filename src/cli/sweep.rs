@@ -1,0 +1,335 @@
+//! `skyline sweep`: one workload under rising load, and the highest load that meets the objectives.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::output::{exits, say_saved};
+use crate::analysis::{FigureKind, Objective, Quantile};
+use crate::cli::args::{
+    CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
+};
+use crate::experiment::{
+    Experiment, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment, SweepPlan, Swept,
+    TrialRequest, drive,
+};
+use crate::generator::Datasets;
+use crate::report::documents;
+use crate::session::campaign::executor::CampaignExecutor;
+use crate::session::campaign::sweep::{
+    MORE, SweepCampaign, SweepManifest, SweepStart, at_load, check_axis, pace_of_users, start_of_search,
+};
+use crate::session::run::{CheckedWorkload, RunContext};
+use crate::session::settings::{LoadOption, MachineCheck};
+use crate::session::{
+    Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
+};
+use crate::workload::{Overrides, WorkloadSpec};
+
+/// Measure a server from low load to high, and find the highest that meets the objectives
+#[derive(Debug, Args)]
+pub(super) struct SweepArgs {
+    #[command(flatten)]
+    workload: WorkArgs,
+    #[command(flatten, next_help_heading = "Loads")]
+    loads: SweepLoadArgs,
+    #[command(flatten)]
+    target: TargetArgs,
+    #[command(flatten)]
+    objectives: ObjectiveArgs,
+    #[command(flatten)]
+    campaign: CampaignArgs,
+}
+
+/// Which loads are measured, how often and for how long.
+#[derive(Debug, Args)]
+struct SweepLoadArgs {
+    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2; of
+    /// conversations they begin so many a second [default: the search finds them, doubling until a rate fails and
+    /// refining then]
+    #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
+    rates: Option<LoadAxis>,
+
+    /// Users of closed loops to measure in place of rates: a list such as 1,2,4, or a ladder such as 1:64:x2
+    /// [default: none]
+    #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
+    users: Option<LoadAxis>,
+
+    /// Beside each closed loop run the same work in open arrivals, by a Poisson process at the rate that its users
+    /// reached, and show what the closed loop hides
+    #[arg(long, requires = "users")]
+    paired_open: bool,
+
+    /// The rate at which the search begins, requests per second [default: half a request in flight on average, by
+    /// how long the server takes for one alone]
+    #[arg(long, value_name = "PER_S", value_parser = above_zero, conflicts_with_all = ["rates", "users"],
+          allow_negative_numbers = true)]
+    start_rate: Option<f64>,
+
+    /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100),
+          allow_negative_numbers = true)]
+    repeats: u64,
+
+    /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
+    /// percentile of the objectives needs: 662 for p99, 130 for p95]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    samples: Option<u64>,
+
+    /// The longest run, whatever its rate; one that is too short for its percentile says so
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = some_time, allow_hyphen_values = true)]
+    max_seconds: Duration,
+
+    /// The search ends when the 95 % interval of the highest rate that meets the objectives is no wider than this share
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
+    bracket: f64,
+
+    /// The search ends after this many runs, whatever it has found
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000),
+          allow_negative_numbers = true)]
+    max_runs: u64,
+
+    /// Go no higher after this many loads in a row that saturate the server
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=100),
+          allow_negative_numbers = true)]
+    stop_after_saturated: u64,
+
+    /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+          allow_negative_numbers = true)]
+    warmup_requests: u64,
+
+    /// Hold the highest load that passed for this long in the end, and say whether it stays within the objectives
+    /// [default: no such run]
+    #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
+    sustain: Option<Duration>,
+}
+
+pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
+    args.campaign.show.check()?;
+    let interrupts = Interrupts::listen(printer);
+    // Everything that can be wrong with what was typed is found before anything is sent.
+    let plan = args.plan(printer)?;
+    folder::base(&args.campaign.out)?;
+    let context = plan.checked.connect(&interrupts, printer)?;
+    interrupts.series_begins();
+    let Some((manifest, dir)) = plan.begin(args, &context)? else { return Ok(Exit::Interrupted) };
+    let settings = &plan.checked.settings;
+    let forced = settings.machine == MachineCheck::Overridden;
+    let mut experiment = experiment(forced, &manifest, &context)?;
+    let progress = args.campaign.live.announce(printer);
+    let campaign = SweepCampaign {
+        context: &context,
+        workload: &manifest.workload,
+        datasets: &plan.checked.datasets,
+        objectives: &settings.objectives,
+        pause: args.campaign.pause,
+        progress,
+    };
+    let mut executor = CampaignExecutor::new(campaign, &dir, &interrupts, progress);
+    let driven = drive(&mut experiment, &mut executor);
+    if driven.is_err() && !experiment.search().trials().is_empty() {
+        printer.words(&format!("what was measured is stored; resume with: {}", dir.command_to_resume(&[])));
+    }
+    driven?;
+    executor.say_what_was_read(progress);
+    finish(args, &experiment.result(), &dir, printer)
+}
+
+/// The runs of the sweep.
+fn experiment(forced: bool, manifest: &SweepManifest, context: &RunContext) -> Result<SweepExperiment, Stop> {
+    let swept = Swept {
+        started_at: jiff::Timestamp::now(),
+        workload: manifest.workload.clone(),
+        engine: context.engine().clone(),
+        deployment: manifest.server.deployment.clone(),
+    };
+    let search = Search::new(manifest.plan.clone()).map_err(Stop::usage)?;
+    let mut experiment = SweepExperiment::new(search, swept);
+    if manifest.paired_open {
+        experiment = experiment.with_pairs();
+    }
+    if let Some(seconds) = manifest.sustain_s {
+        experiment = experiment.holding_for(seconds);
+    }
+    Ok(if forced { experiment.forced() } else { experiment })
+}
+
+/// Shows the sweep, says where it is stored, and gives its exit code.
+fn finish(args: &SweepArgs, sweep: &Sweep, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
+    args.campaign.show.result(printer, sweep, || documents::sweep(sweep))?;
+    say_saved(dir.folder(), None, printer);
+    if matches!(sweep.stopped, StopReason::Interrupted | StopReason::ServerGone) {
+        printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
+    }
+    Ok(match sweep.stopped {
+        StopReason::Interrupted => Exit::Interrupted,
+        _ => exits::of_sweep(sweep, args.campaign.validity.invalid_runs()),
+    })
+}
+
+/// Requests that tell a mean.
+const FOR_A_MEAN: u64 = 130;
+/// Where the length and the load of its runs come from.
+const TYPED: &str = "in a sweep the loads are those of --rates, --start-rate or --users, and no run is longer than --max-seconds";
+/// A rate of an automatic search before it is known where that begins, requests per second.
+const ANY_RATE: f64 = 1.0;
+
+/// A sweep that can begin, as far as can be known before the server is asked.
+struct PlannedSweep {
+    spec: WorkloadSpec,
+    /// The workload at the lowest load.
+    checked: CheckedWorkload,
+    plan: SweepPlan,
+    /// The run at the lowest load.
+    lowest: PlannedRun,
+    /// What was measured before the first run of the sweep that is resumed.
+    start: SweepStart,
+    /// Whether the rate is to be measured at which the search begins.
+    finds_start: bool,
+}
+
+impl SweepArgs {
+    fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
+        let objectives = self.objectives.objectives();
+        let screen = self.campaign.live.screen();
+        let settings = self.target.settings(&objectives, LoadOption::OfLoads, screen);
+        let (spec, settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
+        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
+        let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
+        let from_per_s = self.loads.start_rate.or(start.from_per_s);
+        let finds_start = typed.is_none() && from_per_s.is_none();
+        let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
+        let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
+        let lowest = check_loads(&spec, &plan, &datasets)?;
+        let checked = settings.check(&lowest.workload, &datasets)?;
+        Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })
+    }
+
+    fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {
+        let SweepLoadArgs { repeats, samples, max_seconds, bracket, max_runs, stop_after_saturated, .. } =
+            self.loads;
+        SweepPlan {
+            requests_per_arrival: SweepPlan::requests_per_arrival(spec, &axis),
+            axis,
+            objectives: objectives.to_vec(),
+            repeats,
+            samples: samples.unwrap_or_else(|| samples_for(objectives)),
+            shortest_s: self.workload.seconds(),
+            longest_s: max_seconds.as_secs_f64(),
+            fewest_users_per_s: None,
+            precision: bracket,
+            most_trials: max_runs,
+            saturated_in_a_row: stop_after_saturated,
+            first_seed: spec.seed,
+        }
+    }
+}
+
+impl PlannedSweep {
+    /// Warms the server, measures what decides the first run, and creates the sweep's folder or opens the one that is
+    /// resumed; `None` where the user stopped it.
+    fn begin(
+        &self,
+        args: &SweepArgs,
+        context: &RunContext,
+    ) -> Result<Option<(SweepManifest, ExperimentDir)>, Stop> {
+        let Self { spec, lowest, .. } = self;
+        let warmup_requests = args.loads.warmup_requests;
+        let mut manifest = self.manifest(args, context);
+        let resumed = args.campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
+        let resumed = resumed.transpose()?;
+        context.warm_server(&lowest.schedule, warmup_requests as usize);
+        if self.finds_start {
+            match start_of_search(context, lowest, warmup_requests)? {
+                Some(from_per_s) => manifest.plan.axis = LoadAxis::Automatic { from_per_s },
+                None => return Ok(None),
+            }
+        }
+        if let (LoadAxis::Users { users }, None) = (&manifest.plan.axis, &resumed) {
+            let fewest = users.first().copied().unwrap_or(1);
+            match pace_of_users(fewest, context, spec, lowest)? {
+                Some(per_s) => manifest.plan.fewest_users_per_s = Some(per_s),
+                None => return Ok(None),
+            }
+        }
+        let dir = if let Some(dir) = resumed {
+            dir
+        } else {
+            let name = format!("{}-sweep", spec.name);
+            ExperimentDir::create(&args.campaign.out, &name, &context.engine().engine, &manifest)?
+        };
+        Ok(Some((manifest, dir)))
+    }
+
+    fn manifest(&self, args: &SweepArgs, context: &RunContext) -> SweepManifest {
+        let mut server = ServerManifest::of(&self.checked.settings);
+        // Another model may be the first that the server lists now.
+        server.model = Some(context.engine().model.clone());
+        SweepManifest {
+            workload: self.spec.clone(),
+            plan: SweepPlan { fewest_users_per_s: self.start.fewest_users_per_s, ..self.plan.clone() },
+            server,
+            warmup_requests: args.loads.warmup_requests,
+            pause_s: args.campaign.pause.as_secs_f64(),
+            paired_open: args.loads.paired_open,
+            sustain_s: args.loads.sustain.map(|length| length.as_secs_f64()),
+        }
+    }
+}
+
+/// Finds what is wrong with the loads, and plans the run at the lowest.
+fn check_loads(spec: &WorkloadSpec, plan: &SweepPlan, datasets: &Arc<Datasets>) -> Result<PlannedRun, Stop> {
+    check_axis(spec, &plan.axis, "--users")?;
+    let longest_s = plan.longest_s;
+    if let Some(shortest_s) = plan.shortest_s.filter(|shortest_s| *shortest_s > longest_s) {
+        return Err(Stop::usage(format!(
+            "[seconds] is {shortest_s}, the shortest run, and --max-seconds, the longest, is {longest_s}\n\
+             hint: raise --max-seconds"
+        )));
+    }
+    let search = Search::new(plan.clone()).map_err(Stop::usage)?;
+    let SearchStep::Measure(lowest) = search.next() else {
+        return Err(Stop::usage("there is no load to measure\nhint: name one with --rates"));
+    };
+    let highest = match &plan.axis {
+        LoadAxis::List { rates_per_s } => rates_per_s.last().copied().map(Load::Rate),
+        LoadAxis::Geometric { to_per_s, .. } => Some(Load::Rate(*to_per_s)),
+        LoadAxis::Users { users } => users.last().copied().map(Load::Users),
+        LoadAxis::Automatic { .. } => None,
+    };
+    let planned = |wanted: &TrialRequest| {
+        at_load(spec, wanted).map_err(|stop| Stop::usage(format!("{}\nhint: {TYPED}", stop.message())))
+    };
+    if let Some(load) = highest {
+        planned(&TrialRequest { load, ..lowest.clone() })?;
+    }
+    PlannedRun::alone(planned(&lowest)?, datasets, MORE)
+}
+
+/// What the figures of the objectives need; without any the p99s of the table.
+fn samples_for(objectives: &[Objective]) -> u64 {
+    let needed = objectives.iter().map(|objective| match (objective.key.kind(), objective.key.quantile()) {
+        (FigureKind::Share, _) => Quantile::P99.floor(),
+        (_, Some(quantile)) => quantile.floor().max(FOR_A_MEAN),
+        (_, None) => FOR_A_MEAN,
+    });
+    needed.max().unwrap_or_else(|| Quantile::P99.floor())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_measures_what_its_highest_percentile_needs() {
+        let needed =
+            |texts: &[&str]| samples_for(&texts.iter().map(|text| text.parse().unwrap()).collect::<Vec<_>>());
+        assert_eq!(needed(&[]), 662);
+        assert_eq!(needed(&["p50 ttft < 1s", "mean tpot < 50ms"]), 130);
+        assert_eq!(needed(&["p95 ttft < 1s", "p99.9 e2e < 9s"]), 6_636);
+        assert_eq!(needed(&["error_rate < 1%"]), 662);
+    }
+}

@@ -1,0 +1,294 @@
+//! What the person at the terminal is told: words and data, why a verb stops and with which exit code, and their Ctrl-C.
+
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
+use tokio::sync::watch;
+
+use crate::live;
+use crate::report::{Out, printable};
+use crate::runner::Interrupt;
+
+/// Writes for a person or a pipe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Printer;
+
+impl Printer {
+    /// Data: what a script would read. A reader that has gone away is no error; a full disk is.
+    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    pub(crate) fn data(self, text: &str) -> Result<(), Stop> {
+        let end = if text.ends_with('\n') { "" } else { "\n" };
+        let mut out = io::stdout().lock();
+        match write!(out, "{text}{end}").and_then(|()| out.flush()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(Stop::impossible(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Data that is written piece by piece, under the same rules.
+    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    pub(crate) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
+        let mut out = WatchedRun { out: io::BufWriter::new(io::stdout()), gone: false };
+        match write(&mut out).and_then(|()| out.flush()) {
+            // Writers of tables hide the kind of an error in one of their own.
+            Err(error) if !out.gone => {
+                Err(Stop::impossible(format!("cannot write to standard output: {error}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
+    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    pub(crate) fn words(self, text: &str) {
+        text.lines().for_each(|line| live::say(&printable(line)));
+    }
+}
+
+/// Remembers that its reader has gone away.
+struct WatchedRun<W> {
+    out: W,
+    gone: bool,
+}
+
+impl<W> WatchedRun<W> {
+    fn watch<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
+        self.gone |= outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
+        outcome
+    }
+}
+
+impl<W: Write> Write for WatchedRun<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.watch(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.watch(flushed)
+    }
+}
+
+/// Whether data goes to a terminal that wants colour (<https://no-color.org>).
+pub(crate) fn wants_colour() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    io::stdout().is_terminal()
+        && !is_set("NO_COLOR")
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// Exit codes are an interface: scripts and CI decide by them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// All is well.
+    Fine,
+    /// An objective was missed.
+    Missed,
+    /// The command line or the workload has a mistake.
+    Usage,
+    /// The run was impossible, or its numbers do not deserve belief.
+    Invalid,
+    /// A person stopped the run.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Missed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Why a verb could not do its work: a message fit to be read, and the exit code.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    exit: Exit,
+    message: String,
+    /// The server failed, and nothing on this side.
+    of_server: bool,
+}
+
+impl Stop {
+    /// What was typed has a mistake.
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self { exit: Exit::Usage, message: message.to_string(), of_server: false }
+    }
+
+    /// What was asked cannot be done.
+    pub(crate) fn impossible(message: impl Display) -> Self {
+        Self { exit: Exit::Invalid, message: message.to_string(), of_server: false }
+    }
+
+    /// A person stopped it.
+    pub(crate) fn interrupted(message: impl Display) -> Self {
+        Self { exit: Exit::Interrupted, message: message.to_string(), of_server: false }
+    }
+
+    /// The same, with what it is about before it.
+    pub(crate) fn about(self, what: &str) -> Self {
+        Self { message: format!("{what}: {}", self.message), ..self }
+    }
+
+    /// The same, told as the server's own failing: it did not start, did not become ready, or ended.
+    pub(crate) fn of_server(self) -> Self {
+        Self { of_server: true, ..self }
+    }
+
+    pub(crate) fn is_of_server(&self) -> bool {
+        self.of_server
+    }
+
+    /// The message without its hints.
+    pub(crate) fn first_line(&self) -> String {
+        self.message.lines().next().unwrap_or_default().to_owned()
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+/// Both values, or all mistakes in them.
+pub(crate) fn both<A, B>(one: Result<A, Stop>, other: Result<B, Stop>) -> Result<(A, B), Stop> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(one), Err(other)) => {
+            Err(Stop { message: format!("{}\nerror: {}", one.message, other.message), ..one })
+        }
+        (Err(stop), _) | (_, Err(stop)) => Err(stop),
+    }
+}
+
+/// Fine, or all mistakes as one error, with the exit code of the first.
+pub(crate) fn all(outcomes: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
+    outcomes.into_iter().fold(Ok(()), |so_far, outcome| both(so_far, outcome).map(drop))
+}
+
+/// What the shell expects of a process that was interrupted.
+const EXIT_CODE: i32 = 130;
+
+/// The one listener of the process.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Interrupts {
+    wish: watch::Sender<Interrupt>,
+    /// A run is on.
+    flying: Arc<AtomicBool>,
+    /// Several runs are: there is something to report between them too.
+    series: Arc<AtomicBool>,
+}
+
+impl Interrupts {
+    /// Begins to listen, on a thread of its own: the main thread may be busy with anything.
+    pub(crate) fn listen(printer: Printer) -> Self {
+        let interrupts = Self::default();
+        let heard = interrupts.clone();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        std::thread::spawn(move || match runtime {
+            Ok(runtime) => runtime.block_on(async {
+                while tokio::signal::ctrl_c().await.is_ok() {
+                    heard.heed(printer);
+                }
+            }),
+            Err(error) => tracing::warn!("Ctrl-C ends the run without a report: {error}"),
+        });
+        interrupts
+    }
+
+    /// From here on several runs are on, one after another, until the process ends: interrupts are wishes.
+    pub(crate) fn series_begins(&self) {
+        self.series.store(true, Relaxed);
+    }
+
+    /// Whether no other run is to begin.
+    pub(crate) fn stop_is_wished(&self) -> bool {
+        *self.wish.borrow() != Interrupt::None
+    }
+
+    /// Ends when no other run is to begin.
+    pub(crate) async fn stop_wished(&self) {
+        let mut wishes = self.wish.subscribe();
+        // The sender lives as long as this.
+        let _ = wishes.wait_for(|wish| *wish != Interrupt::None).await;
+    }
+
+    /// Whether not even what is under way is to be awaited.
+    pub(crate) fn leave_is_wished(&self) -> bool {
+        *self.wish.borrow() == Interrupt::Leave
+    }
+
+    /// From here on a run is on: interrupts are wishes. One that came since the run before is told to this one.
+    pub(crate) fn run_begins(&self) -> watch::Receiver<Interrupt> {
+        self.flying.store(true, Relaxed);
+        let mut wishes = self.wish.subscribe();
+        if self.stop_is_wished() {
+            wishes.mark_changed();
+        }
+        wishes
+    }
+
+    /// The run is over: an interrupt ends the process again, unless several are on.
+    pub(crate) fn run_ends(&self) {
+        self.flying.store(false, Relaxed);
+    }
+
+    /// Takes one interrupt.
+    fn heed(&self, printer: Printer) {
+        let heeded = self.flying.load(Relaxed) || self.series.load(Relaxed);
+        let so_far = *self.wish.borrow();
+        match so_far {
+            Interrupt::None if heeded => {
+                printer.words(
+                    "stopping: nothing more is sent, answers under way are awaited; Ctrl-C again cuts them off",
+                );
+                self.wish.send_replace(Interrupt::StopReleasing);
+            }
+            Interrupt::StopReleasing if heeded => {
+                printer.words("leaving: answers under way are cut off, every record is kept");
+                self.wish.send_replace(Interrupt::Leave);
+            }
+            _ => {
+                live::leave();
+                std::process::exit(EXIT_CODE)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn between_two_of_several_runs_an_interrupt_is_a_wish_and_the_next_run_knows_it() {
+        let interrupts = Interrupts::default();
+        interrupts.series_begins();
+        let mut first = interrupts.run_begins();
+        assert!(!first.has_changed().unwrap());
+        interrupts.run_ends();
+        // By itself a run that is over would leave nothing to wish for: this would end the process.
+        interrupts.heed(Printer);
+        assert!(interrupts.stop_is_wished());
+        let mut next = interrupts.run_begins();
+        assert!(next.has_changed().unwrap());
+        assert_eq!(*next.borrow_and_update(), Interrupt::StopReleasing);
+        interrupts.heed(Printer);
+        assert_eq!(*next.borrow_and_update(), Interrupt::Leave);
+        assert_eq!(*first.borrow_and_update(), Interrupt::Leave);
+    }
+}

@@ -1,0 +1,134 @@
+//! What each request draws beside its class: its tenant and its model.
+
+use serde::Serialize;
+
+use super::request_class::{RequestClass, Slo};
+use crate::workload::lengths::{SKEW, one_each, read_weight, zipf};
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::value::SpecValue;
+use crate::workload::trace::source::Trace;
+
+/// Most tenants, and most models; each has its own line in reports.
+const MOST: usize = 1_000;
+
+/// A sender of requests. The tenant of each request is drawn by the weights of the tenants that send its class.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tenant {
+    /// Name shown in reports, unique in its workload.
+    pub name: String,
+    /// Share of the requests of each class that it sends, relative to the other tenants' weights; 1 when the file
+    /// gives none.
+    pub weight: f64,
+    /// SLO of its requests, as a whole in place of the SLO of their class and priority; absent: that one applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slo: Option<Slo>,
+    /// Names of the classes that it sends; empty: all. A class that only one tenant sends has its own rate, lengths
+    /// and prompts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<String>,
+}
+
+impl Tenant {
+    /// Reads a workload's tenants. Their classes must be among `classes`; a trace may name any of them, whatever its
+    /// weight.
+    pub(crate) fn read_all(
+        fields: &mut Fields<'_>,
+        classes: Option<&[RequestClass]>,
+        trace: Option<&Trace>,
+    ) -> Option<Vec<Self>> {
+        let mut seen = Vec::new();
+        let tenants = fields.optional("tenants", Vec::new(), |value| {
+            value.list(|value| {
+                value.own_name("tenant", &mut seen);
+                Self::read(value, classes)
+            })
+        })?;
+        if tenants.len() > MOST {
+            fields.complain_of("tenants", &format!("has {} tenants; {MOST} at most", tenants.len()));
+            return None;
+        }
+        let unsent = classes?.iter().find(|class| {
+            (class.weight > 0.0 || trace.is_some())
+                && !tenants.iter().any(|tenant| tenant.weight > 0.0 && tenant.sends(&class.name))
+        });
+        match unsent.filter(|_| !tenants.is_empty()) {
+            Some(class) => {
+                let sentence = format!(
+                    "has none with a weight above 0 that sends the class \"{}\"; name it in the `classes` of one",
+                    class.name
+                );
+                fields.complain_of("tenants", &sentence);
+                None
+            }
+            None => Some(tenants),
+        }
+    }
+
+    fn read(value: SpecValue<'_>, known: Option<&[RequestClass]>) -> Option<Self> {
+        value.table("a tenant", |fields| {
+            let name = fields.required("name", |value| value.name());
+            let weight = fields.optional("weight", 1.0, read_weight);
+            let slo = fields.option("slo", Slo::read);
+            let classes = fields.optional("classes", Vec::new(), |value| {
+                value.list(|value| {
+                    let name = value.text()?;
+                    match known {
+                        Some(known) if known.iter().all(|class| class.name != name) => {
+                            let names: Vec<_> = known.iter().map(|class| class.name.as_str()).collect();
+                            value.refuse(&format!("the name of a class: one of {}", names.join(", ")))
+                        }
+                        _ => Some(name),
+                    }
+                })
+            });
+            Some(Self { name: name?, weight: weight?, slo: slo?, classes: classes? })
+        })
+    }
+
+    /// Whether it can send requests of this class.
+    pub fn sends(&self, class: &str) -> bool {
+        self.classes.is_empty() || self.classes.iter().any(|name| name == class)
+    }
+}
+
+/// The `model` of each request, drawn by weight.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ModelMix {
+    /// Names as the server knows them; at least one, none twice.
+    pub names: Vec<String>,
+    /// One weight per name. With `zipf` in a file they follow [`zipf`] in the order of the names; without either they
+    /// are equal.
+    pub weights: Vec<f64>,
+}
+
+impl ModelMix {
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.table("a mix of models", |fields| {
+            let mut seen = Vec::new();
+            let names = fields.required("names", |value| {
+                value.list(|value| {
+                    let name = value.nonblank()?;
+                    if seen.contains(&name) {
+                        value.complain(&format!("names \"{name}\" a second time; add the two weights"));
+                    }
+                    seen.push(name.clone());
+                    Some(name)
+                })
+            });
+            let weights = fields.option("weights", |value| value.list(read_weight));
+            let skew = fields.option("zipf", |value| value.number(SKEW));
+            let (names, weights, skew) = (names?, weights?, skew?);
+            if names.len() > MOST {
+                fields.complain_of("names", &format!("has {} names; {MOST} at most", names.len()));
+                return None;
+            }
+            if weights.is_some() && skew.is_some() {
+                fields.complain_of("zipf", "is given beside `weights`; give one of them");
+                return None;
+            }
+            let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));
+            let weights = one_each(fields, weights, "names", names.len())?;
+            Some(Self { names, weights })
+        })
+    }
+}

@@ -1,0 +1,367 @@
+//! How token counts vary from request to request.
+
+use std::f64::consts::{PI, SQRT_2};
+
+use serde::Serialize;
+
+use crate::units::count;
+use crate::workload::reading::allowed::Allowed;
+use crate::workload::reading::fields::Fields;
+use crate::workload::reading::value::SpecValue;
+
+/// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
+/// served today has such a context.
+pub const TOKEN_LIMIT: u32 = 1_000_000;
+/// Counts of tokens, and their means and spreads.
+const COUNT: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
+const MEAN: Allowed = Allowed::above(0.0, TOKEN_LIMIT as f64);
+/// At 5, one request in forty is longer than 18,000 times the median.
+const SIGMA: Allowed = Allowed::above(0.0, 5.0);
+
+/// vLLM's `--random-range-ratio`, which must be below 1.
+const VLLM_RATIO: Allowed = Allowed::from(0.0, 0.999);
+/// SGLang's ratio.
+const SGLANG_RATIO: Allowed = Allowed::from(0.0, 1.0);
+
+/// A distribution of token counts. A draw is rounded to the nearest whole token.
+///
+/// `min` and `max` are inclusive bounds in tokens. Normal, log-normal and exponential are *truncated* to them (drawn
+/// from the conditional distribution, not clamped to the edges), so a tight bound shifts the mean. In a file, `min`
+/// defaults to 1 and `max` to [`TOKEN_LIMIT`]; the uniform needs both.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Distribution {
+    /// Always `value` tokens.
+    Constant {
+        /// Tokens, at least 1.
+        value: u32,
+    },
+    /// Every whole number from `min` to `max`, both included, equally likely.
+    Uniform {
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Normal with `mean` and `std` before truncation to `min..=max`.
+    Normal {
+        /// Mean before truncation, tokens.
+        mean: f64,
+        /// Standard deviation before truncation, tokens.
+        std: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Log-normal: the logarithm of the count is normal with mean ln `median` and standard deviation `sigma`,
+    /// truncated to `min..=max`.
+    LogNormal {
+        /// Median before truncation, tokens (exp(μ)).
+        median: f64,
+        /// Standard deviation of the logarithm (σ).
+        sigma: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Exponential with `mean` before truncation to `min..=max`.
+    Exponential {
+        /// Mean before truncation, tokens.
+        mean: f64,
+        /// Smallest count, tokens.
+        min: u32,
+        /// Largest count, tokens.
+        max: u32,
+    },
+    /// Observed counts: `values[i]` with a probability proportional to `weights[i]`.
+    Empirical {
+        /// Observed counts, tokens.
+        values: Vec<u32>,
+        /// One weight per value; all equal when the file gives none.
+        weights: Vec<f64>,
+    },
+    /// As each row of the class's dataset says. A class with a dataset has it by leaving its lengths out; it is never
+    /// written.
+    Dataset {
+        /// Mean over the rows, tokens; absent before the dataset is read.
+        mean: Option<f64>,
+    },
+    /// As the replayed trace says for each request: the lengths of every workload with a trace.
+    Trace {
+        /// Mean over the trace's slice, tokens.
+        mean: f64,
+    },
+}
+
+impl Distribution {
+    /// Whether the lengths come from a trace or from a dataset's rows, which a spec neither gives nor stores.
+    pub const fn is_from_file(&self) -> bool {
+        matches!(self, Self::Dataset { .. } | Self::Trace { .. })
+    }
+
+    /// Reads one count.
+    pub(crate) fn tokens(value: SpecValue<'_>) -> Option<u32> {
+        tokens(value)
+    }
+
+    /// Reads a distribution, or a number in place of a constant.
+    pub(crate) fn read_or_constant(value: SpecValue<'_>) -> Option<Self> {
+        if value.is_number() { Some(Self::Constant { value: tokens(value)? }) } else { Self::read(value) }
+    }
+
+    pub(crate) fn read(value: SpecValue<'_>) -> Option<Self> {
+        value.tagged(
+            "distribution",
+            &[
+                ("constant", |fields| Some(Self::Constant { value: fields.required("value", tokens)? })),
+                ("uniform", |fields| {
+                    let (min, max) = (fields.required("min", tokens), fields.required("max", tokens));
+                    let (min, max) = in_order(fields, min, max)?;
+                    Some(Self::Uniform { min, max })
+                }),
+                ("normal", |fields| {
+                    let mean = fields.required("mean", |value| value.number(MEAN));
+                    let std = fields.required("std", |value| value.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Normal { mean: mean?, std: std?, min, max })
+                }),
+                ("log_normal", |fields| {
+                    let median = fields.required("median", |value| value.number(MEAN));
+                    let sigma = fields.required("sigma", |value| value.number(SIGMA));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::LogNormal { median: median?, sigma: sigma?, min, max })
+                }),
+                ("exponential", |fields| {
+                    let mean = fields.required("mean", |value| value.number(MEAN));
+                    let (min, max) = bounds(fields)?;
+                    likely(fields, (min, max), Self::Exponential { mean: mean?, min, max })
+                }),
+                ("empirical", |fields| {
+                    let values = fields.required("values", |value| value.list(tokens));
+                    let weights = fields.option("weights", |value| value.list(read_weight));
+                    let values = values?;
+                    let weights = one_each(fields, weights?, "values", values.len())?;
+                    Some(Self::Empirical { values, weights })
+                }),
+                ("vllm_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |value| value.number(VLLM_RATIO));
+                    Self::vllm_range(length?, ratio?).or_else(|| {
+                        let sentence = format!(
+                            "times 1 + `ratio` is over {}; lower one of them",
+                            count(TOKEN_LIMIT.into())
+                        );
+                        fields.complain_of("length", &sentence);
+                        None
+                    })
+                }),
+                ("sglang_range", |fields| {
+                    let length = fields.required("length", tokens);
+                    let ratio = fields.required("ratio", |value| value.number(SGLANG_RATIO));
+                    Some(Self::sglang_range(length?, ratio?))
+                }),
+            ],
+        )
+    }
+
+    /// What `vllm bench serve` draws for `--random-input-len` (or `--random-output-len`) and `--random-range-ratio`:
+    /// uniform from ⌊length (1 − ratio)⌋ to ⌈length (1 + ratio)⌉, at least 1 (vLLM,
+    /// `vllm/benchmarks/datasets/utils.py`, `get_sampling_params`). `None` where that exceeds the limit.
+    fn vllm_range(length: u32, ratio: f64) -> Option<Self> {
+        let bound = |factor: f64| f64::from(length) * factor;
+        let (min, max) = (bound(1.0 - ratio).floor().max(1.0), bound(1.0 + ratio).ceil());
+        (max <= f64::from(TOKEN_LIMIT)).then_some(Self::Uniform { min: min as u32, max: max as u32 })
+    }
+
+    /// What SGLang's `bench_serving` draws for the same options, with another meaning of the ratio: uniform from
+    /// ⌊length × ratio⌋, at least 1, to length (SGLang, `python/sglang/benchmark/datasets/common.py`,
+    /// `compute_random_lens`).
+    fn sglang_range(length: u32, ratio: f64) -> Self {
+        Self::Uniform { min: ((f64::from(length) * ratio) as u32).max(1), max: length }
+    }
+
+    /// The largest count that can be drawn.
+    pub(crate) fn most(&self) -> u32 {
+        match self {
+            Self::Constant { value } => *value,
+            Self::Uniform { max, .. }
+            | Self::Normal { max, .. }
+            | Self::LogNormal { max, .. }
+            | Self::Exponential { max, .. } => *max,
+            Self::Empirical { values, .. } => values.iter().copied().max().unwrap_or(1),
+            Self::Dataset { .. } | Self::Trace { .. } => TOKEN_LIMIT,
+        }
+    }
+
+    /// Whether the rows of a dataset give the lengths.
+    pub const fn is_of_rows(&self) -> bool {
+        matches!(self, Self::Dataset { .. })
+    }
+}
+
+fn tokens(value: SpecValue<'_>) -> Option<u32> {
+    value.whole(COUNT).and_then(|count| u32::try_from(count).ok())
+}
+
+fn bounds(fields: &mut Fields<'_>) -> Option<(u32, u32)> {
+    let min = fields.optional("min", 1, tokens);
+    let max = fields.optional("max", TOKEN_LIMIT, tokens);
+    in_order(fields, min, max)
+}
+
+fn in_order(fields: &Fields<'_>, min: Option<u32>, max: Option<u32>) -> Option<(u32, u32)> {
+    let (min, max) = (min?, max?);
+    if min <= max {
+        return Some((min, max));
+    }
+    fields.complain_of("min", &format!("is {min}, above `max`, which is {max}; swap them or move one"));
+    None
+}
+
+/// Refuses a truncation that leaves almost nothing of the distribution: the bounds would decide its draws.
+fn likely(fields: &Fields<'_>, (min, max): (u32, u32), distribution: Distribution) -> Option<Distribution> {
+    /// Share of the draws before truncation that must lie within the bounds.
+    const LEAST: f64 = 0.001;
+    if distribution.share_kept() >= LEAST {
+        return Some(distribution);
+    }
+    fields.complain(&format!(
+        "keeps less than 0.1 % of its draws between `min` {min} and `max` {max}; widen them, move the centre between \
+         them, or choose the kind uniform or constant"
+    ));
+    None
+}
+
+impl Distribution {
+    /// Expected tokens of a request, after truncation and before rounding. NaN when a dataset decides that has not
+    /// been read.
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Constant { value } => f64::from(*value),
+            Self::Uniform { min, max } => f64::midpoint(f64::from(*min), f64::from(*max)),
+            // μ + σ (φ(α) − φ(β)) / (Φ(β) − Φ(α))
+            Self::Normal { mean, std, min, max } => {
+                let (low, high) = ((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std);
+                mean + std * (bell(low) - bell(high)) / mass(low, high)
+            }
+            // e^(μ + σ²/2) (Φ(β − σ) − Φ(α − σ)) / (Φ(β) − Φ(α))
+            Self::LogNormal { median, sigma, min, max } => {
+                let (low, high) = log_bounds(*median, *sigma, *min, *max);
+                median * libm::exp(sigma * sigma / 2.0) * mass(low - sigma, high - sigma) / mass(low, high)
+            }
+            // m + (a e^(−a/m) − b e^(−b/m)) / (e^(−a/m) − e^(−b/m))
+            Self::Exponential { mean, min, max } => {
+                let (min, max) = (f64::from(*min), f64::from(*max));
+                let (above_min, above_max) = (libm::exp(-min / mean), libm::exp(-max / mean));
+                mean + (min * above_min - max * above_max) / (above_min - above_max)
+            }
+            Self::Empirical { values, weights } => {
+                let weighted: f64 =
+                    values.iter().zip(weights).map(|(value, weight)| f64::from(*value) * weight).sum();
+                weighted / weights.iter().sum::<f64>()
+            }
+            Self::Dataset { mean } => mean.unwrap_or(f64::NAN),
+            Self::Trace { mean } => *mean,
+        }
+    }
+
+    /// Share of draws before truncation that lie within the bounds: 1 without truncation.
+    pub fn share_kept(&self) -> f64 {
+        match self {
+            Self::Constant { .. }
+            | Self::Uniform { .. }
+            | Self::Empirical { .. }
+            | Self::Dataset { .. }
+            | Self::Trace { .. } => 1.0,
+            Self::Normal { mean, std, min, max } => {
+                mass((f64::from(*min) - mean) / std, (f64::from(*max) - mean) / std)
+            }
+            Self::LogNormal { median, sigma, min, max } => {
+                let (low, high) = log_bounds(*median, *sigma, *min, *max);
+                mass(low, high)
+            }
+            Self::Exponential { mean, min, max } => {
+                libm::exp(-f64::from(*min) / mean) - libm::exp(-f64::from(*max) / mean)
+            }
+        }
+    }
+}
+
+/// The bounds in standard deviations of the logarithm from its mean.
+fn log_bounds(median: f64, sigma: f64, min: u32, max: u32) -> (f64, f64) {
+    (libm::log(f64::from(min) / median) / sigma, libm::log(f64::from(max) / median) / sigma)
+}
+
+/// Density of the standard normal, φ.
+fn bell(x: f64) -> f64 {
+    libm::exp(-x * x / 2.0) / libm::sqrt(2.0 * PI)
+}
+
+/// Probability of a standard normal between two points, Φ(high) − Φ(low), without cancellation in either tail.
+fn mass(low: f64, high: f64) -> f64 {
+    if low > 0.0 {
+        (libm::erfc(low / SQRT_2) - libm::erfc(high / SQRT_2)) / 2.0
+    } else {
+        (libm::erfc(-high / SQRT_2) - libm::erfc(-low / SQRT_2)) / 2.0
+    }
+}
+
+/// Exponents of Zipf's law: from equal shares up; at 5 the second item is chosen once for every 32 times of the
+/// first.
+pub(super) const SKEW: Allowed = Allowed::from(0.0, 5.0);
+
+/// Weights by Zipf's law: the k-th of `count` items has the weight k^−`exponent`; 0 makes all equal.
+///
+/// Computed by `libm`, so that they are the same on every machine.
+pub fn zipf(count: u64, exponent: f64) -> impl Iterator<Item = f64> {
+    (1..=count).map(move |rank| libm::pow(rank as f64, -exponent))
+}
+
+/// Large enough for counts used as weights; 0 switches a share off.
+const WEIGHT: Allowed = Allowed::from(0.0, 1_000_000_000.0);
+
+/// Reads one weight.
+pub(super) fn read_weight(value: SpecValue<'_>) -> Option<f64> {
+    value.number(WEIGHT)
+}
+
+/// One weight for each of the items of the field `of`: those that are given, else equal ones.
+pub(super) fn one_each(
+    fields: &Fields<'_>,
+    given: Option<Vec<f64>>,
+    of: &str,
+    items: usize,
+) -> Option<Vec<f64>> {
+    let weights = given.unwrap_or_else(|| vec![1.0; items]);
+    if weights.len() != items {
+        let length = weights.len();
+        let sentence = format!("has length {length} and `{of}` {items}; give one weight for each, or none");
+        fields.complain_of("weights", &sentence);
+        return None;
+    }
+    positive_total(fields, "weights", &weights)?;
+    Some(weights)
+}
+
+/// Requires at least one weight above 0; else it is a mistake of the field `name`.
+pub(super) fn positive_total(fields: &Fields<'_>, name: &'static str, weights: &[f64]) -> Option<()> {
+    if weights.iter().any(|weight| *weight > 0.0) {
+        return Some(());
+    }
+    fields.complain_of(name, "has no weight above 0; give at least one a share");
+    None
+}
+
+#[cfg(test)]
+mod weight_tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_powers_of_the_rank() {
+        assert_eq!(zipf(4, 0.0).collect::<Vec<_>>(), [1.0; 4]);
+        assert_eq!(zipf(4, 1.0).collect::<Vec<_>>(), [1.0, 0.5, 1.0 / 3.0, 0.25]);
+        assert_eq!(zipf(2, 5.0).last(), Some(1.0 / 32.0));
+    }
+}
