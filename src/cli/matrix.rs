@@ -47,8 +47,8 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
         ExperimentDir::create(&campaign.out, &experiments.name, "matrix", &manifest)?
     };
     interrupts.series_begins();
-    let trust = exits::trust(campaign.validity.invalid_runs());
-    let mut experiment = MatrixExperiment::new(experiments.clone(), trust).only(args.only.clone());
+    let invalid = campaign.validity.invalid_runs();
+    let mut experiment = MatrixExperiment::new(experiments.clone(), invalid).only(args.only.clone());
     let runs = MatrixCampaign::new(
         &experiments,
         cells,
@@ -78,7 +78,7 @@ fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Prin
             format!("show it again: skyline report {folder}")
         }
     });
-    Ok(exits::of_matrix(matrix, exits::trust(args.campaign.validity.invalid_runs())))
+    Ok(exits::of_matrix(matrix, args.campaign.validity.invalid_runs()))
 }
 
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.

@@ -149,15 +149,15 @@ fn show_ab(path: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) 
 }
 
 fn show_matrix(folder: &Path, args: &ReportArgs, outputs: &Outputs, printer: Printer) -> Result<Exit, Stop> {
-    let trust = exits::trust(args.validity.invalid_runs());
-    let table = experiments::matrix(folder, trust)?;
+    let invalid = args.validity.invalid_runs();
+    let table = experiments::matrix(folder, invalid)?;
     refuse_objectives(
         args,
         ", and a table of experiments has a contract of its own\nhint: show one of its rows, such as row-A",
     )?;
     let format = outputs.only_shown("a table of experiments")?;
     printer.data(&render(format, &table, || documents::matrix(&table, None))?)?;
-    Ok(exits::of_matrix(&table, trust))
+    Ok(exits::of_matrix(&table, invalid))
 }
 
 fn show_repeats(

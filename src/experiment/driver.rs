@@ -17,6 +17,15 @@ const MOST_SPOILED: u64 = 3;
 /// Rules that a run breaks through the fault of the measuring machine: they say nothing about the server.
 const FAULTS_OF_CLIENT: [Rule; 3] = [Rule::DeliveredArrivals, Rule::ScheduleLag, Rule::ClientStarved];
 
+/// Whether INVALID runs count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InvalidRuns {
+    /// What rests on one is left out.
+    LeftOut,
+    /// They count as if they were valid (`--allow-invalid`).
+    Counted,
+}
+
 /// An experiment of several runs. It has neither clock nor files: the same outcomes lead to the same next run, whether
 /// a run is new, stored by an interrupted experiment, or simulated. So resuming means recording the stored runs again.
 pub trait Experiment {

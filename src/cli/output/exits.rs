@@ -1,7 +1,7 @@
 //! The exit code of each result.
 
 use crate::analysis::{Judgement, Summary};
-use crate::experiment::matrix::{Matrix, MatrixStopped, Trust};
+use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::{AbOverall, AcrossJudgement, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::Exit;
 use crate::session::campaign::ab::Require;
@@ -60,20 +60,12 @@ pub(in crate::cli) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
     }
 }
 
-/// Which runs are believed.
-pub(in crate::cli) const fn trust(invalid: InvalidRuns) -> Trust {
-    match invalid {
-        InvalidRuns::LeftOut => Trust::ValidOnly,
-        InvalidRuns::Counted => Trust::All,
-    }
-}
-
 /// Of a table. 3 before 1: a hypothesis that figures without belief refute says nothing.
-pub(in crate::cli) fn of_matrix(matrix: &Matrix, trust: Trust) -> Exit {
+pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;
     }
-    let unbelieved = matrix.has_unbelievable_rows() && trust == Trust::ValidOnly;
+    let unbelieved = matrix.has_unbelievable_rows() && invalid == InvalidRuns::LeftOut;
     if matrix.has_failed_rows() || !matrix.unstopped.is_empty() || unbelieved {
         Exit::Invalid
     } else if matrix.is_as_hoped() {

@@ -2,9 +2,9 @@
 
 use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
-use super::rounds::{AbRound, InvalidRuns, NotRounds};
+use super::rounds::{AbRound, NotRounds};
 use crate::analysis::Summary;
-use crate::experiment::driver::{Experiment, RunOutcome, RunRequest, RunSource, RunsLeft};
+use crate::experiment::driver::{Experiment, InvalidRuns, RunOutcome, RunRequest, RunSource, RunsLeft};
 
 /// The rounds of an A/B test.
 #[derive(Clone, Debug)]

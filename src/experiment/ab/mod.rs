@@ -38,4 +38,4 @@ pub use experiment::{AbExperiment, AbRun};
 pub use metric::{AbEstimate, AbMetric, AbOverall, AbVerdict};
 pub use outcome::{AbClass, AbTest};
 pub use power::{Power, fewest_rounds};
-pub use rounds::{AbRound, AbSides, CompletedRound, CompletedSide, InvalidRuns, NotRounds, Unlike};
+pub use rounds::{AbRound, AbSides, CompletedRound, CompletedSide, NotRounds, Unlike};

@@ -7,12 +7,11 @@ use super::design::AbDesign;
 use super::differences::Differences;
 use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
-use super::rounds::{
-    AbRound, AbSides, CompletedRound, InvalidRuns, NotRounds, failed_share, fails_more, stayed,
-};
+use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
 use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::experiment::driver::InvalidRuns;
 use crate::units::three_digits;
 
 /// The result of an A/B test, as stored in `ab.json`. Unknown figures are `null`.
@@ -298,11 +297,10 @@ impl JudgedRounds<'_> {
 
 /// The exploratory metrics.
 fn explored() -> Vec<FigureKey> {
-    let latencies = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e].into_iter().flat_map(|metric| {
-        [Quantile::P50, Quantile::P95, Quantile::P99].map(|quantile| FigureKey::percentile(quantile, metric))
-    });
-    let others = [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
-    latencies.chain(others.map(FigureKey::of)).collect()
+    const OTHERS: [Metric; 4] =
+        [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
+    let latencies = &[Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
+    FigureKey::listed(latencies, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS).collect()
 }
 
 /// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since

@@ -5,16 +5,8 @@ use serde::Serialize;
 use super::design::AbSide;
 use crate::analysis::wording::percent;
 use crate::analysis::{Rule, Summary};
+use crate::experiment::driver::InvalidRuns;
 use crate::record::{DeploymentFacts, EngineFacts};
-
-/// Whether rounds with an INVALID run count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InvalidRuns {
-    /// The round is left out.
-    LeftOut,
-    /// The round counts as if both were valid.
-    Counted,
-}
 
 /// The two runs of one round.
 #[derive(Clone, Copy, Debug)]

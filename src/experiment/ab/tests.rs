@@ -3,6 +3,7 @@
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Rule, Summary, summarise};
+use crate::experiment::driver::InvalidRuns;
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
 use crate::workload::{Priority, Slo};
 

@@ -4,9 +4,7 @@
 mod instance;
 mod offer;
 mod queueing;
-mod settled;
 
 pub use instance::{Basis, CapacityTarget};
-pub use offer::{Candidate, NoOffer, Offer};
+pub use offer::{Candidate, CapacityPlan, ComparedBy, NoOffer, Offer};
 pub use queueing::{ModelledInstance, NoQueue, Queueing, Replicas};
-pub use settled::{CapacityPlan, ComparedBy};

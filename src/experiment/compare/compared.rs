@@ -4,12 +4,10 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::condition::{Condition, Role};
-use super::facts::{Difference, differences, facts_of};
+use super::condition::{Condition, Difference, Role, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
-use super::row::{ComparedRow, Pairing};
+use super::row::{ComparedRow, Pairing, RunTrend};
 use super::side::{ComparedSide, SideDescription, SideUnit};
-use super::trend::RunTrend;
 use crate::experiment::diagnosis::{Symptom, warm_like_cold};
 
 /// Runs compared with the first of them, as `compare --json` prints it.

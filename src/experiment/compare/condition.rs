@@ -1,7 +1,12 @@
-//! Test conditions: what must match between compared runs, or is worth reporting.
+//! Test conditions: what must match between compared runs, fact by fact, and where they differ.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 use strum::{Display, EnumString, VariantNames};
+
+use crate::record::RunHeader;
 
 /// A condition that a run's figures depend on.
 #[derive(
@@ -84,6 +89,139 @@ impl Condition {
             _ => Role::Forbids,
         }
     }
+}
+
+/// Settings of a simulated server that name its hardware and model.
+const SIMULATED: [(&str, Condition); 5] = [
+    ("serving_model", Condition::Model),
+    ("hardware", Condition::Hardware),
+    ("tensor_parallel_size", Condition::Gpus),
+    ("layout", Condition::Gpus),
+    ("precision", Condition::Precision),
+];
+
+/// A fact that is not the same on all sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Difference {
+    /// What it is about.
+    pub condition: Condition,
+    /// The fact by its dotted name.
+    pub fact: String,
+    /// What it means here.
+    pub role: Role,
+    /// The value on each side, in order; absent where it is not reported.
+    pub values: Vec<Option<String>>,
+}
+
+/// Facts by condition and name.
+pub(super) type Facts = BTreeMap<(Condition, String), String>;
+
+/// All facts of a run.
+pub(super) fn facts_of(header: &RunHeader) -> Facts {
+    let mut facts = Facts::new();
+    let mut tell = |condition, name: &str, value: Value| flatten(&mut facts, condition, name, &value);
+    let engine = &header.engine;
+    let simulated = !engine.modelled.is_empty();
+    tell(Condition::Simulated, "simulated", simulated.into());
+    tell(Condition::Model, "model", engine.model.clone().into());
+    let deployment = &header.deployment;
+    tell(Condition::Model, "serving_model", json(&deployment.serving_model));
+    tell(Condition::Hardware, "hardware", json(&deployment.hardware));
+    tell(Condition::Gpus, "gpus", json(&deployment.gpus));
+    tell(Condition::Precision, "precision", json(&deployment.precision));
+    tell(Condition::Labels, "label", json(&deployment.labels));
+    for (setting, value) in &engine.modelled {
+        let known = SIMULATED.iter().find(|(name, _)| name == setting);
+        let condition = known.map_or(Condition::Server, |(_, condition)| *condition);
+        tell(condition, &format!("modelled.{setting}"), value.clone());
+    }
+    tell_workload(&mut tell, json(&header.workload));
+    tell(Condition::Share, "shard", json(&header.shard));
+    tell(Condition::Endpoint, "endpoint", engine.endpoint.clone().into());
+    tell(Condition::Streaming, "streamed", engine.streamed.into());
+    let parameters = engine.parameters.as_ref().map(ToString::to_string);
+    tell(Condition::Parameters, "parameters", json(&parameters));
+    tell(Condition::Prompts, "prompts", json(&header.prompts.method));
+    tell(Condition::Cache, "cache", json(&header.cache));
+    tell(Condition::Limits, "limits", json(&header.limits));
+    tell(Condition::Engine, "engine", engine.engine.clone().into());
+    tell(Condition::Server, "server_version", json(&engine.server_version));
+    tell(Condition::Server, "max_model_len", json(&engine.max_model_len));
+    tell(Condition::Client, "client", json(&header.host));
+    tell(Condition::Client, "stamps", json(&header.stamps));
+    tell(Condition::Skyline, "skyline_version", header.skyline_version.clone().into());
+    facts
+}
+
+/// The workload's, without its name and description, which change nothing that is sent.
+fn tell_workload(tell: &mut impl FnMut(Condition, &str, Value), workload: Value) {
+    let Value::Object(fields) = workload else { return };
+    for (key, value) in fields {
+        let condition = match key.as_str() {
+            "name" | "description" => continue,
+            "seed" => Condition::Seed,
+            "arrival" => Condition::Rate,
+            "horizon_s" | "requests" | "warmup_s" | "drain_s" => Condition::Window,
+            _ => Condition::Workload,
+        };
+        tell(condition, &key, value);
+    }
+}
+
+fn json(value: &impl Serialize) -> Value {
+    // Facts of a header are what a log is written of, and can be written as JSON.
+    serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Tells a value's leaves by their dotted names. A rate of one class is a rate all the same.
+fn flatten(facts: &mut Facts, condition: Condition, name: &str, value: &Value) {
+    let condition = if name.ends_with(".arrival") { Condition::Rate } else { condition };
+    match value {
+        Value::Null => {}
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                flatten(facts, condition, &format!("{name}.{key}"), value);
+            }
+        }
+        Value::Array(items) => {
+            for (place, value) in items.iter().enumerate() {
+                flatten(facts, condition, &format!("{name}[{place}]"), value);
+            }
+        }
+        Value::String(text) => _ = facts.insert((condition, name.to_owned()), text.clone()),
+        leaf => _ = facts.insert((condition, name.to_owned()), leaf.to_string()),
+    }
+}
+
+/// Where the sides differ, the gravest first, each with its effect; `varied` names conditions that vary on purpose.
+pub(super) fn differences(sides: &[Facts], varied: &[Condition]) -> Vec<Difference> {
+    let mut names: Vec<&(Condition, String)> = sides.iter().flat_map(BTreeMap::keys).collect();
+    names.sort();
+    names.dedup();
+    let differing = names.into_iter().filter_map(|name| {
+        let values: Vec<Option<String>> = sides.iter().map(|facts| facts.get(name).cloned()).collect();
+        let (condition, fact) = name;
+        let role = match condition.role() {
+            _ if varied.contains(condition) => Role::Varied,
+            // A value that one side does not report may be the same.
+            Role::Forbids if may_be_unsaid(*condition) && values.iter().any(Option::is_none) => {
+                let mut known = values.iter().flatten();
+                let first = known.next();
+                if known.all(|value| Some(value) == first) { Role::Reported } else { Role::Forbids }
+            }
+            role => role,
+        };
+        let same = values.windows(2).all(|pair| pair[0] == pair[1]);
+        (!same).then(|| Difference { condition: *condition, fact: fact.clone(), role, values })
+    });
+    differing.collect()
+}
+
+/// Whether users declare the fact, and may omit it, or older logs lack it.
+const fn may_be_unsaid(condition: Condition) -> bool {
+    use Condition::{Gpus, Hardware, Model, Parameters, Precision};
+    matches!(condition, Model | Hardware | Gpus | Precision | Parameters)
 }
 
 #[cfg(test)]

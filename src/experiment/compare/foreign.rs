@@ -2,12 +2,10 @@
 
 use serde::Serialize;
 
-use super::any_side::{AnySide, AnySideDescription};
+use super::any_side::{AnySide, AnySideDescription, Unchecked, reported_conditions};
 use super::compared::{NotComparable, allowed};
-use super::condition::Condition;
-use super::facts::{Difference, differences};
+use super::condition::{Condition, Difference, differences};
 use super::gate::{Gate, GateJudgement};
-use super::reported::{Unchecked, reported_conditions};
 use super::row::{ComparedRow, Pairing};
 use super::side::SideUnit;
 use crate::analysis::{FigureKey, FigureKind, Metric, Quantile, Statistic};

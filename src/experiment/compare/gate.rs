@@ -135,7 +135,7 @@ impl Gate {
         let subject = &self.margin().figure;
         let found = match worsening(subject, before, after, pairing) {
             Ok(found) => found,
-            Err(why) => return Self::unresolved(gate, why),
+            Err(why) => return Self::without_change(gate, Status::Unresolvable, why),
         };
         let (status, bound) = self.status(&found);
         let interval = found.chance.interval();
@@ -155,20 +155,18 @@ impl Gate {
 
     /// What becomes of it where nothing was measured by which it could be judged.
     pub(super) fn unmeasured(&self, why: &str) -> GateJudgement {
-        Self::unresolved(self.in_words(), why)
+        Self::without_change(self.in_words(), Status::Unresolvable, why)
     }
 
-    fn unresolved(gate: String, why: &str) -> GateJudgement {
-        let line = format!("{}: {gate} ({why})", Status::Unresolvable.word());
-        GateJudgement { gate, status: Status::Unresolvable, worse_by: None, close: false, line }
+    fn without_change(gate: String, status: Status, why: &str) -> GateJudgement {
+        let line = format!("{}: {gate} ({why})", status.word());
+        GateJudgement { gate, status, worse_by: None, close: false, line }
     }
 
     /// The judgement at a load that the baseline sustained and this side did not.
     pub(super) fn overrun(&self, place: &str) -> GateJudgement {
         let gate = format!("{}{place}", self.in_words());
-        let line =
-            format!("{}: {gate} (the server did not keep up, as the baseline's did)", Status::Missed.word());
-        GateJudgement { gate, status: Status::Missed, worse_by: None, close: false, line }
+        Self::without_change(gate, Status::Missed, "the server did not keep up, as the baseline's did")
     }
 
     /// What is found, and the bound on the same scale. The figures decide; but what may be no more than chance is no

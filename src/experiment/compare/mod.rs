@@ -3,25 +3,19 @@
 mod any_side;
 mod compared;
 mod condition;
-mod facts;
 mod foreign;
 mod gate;
-mod reported;
 mod row;
 mod side;
 mod sweeps;
 #[cfg(test)]
 mod tests;
-mod trend;
 
-pub use any_side::{AnySide, AnySideDescription};
+pub use any_side::{AnySide, AnySideDescription, Unchecked};
 pub use compared::{AgainstBaseline, Compared, NotComparable};
-pub use condition::{Condition, Role};
-pub use facts::Difference;
+pub use condition::{Condition, Difference, Role};
 pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
-pub use reported::Unchecked;
-pub use row::{ChangeStanding, ComparedRow, Interval, Pairing};
+pub use row::{ChangeStanding, ComparedRow, Interval, Pairing, RunTrend, TrendLine};
 pub use side::{ComparedSide, SideDescription, SideUnit};
 pub use sweeps::{AnswerOfSide, AtLoad, ComparedSweeps, SweepAgainst, SweepSide};
-pub use trend::{RunTrend, TrendLine};

@@ -1,9 +1,11 @@
-//! One figure on two sides: the change and its significance.
+//! One figure on two sides (the change and its significance), and its trend over more of them.
 
 use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
-use crate::analysis::statistics::{Estimate, TwoMeans, paired, student_t_quantile, welch};
+use crate::analysis::statistics::{
+    Estimate, TwoMeans, holm, mean, paired, slope, slope_p, student_t_quantile, welch,
+};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Quantile};
 
 /// The compared figures.
@@ -175,7 +177,7 @@ impl ComparedRow {
 pub(super) fn correct<'a>(rows: impl Iterator<Item = &'a mut ComparedRow>) {
     let tested: Vec<&mut ComparedRow> = rows.filter(|row| row.p.is_some()).collect();
     let p_values: Vec<f64> = tested.iter().filter_map(|row| row.p).collect();
-    for (row, corrected) in tested.into_iter().zip(crate::analysis::statistics::holm(&p_values)) {
+    for (row, corrected) in tested.into_iter().zip(holm(&p_values)) {
         row.p_holm = Some(corrected);
         row.standing = row.judged();
     }
@@ -205,18 +207,12 @@ fn apart(before: FigureLevel, after: FigureLevel) -> (Option<Interval>, Option<I
 
 /// How the intervals of both levels stand to each other.
 pub(super) fn held(before: FigureLevel, after: FigureLevel) -> ChangeStanding {
-    match overlap(before, after) {
-        Some(true) => ChangeStanding::Overlap,
-        Some(false) => ChangeStanding::Apart,
+    let ends = |level: FigureLevel| level.low.zip(level.high);
+    match ends(before).zip(ends(after)) {
         None => ChangeStanding::Unknown,
+        Some(((low, high), (least, most))) if low <= most && least <= high => ChangeStanding::Overlap,
+        Some(_) => ChangeStanding::Apart,
     }
-}
-
-/// Whether the intervals of both levels have something in common; `None` where one has none.
-fn overlap(before: FigureLevel, after: FigureLevel) -> Option<bool> {
-    let ends = |level: FigureLevel| Some((level.low?, level.high?));
-    let ((low, high), (other_low, other_high)) = (ends(before)?, ends(after)?);
-    Some(low <= other_high && other_low <= high)
 }
 
 fn as_change(ratio: Estimate) -> Interval {
@@ -226,5 +222,91 @@ fn as_change(ratio: Estimate) -> Interval {
 impl From<Estimate> for Interval {
     fn from(estimate: Estimate) -> Self {
         Self { value: estimate.value, low: Some(estimate.low), high: Some(estimate.high) }
+    }
+}
+
+/// Fewer make no trend.
+const FEWEST: usize = 3;
+
+/// Figures over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunTrend {
+    /// The sides by their places in the comparison, the earliest first.
+    pub order: Vec<usize>,
+    /// When each was begun.
+    pub started_at: Vec<jiff::Timestamp>,
+    /// The figures.
+    pub lines: Vec<TrendLine>,
+}
+
+/// One figure over time.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct TrendLine {
+    /// The figure.
+    pub figure: FigureKey,
+    /// Its values in the order of time.
+    pub levels: Vec<FigureLevel>,
+    /// How much it changes from one side to the next, as a share of its mean: least squares over all sides.
+    pub change_per_step: Option<f64>,
+    /// Lower end of its 95 % interval; absent where the spread about the line is unknown.
+    pub change_low: Option<f64>,
+    /// Upper end.
+    pub change_high: Option<f64>,
+    /// Two-sided p-value that it does not change; absent where the interval is.
+    pub p: Option<f64>,
+    /// The same after Holm's correction for all figures of this trend.
+    pub p_holm: Option<f64>,
+    /// Whether the figure drifts by more than chance: the corrected p-value is at most 0.05.
+    pub drifts: bool,
+}
+
+impl RunTrend {
+    /// The trend of the sides; `None` with fewer than three.
+    pub(super) fn of(sides: &[ComparedSide]) -> Option<Self> {
+        if sides.len() < FEWEST {
+            return None;
+        }
+        let mut order: Vec<usize> = (0..sides.len()).collect();
+        order.sort_by_key(|&place| sides[place].header.started_at);
+        let lines = SUBJECTS.iter().filter_map(|subject| {
+            let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
+            TrendLine::of(subject, levels)
+        });
+        let mut lines: Vec<TrendLine> = lines.collect();
+        let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
+        let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
+        for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {
+            line.p_holm = Some(corrected);
+            line.drifts = corrected <= SIGNIFICANT;
+        }
+        Some(Self {
+            lines,
+            started_at: order.iter().map(|&place| sides[place].header.started_at).collect(),
+            order,
+        })
+    }
+}
+
+impl TrendLine {
+    fn of(subject: &FigureKey, levels: Vec<FigureLevel>) -> Option<Self> {
+        let known: Vec<(f64, f64)> =
+            levels.iter().enumerate().filter_map(|(step, level)| Some((step as f64, level.value?))).collect();
+        let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let middle = mean(&values)?;
+        let drift = slope(&known).filter(|_| middle > 0.0);
+        let p = slope_p(&known).filter(|_| drift.is_some());
+        let sure = drift.filter(|_| p.is_some());
+        Some(Self {
+            figure: subject.clone(),
+            levels,
+            change_per_step: drift.map(|drift| drift.value / middle),
+            change_low: sure.map(|drift| drift.low / middle),
+            change_high: sure.map(|drift| drift.high / middle),
+            p,
+            p_holm: None,
+            drifts: false,
+        })
     }
 }

@@ -3,8 +3,7 @@
 use serde::Serialize;
 
 use super::compared::{NotComparable, allowed};
-use super::condition::Condition;
-use super::facts::{Difference, Facts, differences, facts_of};
+use super::condition::{Condition, Difference, Facts, differences, facts_of};
 use super::gate::{Gate, GateJudgement};
 use super::row::{ComparedRow, Pairing, correct};
 use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Objective, Quantile};

@@ -1,7 +1,6 @@
 //! Whether answers slow down as more of them are made at a time, and whether the server gets more done by it.
 
-use super::evidence::RunEvidence;
-use super::line::{FittedLine, at_share};
+use super::evidence::{FittedLine, RunEvidence, at_share};
 use super::symptom::{Opinion, Regime, seen};
 use crate::units::{count, three_digits};
 
@@ -47,15 +46,11 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     }
     // Each of n streams gets a token every TPOT.
     let [tokens_quiet, tokens_busy] = [few / quiet * 1e3, many / busy * 1e3];
+    let [from, to, least, most, each, rank] =
+        [quiet, busy, few, many, line.slope.value, line.rank_correlation].map(three_digits);
     let seen_so = format!(
-        "TPOT rises from {} to {} ms as {} to {} answers come at a time ({} ms for each more; rank correlation {}, {} \
-         answers)",
-        three_digits(quiet),
-        three_digits(busy),
-        three_digits(few),
-        three_digits(many),
-        three_digits(line.slope.value),
-        three_digits(line.rank_correlation),
+        "TPOT rises from {from} to {to} ms as {least} to {most} answers come at a time ({each} ms for each more; rank \
+         correlation {rank}, {} answers)",
         count(points.len() as u64),
     );
     let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 
 use super::concurrency::ConcurrencyContext;
-use super::evidence::RunEvidence;
-use super::line::median;
+use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;

@@ -83,14 +83,9 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
     if slow < RISE * quick {
         return Ok(None);
     }
+    let [from, to, before, after, least, last] = [low, high, quick, slow, few, many].map(three_digits);
     let course = format!(
-        "from a load of {} to {} TPOT p50 goes from {} to {} ms and output tokens/s from {} to {}",
-        three_digits(low),
-        three_digits(high),
-        three_digits(quick),
-        three_digits(slow),
-        three_digits(few),
-        three_digits(many),
+        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {least} to {last}"
     );
     if most < RISE * few {
         let symptom = seen(Regime::Saturation, course)
@@ -127,14 +122,11 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
     let Some(&(onset, onset_p50, onset_p99)) = known.iter().find(|point| point.2 >= QUEUES * p99) else {
         return Ok(None);
     };
+    let [at, from] = [low, onset].map(three_digits);
+    let [tail, tail_then, middle, middle_then] = [p99, onset_p99, p50, onset_p50].map(three_digits);
     let symptom = format!(
-        "p99 TTFT is {} ms at a load of {} and {} ms at {}, p50 {} and {} ms, with the same prompts: p50 grew by {}",
-        three_digits(p99),
-        three_digits(low),
-        three_digits(onset_p99),
-        three_digits(onset),
-        three_digits(p50),
-        three_digits(onset_p50),
+        "p99 TTFT is {tail} ms at a load of {at} and {tail_then} ms at {from}, p50 {middle} and {middle_then} ms, with the \
+         same prompts: p50 grew by {}",
         percent(onset_p50 / p50 - 1.0),
     );
     let symptom = seen(Regime::Queueing, symptom)

@@ -1,7 +1,6 @@
 //! Compares decode with the memory bandwidth and arithmetic of the declared hardware.
 use super::concurrency::{AnswerInContext, ConcurrencyContext};
-use super::evidence::{Physics, RunEvidence};
-use super::line::median;
+use super::evidence::{Physics, RunEvidence, median};
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
@@ -60,15 +59,12 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let ratio = of(|answer| answer.measured_ms / answer.predicted_ms);
     let company = of(|answer| answer.company);
     let read = memory / measured * physics.memory_bandwidth();
+    let [took, at_a_time, due, speed] = [measured, company, predicted, read / 1e9].map(three_digits);
     let seen_so = format!(
-        "{what}: {} ms ({} answers, {} at a time), where {} should take about {} ms; the memory is read at {} GB/s, {} of \
-         the datasheet's",
-        three_digits(measured),
+        "{what}: {took} ms ({} answers, {at_a_time} at a time), where {} should take about {due} ms; the memory is read at \
+         {speed} GB/s, {} of the datasheet's",
         count(answers.len() as u64),
-        three_digits(company),
         physics.name,
-        three_digits(predicted),
-        three_digits(read / 1e9),
         percent(memory / measured),
     );
     let figures = [

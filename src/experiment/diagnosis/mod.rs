@@ -12,7 +12,6 @@ mod course;
 mod decode;
 mod evidence;
 mod findings;
-mod line;
 mod prefill;
 mod stalls;
 mod symptom;

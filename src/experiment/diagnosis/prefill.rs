@@ -1,8 +1,7 @@
 //! Whether the length of the prompt decides the time to first token, by requests sent into an almost idle server.
 
 use super::concurrency::ConcurrencyContext;
-use super::evidence::RunEvidence;
-use super::line::{FittedLine, at_share, median};
+use super::evidence::{FittedLine, RunEvidence, at_share, median};
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::percent;
 use crate::units::{count, three_digits};
@@ -76,14 +75,12 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let rate = 1e3 / line.slope.value;
     let per_thousand = line.slope.value * 1e3;
     let bound = evidence.physics.as_ref().ok().map(|physics| physics.prefill_bound_per_s(short, long));
+    let [low, high] = [line.slope.low * 1e3, line.slope.high * 1e3];
+    let [each, least, most, squared, rank] =
+        [per_thousand, low, high, line.r_squared, line.rank_correlation].map(three_digits);
     let symptom = format!(
-        "TTFT grows with input length at low load: {} ms for each 1,000 tokens ({} to {}), R² {}, rank correlation {}, over \
-         {} requests that met at most {FEW} others; that is {} of the usual TTFT",
-        three_digits(per_thousand),
-        three_digits(line.slope.low * 1e3),
-        three_digits(line.slope.high * 1e3),
-        three_digits(line.r_squared),
-        three_digits(line.rank_correlation),
+        "TTFT grows with input length at low load: {each} ms for each 1,000 tokens ({least} to {most}), R² {squared}, rank \
+         correlation {rank}, over {} requests that met at most {FEW} others; that is {} of the usual TTFT",
         count(n as u64),
         percent(share.min(1.0)),
     );
@@ -113,8 +110,8 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         )
         .with([
             ("slope_ms_per_1000_tokens", per_thousand),
-            ("slope_low_ms_per_1000_tokens", line.slope.low * 1e3),
-            ("slope_high_ms_per_1000_tokens", line.slope.high * 1e3),
+            ("slope_low_ms_per_1000_tokens", low),
+            ("slope_high_ms_per_1000_tokens", high),
             ("intercept_ms", line.intercept),
             ("r_squared", line.r_squared),
             ("rank_correlation", line.rank_correlation),

@@ -1,8 +1,7 @@
 //! What answers waited for when they paused: the prompts of others, or nothing that requests show.
 
 use super::concurrency::ConcurrencyContext;
-use super::evidence::RunEvidence;
-use super::line::median;
+use super::evidence::{RunEvidence, median};
 use super::symptom::{Opinion, Regime, seen};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::units::count;

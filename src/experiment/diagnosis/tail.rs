@@ -1,8 +1,7 @@
 //! What the slowest first tokens waited for: their own prompts, a queue, or the long prompts of others.
 
 use super::concurrency::AnswerInContext;
-use super::evidence::RunEvidence;
-use super::line::median;
+use super::evidence::{RunEvidence, median};
 use super::prefill;
 use super::symptom::{Opinion, Regime, Symptom, seen};
 use crate::analysis::wording::{percent, seconds};
@@ -146,13 +145,11 @@ impl<'e, 'a> Tail<'e, 'a> {
                 );
         }
         if waited || self.others[0] >= 1.5 * self.others[1].max(1.0) {
+            let [[ahead, ahead_usual], [others, others_usual]] =
+                [self.ahead, self.others].map(|medians| medians.map(three_digits));
             let symptom = format!(
-                "{spread}; {of} half had {} requests or more before them that had no token yet (of all: {}), and {} in \
-                 flight when they were sent (of all: {})",
-                three_digits(self.ahead[0]),
-                three_digits(self.ahead[1]),
-                three_digits(self.others[0]),
-                three_digits(self.others[1]),
+                "{spread}; {of} half had {ahead} requests or more before them that had no token yet (of all: {ahead_usual}), \
+                 and {others} in flight when they were sent (of all: {others_usual})"
             );
             return seen(Regime::Queueing, symptom)
                 .likely("queueing: requests that come in bunches wait for one another")

@@ -6,8 +6,8 @@ use std::convert::Infallible;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
 use crate::analysis::{Reason, summarise};
-use crate::experiment::ab::{AbDesign, AbExperiment, AbRun, InvalidRuns};
-use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped, Trust};
+use crate::experiment::ab::{AbDesign, AbExperiment, AbRun};
+use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped};
 use crate::experiment::repeats::{RepeatRun, RepeatsExperiment, seed_of_run};
 use crate::experiment::sweep::{LoadAxis, Search, StopReason, SweepExperiment, SweepPlan, SweepRun, Swept};
 use crate::record::Repeat;
@@ -236,7 +236,7 @@ stop_when = "first_accepted"
 "#;
 
 fn table() -> MatrixExperiment {
-    MatrixExperiment::new(Experiments::from_toml(TABLE, "t.toml").unwrap(), Trust::All)
+    MatrixExperiment::new(Experiments::from_toml(TABLE, "t.toml").unwrap(), InvalidRuns::Counted)
 }
 
 #[test]

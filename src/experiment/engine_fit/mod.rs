@@ -10,7 +10,6 @@ mod check;
 mod family;
 mod fit;
 mod rates;
-mod replay;
 mod rows;
 mod solve;
 

@@ -4,11 +4,9 @@
 //! gives up what happened once (which request came when, and after which other). The report beside it says how much was
 //! given up.
 
-mod of_run;
-mod of_trace;
+mod fit;
 mod prefixes;
 mod spec;
 
-pub use of_run::fit_run;
-pub use of_trace::fit_trace;
+pub use fit::{fit_run, fit_trace};
 pub use spec::{ClassFit, FitError, FitReport, FittedArrivals, FittedWorkload, PrefixFit};

@@ -4,22 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::contract::{ContractResult, Cost};
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
-use super::tested::{Believed, ClaimStanding, Tested};
+use super::tested::{Believed, ClaimStanding, ContractResult, Cost, Tested};
 use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary};
-use crate::experiment::driver::{FailedBy, RunFailure};
+use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::sweep::{SERVER_RULES, Trial};
-
-/// Whose figures are trusted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trust {
-    /// Those of valid runs.
-    ValidOnly,
-    /// Those of all runs (`--allow-invalid`).
-    All,
-}
 
 /// A run that completed.
 #[derive(Clone, Debug)]
@@ -117,20 +107,14 @@ pub struct CellRun {
     pub valid: bool,
 }
 
-/// Latencies that tables of experiments follow.
-const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-/// Percentiles of each.
-const QUANTILES: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
-/// The other figures.
-const OTHERS: [Metric; 5] =
-    [Metric::RequestRate, Metric::OutputTokens, Metric::Goodput, Metric::SloAttainment, Metric::ErrorRate];
-
 /// The figures that tables of experiments follow.
 fn followed() -> impl Iterator<Item = FigureKey> {
-    let latencies = LATENCIES
-        .into_iter()
-        .flat_map(|metric| QUANTILES.map(|quantile| FigureKey::percentile(quantile, metric)));
-    latencies.chain(OTHERS.map(FigureKey::of))
+    use Metric::{E2e, ErrorRate, Goodput, Itl, OutputTokens, RequestRate, SloAttainment, Tpot, Ttft};
+    FigureKey::listed(
+        &[Ttft, Tpot, Itl, E2e],
+        &[Quantile::P50, Quantile::P95, Quantile::P99],
+        &[RequestRate, OutputTokens, Goodput, SloAttainment, ErrorRate],
+    )
 }
 
 /// A figure of a row as it is stored.
@@ -212,7 +196,7 @@ impl<'a> CellContext<'a> {
     }
 
     /// Its runs, if they can be trusted.
-    pub(super) fn believed(&self, trust: Trust) -> Believed<'a> {
+    pub(super) fn believed(&self, invalid: InvalidRuns) -> Believed<'a> {
         let name = &self.row.name;
         let (completed, of) = (self.cell.runs.len() as u64, self.row.repeats());
         match self.verdict() {
@@ -224,10 +208,10 @@ impl<'a> CellContext<'a> {
             Some(_) if completed < of => {
                 Believed::No(format!("of row {name} {completed} of {of} runs completed"))
             }
-            Some(CellVerdict { saturated: true, .. }) if trust == Trust::ValidOnly => {
+            Some(CellVerdict { saturated: true, .. }) if invalid == InvalidRuns::LeftOut => {
                 Believed::No(format!("in row {name} the server did not keep up"))
             }
-            Some(CellVerdict { valid: false, .. }) if trust == Trust::ValidOnly => {
+            Some(CellVerdict { valid: false, .. }) if invalid == InvalidRuns::LeftOut => {
                 Believed::No(format!("row {name} is INVALID"))
             }
             Some(_) => Believed::Runs(self.summaries()),
@@ -240,7 +224,7 @@ impl<'a> CellContext<'a> {
         first: &MatrixRow,
         tests: Vec<Tested>,
         accept: Option<&Accept>,
-        trust: Trust,
+        invalid: InvalidRuns,
     ) -> MatrixCell {
         let Self { row, variant, cell } = self;
         let summaries = self.summaries();
@@ -250,7 +234,7 @@ impl<'a> CellContext<'a> {
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
         let figures = FigureSet::of(followed(), &summaries);
         let cost = Cost::of(variant, &figures);
-        let trusted = valid == Some(true) || (valid.is_some() && trust == Trust::All);
+        let trusted = valid == Some(true) || (valid.is_some() && invalid == InvalidRuns::Counted);
         let whole = cell.runs.len() as u64 == row.repeats();
         let contract =
             accept.filter(|accept| accept.counts(&row.name) && (trusted || saturated) && whole).map(

@@ -1,12 +1,11 @@
 //! A matrix as an experiment: variant by variant, row by row, repeat by repeat.
 
-use super::cell::{CellRuns, RowRun, Trust};
-use super::decision::MatrixStopped;
-use super::result::Matrix;
+use super::cell::{CellRuns, RowRun};
+use super::result::{Matrix, MatrixStopped};
 use super::table::{Accept, Experiments, MatrixRow, MatrixSlot, StopWhen};
 use crate::analysis::Summary;
 use crate::experiment::driver::{
-    Experiment, FailedBy, FailureReach, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
+    Experiment, FailedBy, FailureReach, InvalidRuns, RunFailure, RunOutcome, RunRequest, RunSource, RunsLeft,
 };
 use crate::experiment::sweep::Trial;
 
@@ -16,7 +15,7 @@ pub struct MatrixExperiment {
     experiments: Experiments,
     /// Names of the rows that are asked for; empty: all.
     only: Vec<String>,
-    trust: Trust,
+    invalid: InvalidRuns,
     /// Every row under every variant, in the order in which they run.
     cells: Vec<CellRuns>,
     /// Place of the next run's cell.
@@ -42,11 +41,11 @@ pub struct MatrixRun {
 
 impl MatrixExperiment {
     /// All rows of `experiments`, of which no run is there yet.
-    pub fn new(experiments: Experiments, trust: Trust) -> Self {
+    pub fn new(experiments: Experiments, invalid: InvalidRuns) -> Self {
         let cell = |slot| CellRuns { slot, runs: Vec::new(), failed: None };
         let cells = experiments.order().into_iter().map(cell).collect();
         let (only, ending, unserved) = (Vec::new(), None, None);
-        Self { experiments, only, trust, cells, cell: 0, repeat: 1, ending, unserved }
+        Self { experiments, only, invalid, cells, cell: 0, repeat: 1, ending, unserved }
     }
 
     /// The same, in which only `rows` run; none: all. Of the others stored runs are read.
@@ -105,7 +104,7 @@ impl MatrixExperiment {
         {
             return;
         }
-        let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.trust).decision;
+        let decision = Matrix::of(&self.experiments, &self.cells, self.complete(), self.invalid).decision;
         let accepted = decision.as_ref().and_then(|decision| decision.accepted());
         self.ending =
             accepted.map(|accepted| MatrixStopped::FirstAccepted { variant: accepted.variant.clone() });
@@ -156,7 +155,7 @@ impl Experiment for MatrixExperiment {
         let over = self.cell >= self.cells.len();
         let ending = if over { self.complete() } else { MatrixStopped::Interrupted };
         let stopped = self.ending.clone().unwrap_or(ending);
-        Matrix::of(&self.experiments, &self.cells, stopped, self.trust)
+        Matrix::of(&self.experiments, &self.cells, stopped, self.invalid)
     }
 
     fn remaining(&self) -> RunsLeft {

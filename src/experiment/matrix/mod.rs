@@ -2,9 +2,6 @@
 //! of them.
 
 mod cell;
-mod contract;
-mod decision;
-mod ended;
 mod experiment;
 mod result;
 mod table;
@@ -12,15 +9,12 @@ mod tested;
 #[cfg(test)]
 mod tests;
 
-pub use super::driver::{FailedBy, RunFailure};
-pub use cell::{CellRun, CellRuns, MatrixCell, RowRun, Trust};
-pub use contract::{ContractDemand, ContractResult};
-pub use decision::{Decision, MatrixStopped, VariantDecision, VariantStanding};
-pub use ended::Ended;
+pub use super::driver::{FailedBy, InvalidRuns, RunFailure};
+pub use cell::{CellRun, CellRuns, MatrixCell, RowRun};
 pub use experiment::{MatrixExperiment, MatrixRun};
-pub use result::{Matrix, Unstopped};
+pub use result::{Decision, Ended, Matrix, MatrixStopped, Unstopped, VariantDecision, VariantStanding};
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
     Reference, ServerSettings, Settings, Spacing, StopWhen, Variant,
 };
-pub use tested::{ClaimStanding, Tested};
+pub use tested::{ClaimStanding, ContractDemand, ContractResult, Tested};

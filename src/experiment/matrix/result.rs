@@ -1,11 +1,11 @@
-//! The table with its results: `matrix.json`.
+//! The table with its results, `matrix.json`: which variants meet the contract, and how a stored one ended.
 
 use serde::{Deserialize, Serialize};
 
-use super::cell::{CellContext, CellRuns, MatrixCell, Trust};
-use super::decision::{Decision, MatrixStopped};
-use super::table::{Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
+use super::cell::{CellContext, CellRuns, MatrixCell};
+use super::table::{Accept, Claim, Experiments, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, Tested};
+use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 
 /// A table of experiments with its results, as stored in `matrix.json`. Unknown figures are `null`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -51,7 +51,7 @@ impl Matrix {
         experiments: &Experiments,
         cells_run: &[CellRuns],
         stopped: MatrixStopped,
-        trust: Trust,
+        invalid: InvalidRuns,
     ) -> Self {
         let of = |cell| context_of(experiments, cell);
         let cells: Vec<MatrixCell> = cells_run
@@ -59,10 +59,10 @@ impl Matrix {
             .filter(|cell| !cell.runs.is_empty() || cell.failed.is_some())
             .map(|cell| {
                 let here = of(cell);
-                let believed = here.believed(trust);
+                let believed = here.believed(invalid);
                 let test = |claim: &Claim| {
                     let other = claim.other().and_then(|other| experiments.meant(cell.slot, other));
-                    let runs = other.map(|other| believed_at(experiments, cells_run, other, trust));
+                    let runs = other.map(|other| believed_at(experiments, cells_run, other, invalid));
                     let differing = other.map(|other| differing(experiments, cell.slot, other));
                     let differing = differing.unwrap_or_default();
                     Tested { differing, ..claim.test(&believed, runs.as_ref()) }
@@ -76,7 +76,7 @@ impl Matrix {
                 };
                 let claims = here.row.expect.iter().filter(is_made);
                 let tests: Vec<Tested> = claims.map(test).collect();
-                here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), trust)
+                here.judged(&experiments.rows[0], tests, experiments.accept.as_ref(), invalid)
             })
             .collect();
         let decision = experiments.accept.as_ref().map(|accept| Decision::of(experiments, accept, &cells));
@@ -119,12 +119,12 @@ fn believed_at<'a>(
     experiments: &'a Experiments,
     cells_run: &'a [CellRuns],
     slot: MatrixSlot,
-    trust: Trust,
+    invalid: InvalidRuns,
 ) -> Believed<'a> {
     let name = &experiments.rows[slot.row].name;
     let cell = cells_run.iter().find(|cell| cell.slot == slot);
     let nothing = || Believed::No(format!("row {name} did not run"));
-    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(trust))
+    cell.map_or_else(nothing, |cell| context_of(experiments, cell).believed(invalid))
 }
 
 /// The variables in which two cells differ.
@@ -140,4 +140,153 @@ fn differing(experiments: &Experiments, one: MatrixSlot, other: MatrixSlot) -> V
 fn context_of<'a>(experiments: &'a Experiments, cell: &'a CellRuns) -> CellContext<'a> {
     let MatrixSlot { row, variant } = cell.slot;
     CellContext { row: &experiments.rows[row], variant: &experiments.variants[variant], cell }
+}
+
+/// How a table ended, from `matrix.json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ended {
+    /// Version of the file's format.
+    pub schema: u32,
+    cells: Vec<EndedCell>,
+    /// Why no more runs were started.
+    pub stopped: MatrixStopped,
+    /// Servers that could not be stopped after their rows.
+    #[serde(default)]
+    pub unstopped: Vec<Unstopped>,
+}
+
+/// What kept a row from running.
+#[derive(Clone, Debug, Deserialize)]
+struct EndedCell {
+    row: String,
+    variant: String,
+    failed: Option<String>,
+    #[serde(default)]
+    failed_by: Option<FailedBy>,
+}
+
+impl Ended {
+    /// Adds to `runs`, the stored ones of the row in `slot`, why there are no more; `None` where the row never began.
+    pub fn completed(&self, experiments: &Experiments, slot: MatrixSlot, runs: CellRuns) -> Option<CellRuns> {
+        let (row, variant) = (&experiments.rows[slot.row].name, &experiments.variants[slot.variant].name);
+        let ended = self.cells.iter().find(|cell| cell.row == *row && cell.variant == *variant);
+        let failed = ended.and_then(|cell| {
+            let by = cell.failed_by.unwrap_or(FailedBy::Server);
+            Some(RunFailure { why: cell.failed.clone()?, by })
+        });
+        (failed.is_some() || !runs.runs.is_empty()).then_some(CellRuns { failed, ..runs })
+    }
+}
+
+/// The decision by the contract.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Decision {
+    /// The contract.
+    pub contract: Accept,
+    /// Every variant, in the order of the file, failed ones included.
+    pub variants: Vec<VariantDecision>,
+}
+
+/// The decision on a variant.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct VariantDecision {
+    /// Its name.
+    pub variant: String,
+    /// Its standing.
+    pub standing: VariantStanding,
+    /// Why it was rejected or is undecided, by row.
+    pub reasons: Vec<String>,
+}
+
+/// The standing of a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum VariantStanding {
+    /// Every row that counts met the contract.
+    Accepted,
+    /// One did not, or the server failed.
+    Rejected,
+    /// Rows that count did not complete or cannot be trusted, and none of the others broke the contract.
+    Undecided,
+}
+
+/// Why no more runs were started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum MatrixStopped {
+    /// All of them ran.
+    #[serde(alias = "all_flown")]
+    AllRun,
+    /// A variant had been accepted, and one was enough.
+    FirstAccepted {
+        /// Its name.
+        variant: String,
+    },
+    /// Only some rows were asked for.
+    OnlySome {
+        /// Their names.
+        rows: Vec<String>,
+    },
+    /// The user stopped it.
+    Interrupted,
+}
+
+impl Decision {
+    pub(super) fn of(experiments: &Experiments, accept: &Accept, cells: &[MatrixCell]) -> Self {
+        let variants =
+            experiments.variants.iter().map(|variant| decided(experiments, accept, variant, cells));
+        Self { contract: accept.clone(), variants: variants.collect() }
+    }
+
+    /// The first variant that was accepted.
+    pub fn accepted(&self) -> Option<&VariantDecision> {
+        self.variants.iter().find(|variant| variant.standing == VariantStanding::Accepted)
+    }
+}
+
+fn decided(
+    experiments: &Experiments,
+    accept: &Accept,
+    variant: &Variant,
+    cells: &[MatrixCell],
+) -> VariantDecision {
+    let (mut broken, mut open) = (Vec::new(), Vec::new());
+    let mut any = false;
+    for row in experiments.rows.iter().filter(|row| accept.counts(&row.name) && row.is_under(&variant.name)) {
+        any = true;
+        let name = &row.name;
+        let cell = cells.iter().find(|cell| cell.row == *name && cell.variant == variant.name);
+        match cell {
+            Some(MatrixCell { failed: Some(why), failed_by, .. }) => {
+                // A failure of the client says nothing about the variant.
+                let list = if *failed_by == Some(FailedBy::Client) { &mut open } else { &mut broken };
+                list.push(format!("row {name} could not be run: {why}"));
+            }
+            Some(MatrixCell { contract: Some(contract), .. }) => {
+                let missed = contract.judgements.iter().filter(|demand| !demand.met);
+                broken.extend(missed.map(|demand| format!("row {name}: {}", demand.line)));
+            }
+            Some(cell) if cell.valid == Some(false) && !cell.saturated => {
+                open.push(format!("row {name} is INVALID"));
+            }
+            Some(cell) => {
+                let (completed, of) = (cell.runs.len(), cell.planned_runs);
+                open.push(format!("row {name}: {completed} of {of} runs completed"));
+            }
+            None => open.push(format!("row {name} was not run")),
+        }
+    }
+    if !any {
+        open.push("no row that counts runs under it".to_owned());
+    }
+    let (standing, reasons) = match (broken.is_empty(), open.is_empty()) {
+        (true, true) => (VariantStanding::Accepted, Vec::new()),
+        (true, false) => (VariantStanding::Undecided, open),
+        (false, _) => (VariantStanding::Rejected, broken),
+    };
+    VariantDecision { variant: variant.name.clone(), standing, reasons }
 }

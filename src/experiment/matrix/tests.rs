@@ -245,7 +245,7 @@ max_cost_per_million_output_tokens = 50
 fn a_variant_is_accepted_when_every_row_that_counts_keeps_the_contract() {
     let experiments = read(TWO_VARIANTS);
     let cells = [cell(0, 0, &[100, 101, 102]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let decision = matrix.decision.as_ref().unwrap();
     assert_eq!(decision.accepted().map(|variant| variant.variant.as_str()), Some("fast"));
     assert_eq!(decision.variants[0].standing, VariantStanding::Rejected);
@@ -274,7 +274,8 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     partial.runs.pop();
     let mut failed = cell(0, 1, &[]);
     failed.failed = Some(RunFailure { why: "out of memory".to_owned(), by: FailedBy::Server });
-    let matrix = Matrix::of(&experiments, &[partial, failed], MatrixStopped::Interrupted, Trust::All);
+    let matrix =
+        Matrix::of(&experiments, &[partial, failed], MatrixStopped::Interrupted, InvalidRuns::Counted);
     let decided = |matrix: &Matrix| {
         let variants = matrix.decision.iter().flat_map(|decision| &decision.variants);
         variants.map(|variant| (variant.standing, variant.reasons[0].clone())).collect::<Vec<_>>()
@@ -290,7 +291,7 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     // A failure of the client says nothing about the variant.
     let mut refused = cell(0, 1, &[]);
     refused.failed = Some(RunFailure { why: "something answers already".to_owned(), by: FailedBy::Client });
-    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, Trust::All);
+    let matrix = Matrix::of(&experiments, &[refused], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert_eq!(
         decided(&matrix)[1],
         (VariantStanding::Undecided, "row A could not be run: something answers already".to_owned())
@@ -303,10 +304,10 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
         let reason = Reason { rule: Rule::ClientStarved, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
     assert!(matrix.has_unbelievable_rows());
-    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, Trust::All);
+    let trusted = Matrix::of(&experiments, &[invalid], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert!(trusted.decision.unwrap().accepted().is_some());
 }
 
@@ -319,7 +320,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
         let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
         run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
     }
-    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, Trust::ValidOnly);
+    let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
@@ -330,7 +331,7 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
 fn a_row_is_not_held_against_itself() {
     let experiments = read(TWO_VARIANTS);
     let cells = [cell(1, 0, &[200, 201, 199]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
+    let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!(claims, [1, 2], "`< @base` is no claim about `base` itself");
     assert_eq!(matrix.cells[1].tests[1].standing, ClaimStanding::Confirmed);

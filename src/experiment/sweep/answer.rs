@@ -92,14 +92,13 @@ pub enum StopReason {
 impl Sustained {
     /// The result of `trial`, the run that held the load.
     pub fn of(trial: &Trial) -> Self {
-        let missed: Vec<_> = trial.judged.iter().filter(|judged| judged.status != Status::Met).collect();
-        let held = trial.saturated.is_none() && missed.is_empty();
+        let missed = trial.judged.iter().find(|judged| judged.status != Status::Met);
         let (load, length) = (trial.load, seconds(trial.window_s));
+        let judged = trial.judged.clone();
         if let Some(reason) = trial.invalid.first() {
-            let unknown = Self::unknown(load, trial.window_s, &trial.run, reason);
-            return Self { judged: trial.judged.clone(), ..unknown };
+            return Self { judged, ..Self::unknown(load, trial.window_s, &trial.run, reason) };
         }
-        let sentence = match (&trial.saturated, missed.first()) {
+        let sentence = match (&trial.saturated, missed) {
             (Some(reason), _) => format!("{load} did not hold for {length}: {reason}"),
             (None, Some(first)) => {
                 format!("{load} did not hold for {length}: {} was {}", first.objective, first.status.word())
@@ -112,9 +111,9 @@ impl Sustained {
             load,
             seconds: trial.window_s,
             run: trial.run.clone(),
-            held,
+            held: trial.saturated.is_none() && missed.is_none(),
             unknown: None,
-            judged: trial.judged.clone(),
+            judged,
             sentence,
         }
     }

@@ -4,9 +4,8 @@
 use super::answer::{HighestLoad, StopReason, Sustained};
 use super::highest::FoundLoads;
 use super::plan::Load;
-use super::point::PairedLoad;
 use super::search::{Search, SearchStep};
-use super::trial::{Trial, TrialRequest};
+use super::trial::{PairedLoad, Trial, TrialRequest};
 use super::whole::{Sweep, Swept};
 use crate::analysis::Summary;
 use crate::experiment::driver::{Experiment, FailedBy, RunOutcome, RunRequest, RunsLeft};
@@ -27,7 +26,8 @@ const OPEN_NUMBERS: u64 = 1 << 32;
 pub struct SweepExperiment {
     search: Search,
     swept: Swept,
-    pairs: Pairs,
+    /// Whether an open run goes with each number of users.
+    pairs: bool,
     sustain_s: Option<f64>,
     counts_spoiled: bool,
     /// The closed run whose open run comes next.
@@ -54,12 +54,6 @@ pub enum SweepRun {
     },
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pairs {
-    None,
-    EachClosedLoop,
-}
-
 #[derive(Clone, Debug)]
 struct Unpaired {
     closed: TrialRequest,
@@ -80,7 +74,7 @@ impl SweepExperiment {
         Self {
             search,
             swept,
-            pairs: Pairs::None,
+            pairs: false,
             sustain_s: None,
             counts_spoiled: true,
             unpaired: None,
@@ -93,7 +87,7 @@ impl SweepExperiment {
     /// The same with an open run beside each number of users.
     #[must_use]
     pub fn with_pairs(self) -> Self {
-        Self { pairs: Pairs::EachClosedLoop, ..self }
+        Self { pairs: true, ..self }
     }
 
     /// The same, in which the highest load that passed is held for so many seconds in the end.
@@ -162,7 +156,7 @@ impl SweepExperiment {
         self.search.record(Trial::of(wanted, &found));
         let Load::Users(users) = wanted.load else { return };
         let is_paired = self.paired.iter().any(|paired| paired.users == users && paired.pair.both_valid);
-        if self.pairs == Pairs::None || is_paired {
+        if !self.pairs || is_paired {
             return;
         }
         let closed = wanted.workload(&self.swept.workload).ok();

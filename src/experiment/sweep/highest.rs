@@ -2,8 +2,8 @@
 
 use super::answer::HighestLoad;
 use super::plan::{Load, LoadAxis};
-use super::point::LoadClass;
 use super::search::{BAND, LoadTally, Search, SearchDemand, Tightest, Unsure, tightest};
+use super::trial::LoadClass;
 use crate::analysis::wording::{counted, percent};
 use crate::units::three_digits;
 

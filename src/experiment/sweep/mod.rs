@@ -6,25 +6,18 @@
 
 mod answer;
 mod experiment;
-mod figures;
-mod frontier;
 mod highest;
-mod judge;
-mod knee;
 mod plan;
-mod point;
 mod search;
+mod shape;
 mod trial;
 mod whole;
 
 pub use answer::{HighestLoad, StopReason, Sustained};
 pub use experiment::{SweepExperiment, SweepRun};
-pub(super) use figures::followed;
-pub use frontier::{Frontier, FrontierPoint};
-pub use knee::Knee;
 pub use plan::{Load, LoadAxis, SweepPlan};
-pub use point::{LoadClass, PairedLoad, SweepPoint};
 pub use search::{Search, SearchStep, Unsearchable};
-pub(super) use trial::SERVER_RULES;
-pub use trial::{JudgedObjective, Trial, TrialRequest};
+pub use shape::{Frontier, FrontierPoint, Knee};
+pub use trial::{JudgedObjective, LoadClass, PairedLoad, SweepPoint, Trial, TrialRequest};
+pub(super) use trial::{SERVER_RULES, followed};
 pub use whole::{Sweep, Swept, UnreadableSweep};

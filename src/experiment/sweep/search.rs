@@ -1,6 +1,5 @@
 //! Decides which run of a sweep comes next.
 
-mod bracket;
 mod curve;
 mod demand;
 mod refine;
@@ -12,8 +11,7 @@ pub(super) use self::curve::{BAND, Unsure};
 pub(super) use self::demand::SearchDemand;
 pub(super) use self::tally::{LoadTally, Tightest, tightest};
 
-use self::bracket::Next;
-use self::refine::Refinement;
+use self::refine::{Next, Refinement};
 use self::tally::tallies;
 use super::answer::StopReason;
 use super::plan::{Load, LoadAxis, SweepPlan};
@@ -132,7 +130,7 @@ impl Search {
         match self.plan.axis {
             LoadAxis::Automatic { from_per_s } => {
                 let known: Vec<_> = self.tallies().into_iter().filter(|tally| tally.trusted > 0).collect();
-                bracket::next(&known, from_per_s)
+                refine::bracketed(&known, from_per_s)
             }
             _ => Next::Done(StopReason::AllMeasured),
         }

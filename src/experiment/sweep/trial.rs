@@ -1,11 +1,13 @@
-//! One run of a sweep: the request for it, and what it found.
+//! One run of a sweep (the request for it, and what it found), and one load of it with all its runs.
 
 use serde::{Deserialize, Serialize};
 
-use super::figures::of_run;
 use super::plan::Load;
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureSet, Judgement, Objective, Rule, SampleWarning, Status, Summary};
+use crate::analysis::{
+    FigureKey, FigureSet, Judgement, Metric, Objective, Quantile, Rule, SampleWarning, Status, Summary,
+};
+use crate::experiment::paired_open::PairedOpen;
 use crate::record::FailureKind;
 use crate::units::three_digits;
 use crate::workload::{Overrides, SpecError, WorkloadSpec};
@@ -134,7 +136,7 @@ impl Trial {
             invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
             saturated: if gone.is_some() { None } else { saturated(run) },
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
-            figures: of_run(run),
+            figures: figures_of(run),
         }
     }
 
@@ -206,4 +208,90 @@ impl JudgedObjective {
             mark: judgement.mark,
         }
     }
+}
+
+/// The figures that sweeps follow.
+pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
+    const OTHERS: [Metric; 9] = [
+        Metric::Goodput,
+        Metric::SloAttainment,
+        Metric::ErrorRate,
+        Metric::RequestRate,
+        Metric::InputTokens,
+        Metric::OutputTokens,
+        Metric::OutputTokensPerGpu,
+        Metric::TokensPerUser,
+        Metric::InFlight,
+    ];
+    let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
+    FigureKey::listed(&[Metric::Ttft, Metric::Tpot, Metric::E2e], quantiles, &OTHERS)
+}
+
+/// The figures of a run of a sweep.
+fn figures_of(run: &Summary) -> FigureSet {
+    let figures = FigureSet::of(followed(), &[run]);
+    // Without SLOs goodput would equal the completed requests.
+    if run.slo.declared { figures } else { figures.with(&FigureKey::of(Metric::Goodput), None) }
+}
+
+#[cfg(test)]
+pub(super) fn schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let figure = generator.subschema_for::<Option<crate::analysis::AcrossRuns>>();
+    schemars::json_schema!({
+        "description": "The figures of a load over its runs, with intervals; null where no run has them.",
+        "type": "object",
+        "properties": crate::analysis::schema(followed(), &figure),
+        "additionalProperties": false,
+    })
+}
+
+/// One load of a sweep.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SweepPoint {
+    /// The load.
+    pub load: Load,
+    /// Whether it meets the objectives.
+    pub class: LoadClass,
+    /// The objective that it misses or comes closest to missing, as typed; absent without objectives.
+    pub tightest: Option<String>,
+    /// Its runs, in their order.
+    pub trials: Vec<Trial>,
+    /// Their figures together.
+    #[cfg_attr(test, schemars(schema_with = "super::trial::schema"))]
+    pub figures: FigureSet,
+}
+
+/// Whether a load meets the objectives, from all of its runs (after RFC 9971, section 6: lower bound, upper bound,
+/// undecided).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LoadClass {
+    /// It does: a lower bound of the highest load.
+    Passed,
+    /// It does not: an upper bound.
+    Failed,
+    /// The server does not keep up: an upper bound whatever the latencies, which depend on the length of the run.
+    Saturated,
+    /// Its runs disagree.
+    Undecided,
+    /// Nothing is known: no run can be trusted, or none has the figure.
+    Unknown,
+    /// There are no objectives, and the server kept up.
+    Measured,
+}
+
+/// A closed loop beside the open run at the same throughput.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PairedLoad {
+    /// Number of users.
+    pub users: u64,
+    /// Name of the closed run's folder in the sweep's.
+    pub run: String,
+    /// Both runs.
+    pub pair: PairedOpen,
 }

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::run::completed;
 use super::save;
 use crate::analysis::{Objective, summarise};
-use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun, Trust};
+use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
     AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
     Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
@@ -56,7 +56,7 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
 }
 
 /// The table of experiments in `folder`.
-pub(crate) fn matrix(folder: &Path, trust: Trust) -> Result<Matrix, Stop> {
+pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop> {
     /// What was requested of it, as far as it is judged by that.
     #[derive(Deserialize)]
     struct Manifest {
@@ -86,7 +86,7 @@ pub(crate) fn matrix(folder: &Path, trust: Trust) -> Result<Matrix, Stop> {
         let runs = CellRuns { slot, runs: row_runs(folder, &experiments, slot)?, failed: None };
         cells.extend(ended.completed(&experiments, slot, runs));
     }
-    let matrix = Matrix::of(&experiments, &cells, ended.stopped, trust);
+    let matrix = Matrix::of(&experiments, &cells, ended.stopped, invalid);
     Ok(Matrix { unstopped: ended.unstopped, ..matrix })
 }
 

@@ -2,7 +2,7 @@
 
 use skyline::analysis::summarise;
 use skyline::experiment::matrix::{
-    CellRuns, ClaimStanding, Experiments, Matrix, MatrixStopped, RowRun, Trust,
+    CellRuns, ClaimStanding, Experiments, InvalidRuns, Matrix, MatrixStopped, RowRun,
 };
 use skyline::experiment::repeats_of;
 use skyline::record::{RunHeader, RunLog};
@@ -31,7 +31,7 @@ fn the_rows_a_to_f_confirm_their_hypotheses() {
         CellRuns { slot, runs: runs.collect(), failed: None }
     });
     let cells: Vec<_> = cells.collect();
-    let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, Trust::All);
+    let matrix = Matrix::of(&table, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let report: Vec<_> =
         matrix.cells.iter().flat_map(|cell| &cell.tests).map(|test| test.line.as_str()).collect();
     assert!(

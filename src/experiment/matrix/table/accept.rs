@@ -1,6 +1,7 @@
 //! The contract: what makes a variant good enough, agreed on before anything runs.
 
 use serde::Serialize;
+use strum::{EnumString, VariantNames};
 
 use crate::analysis::{Objective, ObjectivePreset};
 use crate::workload::reading::{Allowed, SpecValue};
@@ -25,9 +26,10 @@ pub struct Accept {
 }
 
 /// When the search for a variant ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum StopWhen {
     /// When all have run.
     #[default]
@@ -39,26 +41,23 @@ pub enum StopWhen {
 impl Accept {
     pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
         place.table("a contract", |fields| {
-            let objectives = fields.optional("objectives", Vec::new(), |place| {
-                Some(place.list(objectives)?.into_iter().flatten().collect())
-            });
-            let rows = fields.optional("rows", None, |place| place.list(|place| place.name()).map(Some));
-            let cost = fields
-                .optional("max_cost_per_million_output_tokens", None, |place| place.number(COST).map(Some));
-            let stop_when = fields.optional("stop_when", StopWhen::default(), |place| {
-                // Its name before matrix.json had schema 2.
-                if place.text_or_none() == Some("all_flown") {
-                    return Some(StopWhen::AllRun);
-                }
-                place.choice(&[("all_run", StopWhen::AllRun), ("first_accepted", StopWhen::FirstAccepted)])
-            });
+            let cost = "max_cost_per_million_output_tokens";
             let accept = Self {
-                objectives: objectives?,
-                rows: rows?,
-                max_cost_per_million_output_tokens: cost?,
-                stop_when: stop_when?,
+                objectives: fields.or("objectives", Vec::new(), |place| {
+                    Some(place.list(objectives)?.into_iter().flatten().collect())
+                }),
+                rows: fields.maybe("rows", |place| place.list(|place| place.name())),
+                max_cost_per_million_output_tokens: fields.maybe(cost, |place| place.number(COST)),
+                stop_when: fields.or("stop_when", StopWhen::default(), |place| {
+                    // Its name before matrix.json had schema 2.
+                    let before = place.text_or_none().filter(|text| *text == "all_flown");
+                    before.map(|_| StopWhen::AllRun).or_else(|| place.variant())
+                }),
             };
-            if accept.objectives.is_empty() && accept.max_cost_per_million_output_tokens.is_none() {
+            if !fields.is_spoiled()
+                && accept.objectives.is_empty()
+                && accept.max_cost_per_million_output_tokens.is_none()
+            {
                 fields.complain(
                     "asks for nothing; give objectives, such as [\"p95 ttft < 1s\"], or leave it out",
                 );

@@ -5,10 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::accept::Accept;
-use super::axes::Axes;
 use super::claim::{Claim, Reference};
-use super::hypotheses::Expected;
-use super::row::MatrixRow;
+use super::row::{Axes, Expected, MatrixRow};
 use super::settings::Settings;
 use super::variant::{ServerSettings, Variant};
 use crate::experiment::repeats::RepeatsExperiment;
@@ -132,23 +130,14 @@ impl Experiments {
             }
             for claim in &row.expect {
                 let Some(other) = claim.other() else { continue };
-                if let Some(Err(unknown)) = other.row.as_deref().map(|name| self.row(name)) {
-                    complain(
-                        "rows",
-                        format!("has row {}, which expects `{}` of {unknown}", row.name, claim.text),
-                    );
-                }
-                if let Some(Err(unknown)) = other.variant.as_deref().map(|name| self.variant(name)) {
-                    complain(
-                        "rows",
-                        format!("has row {}, which expects `{}` of {unknown}", row.name, claim.text),
-                    );
-                }
-                if other.row.as_deref().is_none_or(|name| name == row.name) && other.variant.is_none() {
-                    complain(
-                        "rows",
-                        format!("has row {}, which expects `{}` of itself", row.name, claim.text),
-                    );
+                let same_row = other.row.as_deref().is_none_or(|name| name == row.name);
+                let wrong = [
+                    other.row.as_deref().and_then(|name| self.row(name).err()),
+                    other.variant.as_deref().and_then(|name| self.variant(name).err()),
+                    (same_row && other.variant.is_none()).then(|| "itself".to_owned()),
+                ];
+                for of in wrong.into_iter().flatten() {
+                    complain("rows", format!("has row {}, which expects `{}` of {of}", row.name, claim.text));
                 }
             }
         }

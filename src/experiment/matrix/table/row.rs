@@ -1,11 +1,11 @@
-//! One row of the table: a question, a hypothesis, and settings.
+//! The rows of the table: given one by one, or made from axes; each a question, a hypothesis, and settings.
 
 use serde::Serialize;
 
-use super::claim::{Claim, ClaimKind};
-use super::settings::Settings;
+use super::claim::{Claim, ClaimKind, Reference};
+use super::settings::{PrefixReuse, RATE, Settings, Spacing, USERS, tokens};
 use crate::analysis::Objective;
-use crate::workload::reading::SpecValue;
+use crate::workload::reading::{Fields, SpecValue};
 
 /// A row.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -36,20 +36,13 @@ impl MatrixRow {
     /// Reads one; missing settings are those of `defaults`.
     pub(super) fn read(place: SpecValue<'_>, defaults: &Settings) -> Option<Self> {
         place.table("a row", |fields| {
-            let name = fields.required("name", |place| place.name());
-            let question = fields.optional("question", None, |place| place.nonblank().map(Some));
-            let hypothesis = fields.optional("hypothesis", None, |place| place.nonblank().map(Some));
-            let expect = fields.optional("expect", Vec::new(), |place| place.list_or_none(Claim::read));
-            let variants =
-                fields.optional("variants", None, |place| place.list(|place| place.name()).map(Some));
-            let settings = Settings::read(fields);
             Some(Self {
-                name: name?,
-                question: question?,
-                hypothesis: hypothesis?,
-                expect: expect?,
-                variants: variants?,
-                settings: settings?.over(defaults),
+                name: fields.need("name", |place| place.name()),
+                question: fields.maybe("question", |place| place.nonblank()),
+                hypothesis: fields.maybe("hypothesis", |place| place.nonblank()),
+                expect: fields.or("expect", Vec::new(), |place| place.list_or_none(Claim::read)),
+                variants: fields.maybe("variants", |place| place.list(|place| place.name())),
+                settings: Settings::read(fields)?.over(defaults),
             })
         })
     }
@@ -72,4 +65,239 @@ impl MatrixRow {
     pub fn is_under(&self, variant: &str) -> bool {
         self.variants.as_ref().is_none_or(|variants| variants.iter().any(|name| name == variant))
     }
+}
+
+/// A question and a hypothesis for every row whose name matches.
+#[derive(Clone, Debug)]
+pub(super) struct Expected {
+    /// Names, in which a `*` stands for anything.
+    rows: Vec<String>,
+    question: Option<String>,
+    hypothesis: Option<String>,
+    expect: Vec<Claim>,
+}
+
+impl Expected {
+    /// Reads one.
+    pub(super) fn read(place: SpecValue<'_>) -> Option<Self> {
+        place.table("a hypothesis", |fields| {
+            let read = Self {
+                rows: fields.need("rows", |place| place.list(|place| place.nonblank())),
+                question: fields.maybe("question", |place| place.nonblank()),
+                hypothesis: fields.maybe("hypothesis", |place| place.nonblank()),
+                expect: fields.or("expect", Vec::new(), |place| place.list_or_none(Claim::read)),
+            };
+            if fields.is_spoiled() {
+                return None;
+            }
+            if read.question.is_none() && read.hypothesis.is_none() && read.expect.is_empty() {
+                fields.complain("says nothing of its rows; give a question, a hypothesis or what to expect");
+                return None;
+            }
+            Some(read)
+        })
+    }
+
+    /// Gives it to the matching `rows`. A claim that names another row does not apply to that row itself.
+    pub(super) fn give(&self, rows: &mut [MatrixRow], fields: &Fields<'_>) -> Option<()> {
+        for pattern in &self.rows {
+            if !rows.iter().any(|row| fits(pattern, &row.name)) {
+                let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ");
+                fields.complain_of(
+                    "hypotheses",
+                    &format!("has one for `{pattern}`, which is the name of no row (there is: {names})"),
+                );
+                return None;
+            }
+        }
+        for row in rows.iter_mut().filter(|row| self.rows.iter().any(|pattern| fits(pattern, &row.name))) {
+            let twice = |old: &Option<String>, new: &Option<String>| old.is_some() && new.is_some();
+            if twice(&row.question, &self.question) || twice(&row.hypothesis, &self.hypothesis) {
+                let sentence =
+                    format!("has a second question or hypothesis for row {}; leave one out", row.name);
+                fields.complain_of("hypotheses", &sentence);
+                return None;
+            }
+            row.question = row.question.take().or_else(|| self.question.clone());
+            row.hypothesis = row.hypothesis.take().or_else(|| self.hypothesis.clone());
+            let itself = |other: &Reference| other.row.as_ref() == Some(&row.name) && other.variant.is_none();
+            let claims = self.expect.iter().filter(|claim| !claim.other().is_some_and(itself));
+            row.expect.extend(claims.cloned());
+        }
+        Some(())
+    }
+}
+
+/// Whether `name` matches `pattern`, in which `*` stands for anything.
+fn fits(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((head, rest)) => name.strip_prefix(head).is_some_and(|left| {
+            (0..=left.len()).any(|at| left.get(at..).is_some_and(|left| fits(rest, left)))
+        }),
+    }
+}
+
+/// Most rows that axes may make.
+const MOST_ROWS: usize = 1_000;
+
+/// The values of one variable, each as a change of the defaults with a short name.
+type Axis = Vec<(String, Settings)>;
+
+/// Name of the row of [`Axes::OneAtATime`] that changes nothing.
+const BASELINE: &str = "baseline";
+
+/// How values of several axes are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Axes {
+    /// All combinations.
+    Grid,
+    /// The defaults, then each value of each axis alone.
+    OneAtATime,
+}
+
+impl Axes {
+    /// Reads the axes and makes their rows over `defaults`.
+    pub(super) fn read(self, place: SpecValue<'_>, defaults: &Settings) -> Option<Vec<MatrixRow>> {
+        let what = match self {
+            Self::Grid => "a grid",
+            Self::OneAtATime => "a table of variables that change one at a time",
+        };
+        place.table(what, |fields| {
+            let axes = self.given(fields)?;
+            if axes.is_empty() {
+                fields.complain("has no axis; give one, such as input_tokens = [256, 2048]");
+                return None;
+            }
+            let rows = match self {
+                Self::Grid => axes.iter().map(Vec::len).try_fold(1_usize, usize::checked_mul),
+                Self::OneAtATime => Some(axes.iter().map(Vec::len).sum::<usize>() + 1),
+            };
+            if rows.is_none_or(|rows| rows > MOST_ROWS) {
+                fields.complain(&format!("makes more than {MOST_ROWS} rows; leave values out"));
+                return None;
+            }
+            let rows = match self {
+                Self::Grid => grid(&axes, defaults),
+                Self::OneAtATime => one_at_a_time(axes, defaults),
+            };
+            let mut names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            names.sort_unstable();
+            if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+                fields.complain(&format!(
+                    "makes two rows called `{twice}`, as values that differ have one short name; write these as [[rows]] with \
+                     names of their own"
+                ));
+                return None;
+            }
+            Some(rows)
+        })
+    }
+
+    /// Every axis that is given, in the order of the fields.
+    fn given(self, fields: &mut Fields<'_>) -> Option<Vec<Axis>> {
+        let none = Settings::default;
+        let workloads = axis(fields, "workload", |place| {
+            let name = place.nonblank()?;
+            Some((short(&name), Settings { workload: Some(name), ..none() }))
+        });
+        let inputs = axis(fields, "input_tokens", |place| {
+            tokens(place).map(|n| (format!("in{n}"), Settings { input_tokens: Some(n), ..none() }))
+        });
+        let outputs = axis(fields, "output_tokens", |place| {
+            tokens(place).map(|n| (format!("out{n}"), Settings { output_tokens: Some(n), ..none() }))
+        });
+        let prefixes = axis(fields, "prefix_tokens", |place| {
+            tokens(place).map(|n| (format!("prefix{n}"), Settings { prefix_tokens: Some(n), ..none() }))
+        });
+        let reuse = axis(fields, "prefix_reuse", |place| {
+            place.variant().map(|reuse: PrefixReuse| {
+                (reuse.to_string(), Settings { prefix_reuse: Some(reuse), ..none() })
+            })
+        });
+        let rates = axis(fields, "rate_per_s", |place| {
+            let rate = place.number(RATE)?;
+            let name = format!("rate{}", short(&rate.to_string()));
+            Some((name, Settings { rate_per_s: Some(rate), ..none() }))
+        });
+        let users = axis(fields, "users", |place| {
+            let users = place.whole(USERS)?;
+            Some((format!("users{users}"), Settings { users: Some(users), ..none() }))
+        });
+        let spacings = axis(fields, "arrival", |place| {
+            place
+                .variant()
+                .map(|arrival: Spacing| (arrival.to_string(), Settings { arrival: Some(arrival), ..none() }))
+        });
+        let caps = axis(fields, "max_concurrency", |place| {
+            let cap = place.whole(USERS)?;
+            Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
+        });
+        if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
+            fields
+                .complain_of("users", "is an axis beside `rate_per_s`; one of them says what load there is");
+            return None;
+        }
+        if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
+            fields.complain_of(
+                "users",
+                "is an axis beside `arrival`; users ask again when they are answered, and nothing spaces that: leave one of them out, \
+                 or write [[rows]]",
+            );
+            return None;
+        }
+        let axes = [workloads, inputs, outputs, prefixes, reuse, rates, users, spacings, caps];
+        let axes: Vec<Axis> = axes.into_iter().collect::<Option<_>>()?;
+        Some(axes.into_iter().filter(|axis| !axis.is_empty()).collect())
+    }
+}
+
+/// The values of one axis; none where it is not given.
+fn axis(
+    fields: &mut Fields<'_>,
+    name: &'static str,
+    read: impl Fn(SpecValue<'_>) -> Option<(String, Settings)>,
+) -> Option<Axis> {
+    fields.optional(name, Vec::new(), |place| {
+        let values = place.list(&read)?;
+        for (i, (_, settings)) in values.iter().enumerate() {
+            if values[..i].iter().any(|(_, before)| before == settings) {
+                place.complain("has a value twice; leave one of them out");
+                return None;
+            }
+        }
+        Some(values)
+    })
+}
+
+/// A value as part of a name.
+fn short(value: &str) -> String {
+    let stem = value.rsplit(['/', '\\']).next().unwrap_or(value);
+    let stem = stem.strip_suffix(".toml").or_else(|| stem.strip_suffix(".json")).unwrap_or(stem);
+    stem.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect()
+}
+
+/// Every combination of a value of each axis; the last axis changes fastest.
+fn grid(axes: &[Axis], defaults: &Settings) -> Vec<MatrixRow> {
+    let mut made = vec![(String::new(), Settings::default())];
+    for axis in axes {
+        made = made
+            .into_iter()
+            .flat_map(|(name, so_far)| {
+                axis.iter().map(move |(value, change)| {
+                    let name = if name.is_empty() { value.clone() } else { format!("{name}-{value}") };
+                    (name, change.clone().over(&so_far))
+                })
+            })
+            .collect();
+    }
+    made.into_iter().map(|(name, change)| MatrixRow::made(name, change.over(defaults))).collect()
+}
+
+/// The defaults and every value that is not theirs.
+fn one_at_a_time(axes: Vec<Axis>, defaults: &Settings) -> Vec<MatrixRow> {
+    let changed =
+        axes.into_iter().flatten().map(|(name, change)| MatrixRow::made(name, change.over(defaults)));
+    let changed = changed.filter(|row| row.settings != *defaults);
+    [MatrixRow::made(BASELINE.to_owned(), defaults.clone())].into_iter().chain(changed).collect()
 }

@@ -1,15 +1,18 @@
-//! The settings of a row, which may vary from row to row.
+//! The settings of a row, which may vary from row to row, and the variables of an experiment by name.
 
-use serde::Serialize;
-use strum::VariantArray as _;
+use std::fmt;
 
-use super::variable::MatrixVariable;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
+
 use crate::units::{count, three_digits};
 use crate::workload::TOKEN_LIMIT;
-use crate::workload::reading::{Allowed, Fields};
+use crate::workload::reading::{Allowed, Fields, SpecValue};
 
 /// Tokens of a prompt, an answer or a prefix.
-pub(super) const TOKENS: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
+const TOKENS: Allowed = Allowed::from(1.0, TOKEN_LIMIT as f64);
 /// Requests per second.
 pub(super) const RATE: Allowed = Allowed::above(0.0, 1_000_000.0);
 /// Users, or requests in flight.
@@ -22,7 +25,7 @@ const WAIT: Allowed = Allowed::from(0.0, 1_000_000.0);
 const REPEATS: Allowed = Allowed::from(1.0, 1_000.0);
 
 /// The fields of a row. What is absent is as in the file's `[defaults]`, else as in the workload.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
     /// Name of a workload of the library, or path of a workload file. Absent: one class of requests, all alike.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,8 +72,11 @@ pub struct Settings {
 }
 
 /// What prompts have in common, and what the server knows of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum PrefixReuse {
     /// No two prompts begin alike: nothing can be reused.
     Cold,
@@ -80,14 +86,12 @@ pub enum PrefixReuse {
     Warm,
 }
 
-impl PrefixReuse {
-    pub(super) const NAMED: [(&'static str, Self); 3] =
-        [("cold", Self::Cold), ("shared", Self::Shared), ("warm", Self::Warm)];
-}
-
 /// How arrivals are spaced around their mean rate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Display, EnumString, VariantNames,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Spacing {
     /// At random, as those of many independent users.
     Poisson,
@@ -95,90 +99,56 @@ pub enum Spacing {
     Constant,
 }
 
-impl Spacing {
-    pub(super) const NAMED: [(&'static str, Self); 2] =
-        [("poisson", Self::Poisson), ("constant", Self::Constant)];
-}
-
 impl Settings {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let workload = fields.optional("workload", None, |place| place.nonblank().map(Some));
-        let mut tokens = |name| {
-            fields.optional(name, None, |place| {
-                place.whole(TOKENS).and_then(|tokens| u32::try_from(tokens).ok()).map(Some)
-            })
+        let settings = Self {
+            workload: fields.maybe("workload", |place| place.nonblank()),
+            input_tokens: fields.maybe("input_tokens", tokens),
+            output_tokens: fields.maybe("output_tokens", tokens),
+            prefix_tokens: fields.maybe("prefix_tokens", tokens),
+            prefix_reuse: fields.maybe("prefix_reuse", |place| place.variant()),
+            rate_per_s: fields.maybe("rate_per_s", |place| place.number(RATE)),
+            users: fields.maybe("users", |place| place.whole(USERS)),
+            arrival: fields.maybe("arrival", |place| place.variant()),
+            max_concurrency: fields.maybe("max_concurrency", |place| place.whole(USERS)),
+            horizon_s: fields.maybe("horizon_s", |place| place.number(SECONDS)),
+            warmup_s: fields.maybe("warmup_s", |place| place.number(WAIT)),
+            drain_s: fields.maybe("drain_s", |place| place.number(WAIT)),
+            seed: fields.maybe("seed", |place| place.bits()),
+            repeats: fields.maybe("repeats", |place| place.whole(REPEATS)),
         };
-        let input_tokens = tokens("input_tokens");
-        let output_tokens = tokens("output_tokens");
-        let prefix_tokens = tokens("prefix_tokens");
-        let prefix_reuse =
-            fields.optional("prefix_reuse", None, |place| place.choice(&PrefixReuse::NAMED).map(Some));
-        let rate_per_s = fields.optional("rate_per_s", None, |place| place.number(RATE).map(Some));
-        let users = fields.optional("users", None, |place| place.whole(USERS).map(Some));
-        let arrival = fields.optional("arrival", None, |place| place.choice(&Spacing::NAMED).map(Some));
-        let max_concurrency = fields.optional("max_concurrency", None, |place| place.whole(USERS).map(Some));
-        let horizon_s = fields.optional("horizon_s", None, |place| place.number(SECONDS).map(Some));
-        let warmup_s = fields.optional("warmup_s", None, |place| place.number(WAIT).map(Some));
-        let drain_s = fields.optional("drain_s", None, |place| place.number(WAIT).map(Some));
-        let seed = fields.optional("seed", None, |place| place.bits().map(Some));
-        let repeats = fields.optional("repeats", None, |place| place.whole(REPEATS).map(Some));
-        if let (Some(Some(_)), Some(Some(_))) = (rate_per_s, users) {
+        if settings.rate_per_s.is_some() && settings.users.is_some() {
             fields.complain_of("users", "is given beside `rate_per_s`; one of them says what load there is");
             return None;
         }
-        Some(Self {
-            workload: workload?,
-            input_tokens: input_tokens?,
-            output_tokens: output_tokens?,
-            prefix_tokens: prefix_tokens?,
-            prefix_reuse: prefix_reuse?,
-            rate_per_s: rate_per_s?,
-            users: users?,
-            arrival: arrival?,
-            max_concurrency: max_concurrency?,
-            horizon_s: horizon_s?,
-            warmup_s: warmup_s?,
-            drain_s: drain_s?,
-            seed: seed?,
-            repeats: repeats?,
-        })
+        Some(settings)
     }
 
     /// These settings, with those of `defaults` for missing ones. Users replace a rate and its spacing, and a rate
     /// that of users; a workload that is not that of the defaults has lengths, prefixes and arrivals of its own.
     #[must_use]
     pub fn over(self, defaults: &Self) -> Self {
-        let other_workload = self.workload.is_some() && self.workload != defaults.workload;
-        let alike = Self {
-            input_tokens: None,
-            output_tokens: None,
-            prefix_tokens: None,
-            prefix_reuse: None,
-            rate_per_s: None,
-            users: None,
-            arrival: None,
-            ..defaults.clone()
-        };
-        let defaults = if other_workload { &alike } else { defaults };
-        let closed = self.users.is_some();
-        let open = self.rate_per_s.is_some() || self.arrival.is_some();
-        Self {
-            workload: self.workload.or_else(|| defaults.workload.clone()),
-            input_tokens: self.input_tokens.or(defaults.input_tokens),
-            output_tokens: self.output_tokens.or(defaults.output_tokens),
-            prefix_tokens: self.prefix_tokens.or(defaults.prefix_tokens),
-            prefix_reuse: self.prefix_reuse.or(defaults.prefix_reuse),
-            rate_per_s: self.rate_per_s.or(defaults.rate_per_s.filter(|_| !closed)),
-            users: self.users.or(defaults.users.filter(|_| !open)),
-            arrival: self.arrival.or(defaults.arrival.filter(|_| !closed)),
-            max_concurrency: self.max_concurrency.or(defaults.max_concurrency),
-            horizon_s: self.horizon_s.or(defaults.horizon_s),
-            warmup_s: self.warmup_s.or(defaults.warmup_s),
-            drain_s: self.drain_s.or(defaults.drain_s),
-            seed: self.seed.or(defaults.seed),
-            repeats: self.repeats.or(defaults.repeats),
+        let mut defaults = defaults.clone();
+        if self.workload.is_some() && self.workload != defaults.workload {
+            defaults = Self {
+                input_tokens: None,
+                output_tokens: None,
+                prefix_tokens: None,
+                prefix_reuse: None,
+                rate_per_s: None,
+                users: None,
+                arrival: None,
+                ..defaults
+            };
         }
+        if self.users.is_some() {
+            (defaults.rate_per_s, defaults.arrival) = (None, None);
+        }
+        if self.rate_per_s.is_some() || self.arrival.is_some() {
+            defaults.users = None;
+        }
+        filled(&self, &defaults)
     }
 
     /// The variables of the experiment with their values here, as a person reads them; what is not said is not among
@@ -187,8 +157,7 @@ impl Settings {
         let tokens = |tokens: u32| count(u64::from(tokens));
         let prefix = self.prefix_reuse.map(|reuse| match (reuse, self.prefix_tokens) {
             (PrefixReuse::Cold, _) | (_, None) => "cold".to_owned(),
-            (PrefixReuse::Shared, Some(of)) => format!("shared {}", tokens(of)),
-            (PrefixReuse::Warm, Some(of)) => format!("warm {}", tokens(of)),
+            (shared, Some(of)) => format!("{shared} {}", tokens(of)),
         });
         // In full where three digits are not the whole of it: two rates that differ look different.
         let rate = self.rate_per_s.map(|rate| {
@@ -197,17 +166,13 @@ impl Settings {
             format!("{shown}/s")
         });
         let load = self.users.map(counted_users).or(rate);
-        let spacing = self.arrival.map(|arrival| match arrival {
-            Spacing::Poisson => "poisson".to_owned(),
-            Spacing::Constant => "constant".to_owned(),
-        });
         [
             (MatrixVariable::Workload, self.workload.clone()),
             (MatrixVariable::InputTokens, self.input_tokens.map(tokens)),
             (MatrixVariable::OutputTokens, self.output_tokens.map(tokens)),
             (MatrixVariable::Prefix, prefix),
             (MatrixVariable::Load, load),
-            (MatrixVariable::Arrival, spacing),
+            (MatrixVariable::Arrival, self.arrival.as_ref().map(ToString::to_string)),
             (MatrixVariable::MaxConcurrency, self.max_concurrency.map(count)),
         ]
         .into_iter()
@@ -249,6 +214,59 @@ impl Settings {
     }
 }
 
+/// A number of tokens.
+pub(super) fn tokens(place: SpecValue<'_>) -> Option<u32> {
+    u32::try_from(place.whole(TOKENS)?).ok()
+}
+
+/// The settings of `own`, with those of `usual` for missing ones, which are left out where they are written.
+pub(super) fn filled<S: Serialize + DeserializeOwned + Default>(own: &S, usual: &S) -> S {
+    // Names and finite numbers can be written as JSON, and are read from it as they were.
+    let written = |settings: &S| serde_json::to_value(settings).unwrap_or_default();
+    let (mut all, own) = (written(usual), written(own));
+    if let (Value::Object(all), Value::Object(own)) = (&mut all, own) {
+        all.extend(own);
+    }
+    serde_json::from_value(all).unwrap_or_default()
+}
+
 fn counted_users(users: u64) -> String {
     if users == 1 { "1 user".to_owned() } else { format!("{} users", count(users)) }
+}
+
+/// A variable of the experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, IntoStaticStr, VariantArray)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum MatrixVariable {
+    /// The workload.
+    Workload,
+    /// Length of prompts.
+    InputTokens,
+    /// Length of answers.
+    OutputTokens,
+    /// What prompts have in common.
+    Prefix,
+    /// Rate, or number of users.
+    Load,
+    /// Spacing of arrivals.
+    Arrival,
+    /// Cap on requests in flight.
+    MaxConcurrency,
+    /// The variant of the server, which is no setting of a row.
+    Variant,
+}
+
+impl MatrixVariable {
+    /// Its name in stored files.
+    pub(crate) fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+impl fmt::Display for MatrixVariable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.name().replace('_', " "))
+    }
 }

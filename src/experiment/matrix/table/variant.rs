@@ -1,7 +1,8 @@
 //! One variant of the server: where it is, what it was started with, and the commands that see to it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
+use super::settings::filled;
 use crate::engine::Dialect;
 use crate::record::DeploymentFacts;
 use crate::workload::reading::{Allowed, Fields, SpecValue};
@@ -14,7 +15,7 @@ const GPUS: Allowed = Allowed::from(1.0, 100_000.0);
 const PRICE: Allowed = Allowed::above(0.0, 1e9);
 
 /// The server settings of a file. Commands are stored as typed, without the values of their variables.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSettings {
     /// Its address.
@@ -67,18 +68,25 @@ pub struct ServerSettings {
 impl ServerSettings {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
-        let mut said = |name| fields.optional(name, None, |place| place.nonblank().map(Some));
-        let (url, model, flags) = (said("url"), said("model"), said("flags"));
-        let (serve, start, stop, reset) = (said("serve"), said("start"), said("stop"), said("reset"));
-        let (hardware, serving_model, precision) =
-            (said("hardware"), said("serving_model"), said("precision"));
-        let engine = fields.optional("engine", None, |place| engine(place).map(Some));
-        let mut number = |name, allowed| fields.optional(name, None, |place| place.number(allowed).map(Some));
-        let wait_s = number("wait_s", WAIT);
-        let limit_s = number("limit_s", WAIT);
-        let gpu_hour = number("gpu_hour", PRICE);
-        let gpus = fields.optional("gpus", None, |place| place.whole(GPUS).map(Some));
-        if let (Some(Some(_)), Some(Some(_))) = (&serve, &start) {
+        let mut said = |name| fields.maybe(name, |place| place.nonblank());
+        let settings = Self {
+            url: said("url"),
+            model: said("model"),
+            flags: said("flags"),
+            serve: said("serve"),
+            start: said("start"),
+            stop: said("stop"),
+            reset: said("reset"),
+            hardware: said("hardware"),
+            serving_model: said("serving_model"),
+            precision: said("precision"),
+            engine: fields.maybe("engine", engine),
+            wait_s: fields.maybe("wait_s", |place| place.number(WAIT)),
+            limit_s: fields.maybe("limit_s", |place| place.number(WAIT)),
+            gpu_hour: fields.maybe("gpu_hour", |place| place.number(PRICE)),
+            gpus: fields.maybe("gpus", |place| u32::try_from(place.whole(GPUS)?).ok()),
+        };
+        if settings.serve.is_some() && settings.start.is_some() {
             fields.complain_of(
                 "start",
                 "stands beside `serve`; `serve` is a server that is ended after its rows, `start` a command that \
@@ -86,48 +94,21 @@ impl ServerSettings {
             );
             return None;
         }
-        Some(Self {
-            url: url?,
-            engine: engine?,
-            model: model?,
-            wait_s: wait_s?,
-            flags: flags?,
-            serve: serve?,
-            start: start?,
-            stop: stop?,
-            reset: reset?,
-            limit_s: limit_s?,
-            hardware: hardware?,
-            gpus: gpus?.and_then(|gpus| u32::try_from(gpus).ok()),
-            serving_model: serving_model?,
-            precision: precision?,
-            gpu_hour: gpu_hour?,
-        })
+        Some(settings)
     }
 
     /// These settings, with those of `common` for missing ones.
     #[must_use]
     pub fn over(self, common: &Self) -> Self {
-        let common = common.clone();
+        let mut common = common.clone();
         // Who has a server of its own to start needs no command that starts one, and the other way round.
-        let (own_serve, own_start) = (self.serve.is_some(), self.start.is_some());
-        Self {
-            url: self.url.or(common.url),
-            engine: self.engine.or(common.engine),
-            model: self.model.or(common.model),
-            wait_s: self.wait_s.or(common.wait_s),
-            flags: self.flags.or(common.flags),
-            serve: self.serve.or(common.serve.filter(|_| !own_start)),
-            start: self.start.or(common.start.filter(|_| !own_serve)),
-            stop: self.stop.or(common.stop),
-            reset: self.reset.or(common.reset),
-            limit_s: self.limit_s.or(common.limit_s),
-            hardware: self.hardware.or(common.hardware),
-            gpus: self.gpus.or(common.gpus),
-            serving_model: self.serving_model.or(common.serving_model),
-            precision: self.precision.or(common.precision),
-            gpu_hour: self.gpu_hour.or(common.gpu_hour),
+        if self.start.is_some() {
+            common.serve = None;
         }
+        if self.serve.is_some() {
+            common.start = None;
+        }
+        filled(&self, &common)
     }
 
     /// Takes the deployment from the command line where the file has none.
@@ -172,10 +153,9 @@ impl Variant {
     /// Reads one; missing settings are those of `common`.
     pub(super) fn read(place: SpecValue<'_>, common: &ServerSettings) -> Option<Self> {
         place.table("a variant", |fields| {
-            let name = fields.required("name", |place| place.name());
-            let server = ServerSettings::read(fields);
-            let variant = Self { name: name?, server: server?.over(common) };
-            if variant.server.serve.is_some() && variant.server.url.is_none() {
+            let name = fields.need("name", |place| place.name());
+            let variant = Self { name, server: ServerSettings::read(fields)?.over(common) };
+            if !fields.is_spoiled() && variant.server.serve.is_some() && variant.server.url.is_none() {
                 fields.complain("has a `serve` command and no `url`; say where it will serve");
                 return None;
             }

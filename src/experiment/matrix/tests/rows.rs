@@ -131,7 +131,7 @@ fn the_cost_is_held_against_the_contract_by_the_whole_of_its_interval() {
         let experiments = read(&text);
         // The later the first tokens, the more of the last requests' tokens come after the end.
         let cells = [cell(0, 0, &[50, 300, 600])];
-        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, Trust::All);
+        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
         let cell = &matrix.cells[0];
         let demand = cell.contract.as_ref().unwrap().judgements[1].clone();
         (demand.met, demand.line, cell.cost_per_million_output_tokens.unwrap())
@@ -153,12 +153,12 @@ fn a_part_of_the_runs_confirms_nothing() {
         cut
     };
     for (cells, name) in [([a.clone(), cut(&b)], "B"), ([cut(&a), b.clone()], "A")] {
-        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, Trust::All);
+        let matrix = Matrix::of(&experiments, &cells, MatrixStopped::Interrupted, InvalidRuns::Counted);
         let test = &matrix.cells[1].tests[0];
         assert_eq!(test.standing, ClaimStanding::Inconclusive);
         assert!(test.line.contains(&format!("of row {name} 2 of 3 runs completed")), "{}", test.line);
     }
-    let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, Trust::All);
+    let whole = Matrix::of(&experiments, &[a, b], MatrixStopped::AllRun, InvalidRuns::Counted);
     assert_eq!(whole.cells[1].tests[0].standing, ClaimStanding::Confirmed);
 }
 
@@ -176,7 +176,7 @@ fn nothing_is_claimed_of_a_row_where_it_did_not_run() {
     let text = only_fast(&TWO_VARIANTS.replace(", \"p50 ttft < @base\"", ""));
     let text = text.replace("name = \"A\"\n", "name = \"A\"\nexpect = [\"p50 ttft < B\"]\n");
     let cells = [cell(0, 0, &[50, 51, 52]), cell(0, 1, &[50, 51, 52]), cell(1, 1, &[150, 151, 149])];
-    let matrix = Matrix::of(&read(&text), &cells, MatrixStopped::AllRun, Trust::All);
+    let matrix = Matrix::of(&read(&text), &cells, MatrixStopped::AllRun, InvalidRuns::Counted);
     let claims: Vec<usize> = matrix.cells.iter().map(|cell| cell.tests.len()).collect();
     assert_eq!((claims, matrix.cells[1].standing), (vec![0, 1, 1], Some(ClaimStanding::Confirmed)));
 }

@@ -4,8 +4,7 @@ use super::curve::{Crossing, LimitCrossing, course};
 use super::demand::{DemandReading, SearchDemand, pooled};
 use crate::analysis::statistics::mean;
 use crate::experiment::sweep::plan::Load;
-use crate::experiment::sweep::point::LoadClass;
-use crate::experiment::sweep::trial::Trial;
+use crate::experiment::sweep::trial::{LoadClass, Trial};
 
 /// Tolerance for rounding at the limit.
 const MET: f64 = 1.0 + 1e-9;

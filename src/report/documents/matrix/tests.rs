@@ -4,7 +4,7 @@ use super::document;
 use crate::analysis::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::experiment::matrix::{
-    CellRuns, Experiments, FailedBy, Matrix, MatrixStopped, RowRun, RunFailure, Trust,
+    CellRuns, Experiments, FailedBy, InvalidRuns, Matrix, MatrixStopped, RowRun, RunFailure,
 };
 use crate::record::RunLog;
 use crate::report::Style;
@@ -55,7 +55,7 @@ fn table() -> Matrix {
         let failed = (place == 1).then(|| RunFailure { why: HOSTILE.to_owned(), by: FailedBy::Server });
         CellRuns { slot, runs: if place == 1 { Vec::new() } else { vec![run] }, failed }
     });
-    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, Trust::ValidOnly)
+    Matrix::of(&experiments, &cells.collect::<Vec<_>>(), MatrixStopped::AllRun, InvalidRuns::LeftOut)
 }
 
 #[test]
