@@ -38,8 +38,7 @@ pub use figures::set::FigureSet;
 #[cfg(test)]
 pub(crate) use figures::set::schema;
 pub use findings::finding::{Finding, FindingKind};
-pub use latency::curve::LatencyCurve;
-pub use latency::gap_histogram::{GapBar, GapHistogram};
+pub use latency::curve::{GapBar, GapHistogram, LatencyCurve};
 pub use latency::gaps::Stalls;
 pub use latency::request::RequestLatency;
 pub use latency::row::{LatencyRow, Percentile};
@@ -69,6 +68,6 @@ pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
-pub(crate) use verdict::accounting::ERROR_RATE_BAR;
 pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict};
 pub(crate) use verdict::client::lag_bar_ms;
+pub(crate) use verdict::judge::ERROR_RATE_BAR;

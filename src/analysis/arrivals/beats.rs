@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::judged::Reading;
+use super::law::Reading;
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::clock::Timestamp;
 use crate::units::three_digits;

@@ -1,7 +1,6 @@
 //! The tests that arrivals of chance are put to.
 
-use super::judged::{Reading, adjective};
-use super::law::{GapLaw, Law};
+use super::law::{GapLaw, Law, Reading, adjective};
 use super::sequence::{ArrivalFit, ArrivalSequence};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,

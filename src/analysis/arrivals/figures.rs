@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::beats::ArrivalShift;
 use super::classes::{ClassArrivals, Departure, sequences};
-use super::judged::{broken, not_tested};
+use super::law::{broken, not_tested};
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::{Check, Rule};
 use crate::arrivals::LatentStates;

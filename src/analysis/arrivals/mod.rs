@@ -11,7 +11,6 @@ pub(super) mod classes;
 pub(super) mod expectation;
 pub(super) mod facet;
 pub(super) mod figures;
-pub(super) mod judged;
 pub(super) mod law;
 pub(super) mod process;
 pub(super) mod sequence;

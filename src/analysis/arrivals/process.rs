@@ -2,11 +2,10 @@
 
 use super::beats::cured;
 use super::facet::Facet;
-use super::judged::{Reading, adjective, not_tested};
-use super::law::{GapLaw, Law};
+use super::law::{GapLaw, Law, Reading, adjective, not_tested};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
-use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::wording::counted;
 use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
@@ -78,15 +77,8 @@ const ALPHA: f64 = 1e-4;
 /// suffice to see it. Runs of a metronome have no chance in them and are left out. Not tested for fewer than two.
 pub fn counts_over_runs(runs: &[&ArrivalSequence]) -> Check {
     let runs: Vec<_> = runs.iter().filter(|run| run.fit.is_some()).collect();
-    let check = Check {
-        rule: Rule::DeliveredArrivals,
-        statistic: "variation of the counts of runs",
-        value: None,
-        critical: None,
-        outcome: CheckOutcome::NotTested,
-        sentence: "the counts of fewer than two runs say nothing about how they vary".to_owned(),
-        cure: String::new(),
-    };
+    let measure = Measure { rule: Rule::DeliveredArrivals, statistic: "variation of the counts of runs" };
+    let check = measure.not_tested("the counts of fewer than two runs say nothing about how they vary");
     if runs.len() < 2 {
         return check;
     }

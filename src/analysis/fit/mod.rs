@@ -8,7 +8,6 @@
 mod course;
 mod gaps;
 mod lengths;
-mod observed;
 mod simplex;
 
 pub use course::{Stretch, rate_course, zipf_exponent};

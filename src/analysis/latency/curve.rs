@@ -1,6 +1,8 @@
-//! How a latency is distributed: few points of its cumulative distribution, enough to draw it.
+//! Distributions of the latencies and of the gaps between tokens, as curves and bars.
 
-use super::gap_histogram::GapHistogram;
+use hdrhistogram::Histogram;
+
+use super::gaps::Received;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::requests::observed::latency_of;
@@ -43,6 +45,123 @@ impl LatencyCurve {
         let points: Vec<_> = shares.into_iter().map_while(point).collect();
         (!points.is_empty()).then_some(Self { n, points })
     }
+}
+
+/// Digits to which a gap is kept: a picture shows no more, and a run may have a hundred million of them.
+const DIGITS: u8 = 3;
+/// The shortest gap that counts as one, nanoseconds: those of tokens that shared a read are shorter.
+const SHORTEST_NS: u64 = 10_000;
+const SHORTEST_MS: f64 = SHORTEST_NS as f64 / 1e6;
+/// Bars that a power of ten may be cut into, the finest first.
+const BARS_OF_A_DECADE: [u32; 4] = [40, 20, 10, 5];
+/// Most bars.
+const MOST_BARS: f64 = 60.0;
+
+/// The gaps between the tokens of the measured answers, token-weighted as inter-token latency is: to three digits.
+#[derive(Clone, Debug)]
+pub struct GapHistogram {
+    /// Gaps too short to be measured.
+    tiny: u64,
+    /// Gaps that a token ended, but for the tiny ones.
+    whole: Histogram<u64>,
+    /// Silences in which answers were cut off, with the length that they had reached.
+    open: Histogram<u64>,
+}
+
+/// Gaps of about a length.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GapBar {
+    /// The shortest, milliseconds; 0 where they are too short to be measured.
+    pub from_ms: f64,
+    /// Up to this, milliseconds.
+    pub to_ms: f64,
+    /// How many.
+    pub count: u64,
+}
+
+impl GapHistogram {
+    /// Counts the gaps of a run; `None` where there are none.
+    pub fn of(log: &RunLog) -> Option<Self> {
+        // They grow as they must, so that no gap is out of their range.
+        let mut gaps =
+            Self { tiny: 0, whole: Histogram::new(DIGITS).ok()?, open: Histogram::new(DIGITS).ok()? };
+        let measured = log.records.iter().filter(|record| record.phase == Phase::Measured);
+        for answer in measured.filter_map(Received::of) {
+            for (ms, tokens) in answer.whole_token_gaps() {
+                match nanos(ms) {
+                    tiny if tiny < SHORTEST_NS => gaps.tiny += u64::from(tokens),
+                    nanos => gaps.whole.record_n(nanos, u64::from(tokens)).ok()?,
+                }
+            }
+            if let Some(ms) = answer.open_token_gap() {
+                gaps.open.record(nanos(ms)).ok()?;
+            }
+        }
+        (gaps.count() > 0).then_some(gaps)
+    }
+
+    /// Number of gaps.
+    pub fn count(&self) -> u64 {
+        self.ended() + self.open()
+    }
+
+    /// How many of them are silences in which answers were cut off: nobody knows how much longer they would have been.
+    pub fn open(&self) -> u64 {
+        self.open.len()
+    }
+
+    fn ended(&self) -> u64 {
+        self.tiny + self.whole.len()
+    }
+
+    /// The milliseconds that a share of the gaps, between 0 and 1, are at most, to three digits; 0 where these are too short
+    /// to be measured, and `None` where some of them were cut off.
+    pub fn at_share(&self, share: f64) -> Option<f64> {
+        let rank = ((share * self.count() as f64).ceil() as u64).max(1);
+        let of_whole = rank.saturating_sub(self.tiny);
+        if of_whole == 0 {
+            return Some(0.0);
+        }
+        if rank > self.ended() {
+            return None;
+        }
+        let known = self.whole.value_at_quantile(of_whole as f64 / self.whole.len() as f64);
+        // From the shortest of those on, more of them may have been shorter than the whole ones.
+        let cut_off = (!self.open.is_empty()).then(|| self.open.min());
+        cut_off.is_none_or(|shortest| known < shortest).then(|| known as f64 / 1e6)
+    }
+
+    /// The bars from the shortest gap to the longest, those without a gap left out; each a like share of a power of ten
+    /// wide, but for the first where it holds all that are too short. A gap that was cut off is in the bar of the length
+    /// that it had reached.
+    pub fn bars(&self) -> Vec<GapBar> {
+        let tiny = GapBar { from_ms: 0.0, to_ms: SHORTEST_MS, count: self.tiny };
+        let mut bars: Vec<GapBar> = if self.tiny > 0 { vec![tiny] } else { Vec::new() };
+        let mut all = self.whole.clone();
+        if all.add(&self.open).is_err() || all.is_empty() {
+            return bars;
+        }
+        let decades = (all.max() as f64 / all.min() as f64).log10();
+        let per_decade = BARS_OF_A_DECADE.into_iter().find(|bars| f64::from(*bars) * decades <= MOST_BARS);
+        let per_decade = f64::from(per_decade.unwrap_or(BARS_OF_A_DECADE[3]));
+        let edge = |bar: i64| 10_f64.powf(bar as f64 / per_decade) / 1e6;
+        let mut counts: Vec<(i64, u64)> = Vec::new();
+        for step in all.iter_recorded() {
+            let bar = ((step.value_iterated_to() as f64).log10() * per_decade).floor() as i64;
+            let count = step.count_since_last_iteration();
+            match counts.last_mut() {
+                Some((last, sum)) if *last == bar => *sum += count,
+                _ => counts.push((bar, count)),
+            }
+        }
+        let bar = |(bar, count): (i64, u64)| GapBar { from_ms: edge(bar), to_ms: edge(bar + 1), count };
+        bars.extend(counts.into_iter().map(bar));
+        bars
+    }
+}
+
+fn nanos(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
 }
 
 #[cfg(test)]
@@ -89,5 +208,65 @@ mod tests {
         let (last, ms) = *curve.points.last().unwrap();
         assert_eq!(curve.n, 10);
         assert!((0.89..=0.9).contains(&last) && (ms - 10.0).abs() < 0.1, "{last} {ms}");
+    }
+
+    #[test]
+    fn every_gap_is_in_one_bar_that_holds_it() {
+        // 2,000 gaps: of 20 ms, and of 31 ms for three tokens at once; one of 900 ms.
+        let mut chunks = vec![(0, 1)];
+        for i in 0..500 {
+            let last = chunks[chunks.len() - 1].0;
+            chunks.extend([(last + 20, 1), (last + 20 + 93, 3)]);
+            if i == 250 {
+                let last = chunks[chunks.len() - 1].0;
+                chunks.push((last + 900, 1));
+            }
+        }
+        let log = run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&chunks).build()]);
+        let histogram = GapHistogram::of(&log).unwrap();
+        let bars = histogram.bars();
+        assert_eq!((histogram.count(), bars.iter().map(|bar| bar.count).sum::<u64>()), (2_001, 2_001));
+        assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [500, 1_500, 1]);
+        for (bar, gap) in bars.iter().zip([20.0, 31.0, 900.0]) {
+            assert!(bar.from_ms <= gap * 1.001 && gap * 0.999 < bar.to_ms, "{bar:?}");
+        }
+        assert!((histogram.at_share(0.5).unwrap() - 31.0).abs() < 0.1);
+    }
+
+    #[test]
+    fn gaps_far_apart_have_wide_bars_and_no_gaps_have_none() {
+        let log =
+            run(100_000, vec![record(0).sent_at(0, 0, 0).chunks(&[(1, 1), (1, 1), (90_000, 1)]).build()]);
+        let bars = GapHistogram::of(&log).unwrap().bars();
+        assert_eq!(bars.len(), 2);
+        assert_eq!(bars[0], GapBar { from_ms: 0.0, to_ms: 0.01, count: 1 });
+        assert!((bars[1].to_ms / bars[1].from_ms).log10() > 0.02 && bars[1].to_ms > 89_900.0);
+        assert!(GapHistogram::of(&run(1_000, vec![record(0).whole_answer(5, 1).build()])).is_none());
+    }
+
+    /// Tokens that shared a read have no gap between them, not one of 10 µs; what was cut off is no longest gap.
+    #[test]
+    fn gaps_too_short_are_none_and_those_cut_off_have_no_length() {
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 2 s");
+        let chunks = [(10, 1), (10, 1), (10, 1), (40, 1)];
+        let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(2_040, silent).build();
+        let gaps = GapHistogram::of(&run(3_000, vec![cut])).unwrap();
+        assert_eq!((gaps.count(), gaps.open()), (4, 1));
+        assert_eq!((gaps.at_share(0.5), gaps.at_share(1.0)), (Some(0.0), None));
+        assert!((gaps.at_share(0.75).unwrap() - 30.0).abs() < 0.1);
+        let bars = gaps.bars();
+        assert_eq!(bars.iter().map(|bar| bar.count).collect::<Vec<_>>(), [2, 1, 1]);
+        assert!(bars[2].from_ms <= 2_000.0 && bars[2].to_ms > 2_000.0);
+    }
+
+    /// Gaps of 10 ms, one of 500 ms, and one that was cut off after 150 ms: it may have been longer than that or not.
+    #[test]
+    fn nothing_is_known_from_the_shortest_cut_off_gap_on() {
+        let silent = Failure::new(FailureKind::TimeoutBetweenTokens, "no more than 150 ms");
+        let chunks = [(0, 1), (10, 1), (20, 1), (30, 1), (40, 1), (540, 1)];
+        let cut = record(0).sent_at(0, 0, 0).chunks(&chunks).asked(100).failed(690, silent).build();
+        let gaps = GapHistogram::of(&run(3_000, vec![cut])).unwrap();
+        assert!((gaps.at_share(0.6).unwrap() - 10.0).abs() < 0.1);
+        assert_eq!((gaps.at_share(0.8), gaps.at_share(1.0)), (None, None));
     }
 }

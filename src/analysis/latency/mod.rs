@@ -5,7 +5,6 @@
 //! run, which is reported where there is one.
 
 pub(super) mod curve;
-pub(super) mod gap_histogram;
 pub(super) mod gaps;
 pub(super) mod request;
 pub(super) mod row;

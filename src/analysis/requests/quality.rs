@@ -152,7 +152,7 @@ pub struct AnswerForms {
 }
 
 /// The answers of one class that asks for a form.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassForms {
     /// The class.
@@ -236,9 +236,6 @@ impl ClassForms {
             faults.into_iter().map(|(fault, count)| FormFault { fault, count }).collect();
         faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
         Self {
-            class: String::new(),
-            form: "",
-            in_slo: false,
             valid,
             invalid,
             faults,
@@ -247,6 +244,7 @@ impl ClassForms {
             valid_share: share(valid, valid + invalid),
             interval_low,
             interval_high,
+            ..Self::default()
         }
     }
 }

@@ -1,14 +1,16 @@
-//! Decides whether the figures of a run can be trusted.
+//! Judges a run, first by what became of the planned requests: all accounted for, the run whole, failures rare.
 
-use super::check::{CheckOutcome, Reason, Verdict};
-use super::{accounting, client, laws, steady_state, tokens};
+use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict};
+use super::{client, laws, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::units::count;
 
 /// Judges a run. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
-    let mut checks = accounting::checks(summary, objectives);
+    let mut checks = accounting(summary, objectives);
     // Of a run without a request there is nothing else to say.
     if !observed.requests.is_empty() {
         checks.extend(summary.arrivals.checks(&summary.run.arrival));
@@ -25,4 +27,135 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         .map(|check| Reason { rule: check.rule, sentence: check.sentence.clone(), cure: check.cure.clone() })
         .collect();
     Verdict { valid: reasons.is_empty(), reasons, checks }
+}
+
+/// Largest share of failed requests in a valid run that declares no objective on it.
+pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
+
+fn accounting(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
+    let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];
+    if summary.requests.executed() > 0 {
+        checks.extend([something_completed(summary), error_rate(summary, objectives)]);
+    }
+    checks
+}
+
+fn measured_requests(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let sentence = match counts.executed() {
+        0 => format!("no request of the window was flown; {} were planned", count(counts.planned)),
+        sent => format!("{} of the window were run", counted(sent, "request")),
+    };
+    let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request flown: 1, some: 0" };
+    let empty = f64::from(u8::from(counts.executed() == 0));
+    measure.at_most(empty, 0.0, sentence, "run longer, at a higher rate, or with a shorter warm-up")
+}
+
+fn whole_window(summary: &Summary) -> Check {
+    let window = &summary.window;
+    let (after, planned) = (seconds(window.end_s), seconds(window.planned_end_s));
+    let sentence = match (window.cut_short, window.ending) {
+        (false, _) => format!("the run reached the end of its window at {planned}"),
+        (true, ending) => {
+            let what = ending.map_or("the log ends", |_| "the run was interrupted");
+            format!("{what} after {after}, before the end of its window at {planned}")
+        }
+    };
+    let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
+    let short = f64::from(u8::from(window.cut_short));
+    measure.at_most(short, 0.0, sentence, "let the run finish; the figures cover only what was flown")
+}
+
+fn conservation(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let warm_up = summary.window.warmup_requests;
+    let window = Part {
+        planned: counted(counts.planned, "planned request"),
+        lost: counts.unrecorded,
+        added: counts.unplanned,
+    };
+    let warm_up = Part {
+        planned: counted(warm_up, "planned warm-up request"),
+        lost: counts.warmup_unrecorded,
+        added: counts.warmup_unplanned,
+    };
+    let measure = Measure {
+        rule: Rule::Conservation,
+        statistic: "planned requests without a record, or records without a plan",
+    };
+    let value = [&window, &warm_up].map(|part| part.lost + part.added).iter().sum::<u64>() as f64;
+    let (sentence, cure) = window
+        .fault()
+        .or_else(|| warm_up.fault())
+        .unwrap_or_else(|| (format!("{}: each whose moment came left one record", window.planned), ""));
+    measure.at_most(value, 0.0, sentence, cure)
+}
+
+/// A part of the run, and how its records stand to its plan.
+struct Part {
+    /// What was planned, in words.
+    planned: String,
+    /// Planned requests without a record.
+    lost: u64,
+    /// Records without a plan.
+    added: u64,
+}
+
+impl Part {
+    /// What is wrong with it, and the cure; `None` if nothing is.
+    fn fault(&self) -> Option<(String, &'static str)> {
+        let Self { planned, lost, added } = self;
+        if *added > 0 {
+            let sentence =
+                format!("the log has {} more than the {planned}; the bar is none", counted(*added, "record"));
+            return Some((sentence, "check that no log was merged into itself"));
+        }
+        let sentence = format!("{} of {planned} left no record; the bar is none", count(*lost));
+        let cure = "keep the log whole (is the disk full?), leave this machine more time to make requests ready, \
+                    and run again";
+        (*lost > 0).then_some((sentence, cure))
+    }
+}
+
+fn something_completed(summary: &Summary) -> Check {
+    let counts = &summary.requests;
+    let requests = counted(counts.executed(), "request");
+    let measure = Measure { rule: Rule::SomethingCompleted, statistic: "no request completed: 1, some: 0" };
+    if counts.completed > 0 {
+        let sentence = format!("{} of {requests} completed", count(counts.completed));
+        return measure.at_most(0.0, 0.0, sentence, "");
+    }
+    let example = summary.failures.kinds.first();
+    let example =
+        example.map(|kind| format!("; the most frequent failure is {}: {}", kind.kind, kind.example));
+    let sentence = format!(
+        "none of {requests} completed: {} failed, {} censored{}",
+        count(counts.failed),
+        count(counts.censored),
+        example.unwrap_or_default()
+    );
+    let cure = match counts.failed {
+        0 => "lower the rate, or raise --drain: no answer came whole before the run stopped waiting",
+        _ => "try one request by hand against the same address, then run again",
+    };
+    measure.at_most(1.0, 0.0, sentence, cure)
+}
+
+fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
+    let measure = Measure { rule: Rule::ErrorRate, statistic: "share of failed requests" };
+    if objectives.iter().any(Objective::is_about_error_rate) {
+        return measure.not_tested("an objective says how many failures are expected");
+    }
+    let Some(rate) = summary.failures.error_rate.filter(|_| summary.requests.completed > 0) else {
+        return measure.not_tested("no request completed");
+    };
+    let sentence = format!(
+        "{} of the requests failed ({} of {}); the bar is {}",
+        percent(rate),
+        count(summary.requests.failed),
+        count(summary.slo.scheduled),
+        percent(ERROR_RATE_BAR)
+    );
+    let cure = "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"";
+    measure.at_most(rate, ERROR_RATE_BAR, sentence, cure)
 }

@@ -1,6 +1,5 @@
 //! The checks that a run must pass, and the verdict.
 
-pub(super) mod accounting;
 pub(super) mod check;
 pub(super) mod client;
 pub(super) mod judge;
