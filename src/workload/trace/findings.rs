@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use crate::workload::reading::allowed::SECONDS;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{SECONDS, SpecValue};
 
 /// A slice of a trace as a run replays it: scaled, thinned or multiplied. Times are seconds of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
