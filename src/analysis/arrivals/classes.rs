@@ -1,8 +1,9 @@
-//! The arrivals of classes that each have a process of their own.
+//! The arrivals of each class by themselves, and the requests that a process is judged by.
+
+use std::time::Duration;
 
 use serde::Serialize;
 
-use super::delivery::{Departure, sequences};
 use super::sequence::ArrivalSequence;
 use crate::analysis::verdict::check::Check;
 use crate::arrivals::{Arrivals, LatentStates};
@@ -59,6 +60,46 @@ impl ClassArrivals {
             |check: Check| Check { sentence: format!("of {}: {}", self.class, check.sentence), ..check };
         planned.chain(delivered).map(said).collect()
     }
+}
+
+/// A request of a run as far as its arrival is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Departure {
+    /// Place of its class in the workload's list.
+    pub(super) class: u16,
+    /// When the plan dispatches it.
+    pub(super) planned: Timestamp,
+    /// When it was dispatched.
+    pub(super) delivered: Timestamp,
+}
+
+/// The sequences of requests planned and delivered at these moments, as [`super::figures::ArrivalFigures::of_delivery`]
+/// takes them: a request that left on time counts as delivered at its planned moment.
+pub(super) fn sequences(
+    pattern: &ArrivalPattern,
+    hidden: &LatentStates,
+    until: Timestamp,
+    moments: &[(Timestamp, Timestamp)],
+) -> (ArrivalSequence, ArrivalSequence) {
+    let on_time = on_time(until, moments.iter().filter(|moment| moment.0 < until).count());
+    let planned: Vec<_> = moments.iter().map(|moment| moment.0).collect();
+    let delivered: Vec<_> =
+        moments
+            .iter()
+            .map(|&(planned, delivered)| {
+                if planned <= delivered && delivered.since(planned) <= on_time { planned } else { delivered }
+            })
+            .collect();
+    let of = |moments| ArrivalSequence::of(pattern, hidden, until, moments);
+    let sequence = of(&planned);
+    let delivery = if delivered == planned { sequence.clone() } else { of(&delivered) };
+    (sequence, delivery)
+}
+
+/// How late a request may leave to be on time: a tenth of the mean gap, at least 0.1 ms and at most 1 ms.
+fn on_time(until: Timestamp, arrivals: usize) -> Duration {
+    let mean_gap = until.as_secs_f64() / arrivals.max(1) as f64;
+    Duration::from_secs_f64((0.1 * mean_gap).clamp(1e-4, 1e-3))
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 
-use super::classes::ClassArrivals;
-use super::delivery::{Departure, sequences};
+use super::beats::ArrivalShift;
+use super::classes::{ClassArrivals, Departure, sequences};
 use super::judged::{broken, not_tested};
 use super::sequence::ArrivalSequence;
-use super::shift::ArrivalShift;
 use crate::analysis::verdict::check::{Check, Rule};
 use crate::arrivals::LatentStates;
 use crate::clock::Timestamp;

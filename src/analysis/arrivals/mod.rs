@@ -8,17 +8,13 @@
 
 pub(super) mod beats;
 pub(super) mod classes;
-pub(super) mod delivery;
 pub(super) mod expectation;
 pub(super) mod facet;
 pub(super) mod figures;
-pub(super) mod hazard;
 pub(super) mod judged;
 pub(super) mod law;
 pub(super) mod process;
-pub(super) mod repeats;
 pub(super) mod sequence;
-pub(super) mod shift;
 
 #[cfg(test)]
 mod tests;

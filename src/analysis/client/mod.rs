@@ -1,5 +1,4 @@
 //! The measuring machine: its load, its stalls, its calibration.
 
-pub(super) mod calibration;
 pub(super) mod load;
 pub(super) mod pauses;

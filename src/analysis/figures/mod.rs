@@ -10,4 +10,3 @@ pub(super) mod percentile;
 pub(super) mod quantile;
 pub(super) mod read;
 pub(super) mod set;
-pub(super) mod sorted;

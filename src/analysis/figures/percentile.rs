@@ -1,8 +1,9 @@
-//! Exact percentiles, as a view on a sorted sample.
+//! Exact percentiles of samples that may be known only within bounds.
+
+use std::sync::Arc;
 
 use super::quantile::Quantile;
-use super::sorted::Sorted;
-use crate::analysis::statistics::binomial;
+use crate::analysis::statistics::bracket;
 
 /// A value that was measured, or of which only bounds are known.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -114,7 +115,7 @@ impl Sample {
     /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
     /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
     pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
-        let (low, high) = binomial::bracket(self.len(), quantile.fraction());
+        let (low, high) = bracket(self.len(), quantile.fraction());
         let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
         (at(self.lower(), low), at(&self.observed, high))
     }
@@ -179,6 +180,67 @@ fn at_rank(sorted: &Sorted, rank: f64) -> Option<f64> {
 fn interpolate(low: f64, high: f64, share: f64) -> f64 {
     let step = high - low;
     if share < 0.5 { low + step * share } else { high - step * (1.0 - share) }
+}
+
+/// Values in ascending order; a value of weight k stands for k equal samples. Clones share them: a run may have a hundred
+/// million.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sorted {
+    values: Arc<Vec<f64>>,
+    /// Samples up to and including each value; absent when every weight is 1, which is the common case and
+    /// halves the memory.
+    through: Option<Arc<Vec<u64>>>,
+}
+
+impl Sorted {
+    pub(crate) fn new(mut values: Vec<f64>) -> Self {
+        values.sort_unstable_by(f64::total_cmp);
+        Self { values: Arc::new(values), through: None }
+    }
+
+    /// From pairs of value and weight; a pair of weight 0 is no sample.
+    pub(crate) fn weighted(mut pairs: Vec<(f64, u32)>) -> Self {
+        pairs.retain(|&(_, weight)| weight > 0);
+        if pairs.iter().all(|&(_, weight)| weight == 1) {
+            return Self::new(pairs.into_iter().map(|(value, _)| value).collect());
+        }
+        pairs.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        let mut sum = 0;
+        let through = pairs.iter().map(|&(_, weight)| {
+            sum += u64::from(weight);
+            sum
+        });
+        let through = Some(Arc::new(through.collect()));
+        Self { through, values: Arc::new(pairs.into_iter().map(|(value, _)| value).collect()) }
+    }
+
+    /// Number of samples.
+    pub(crate) fn len(&self) -> u64 {
+        match &self.through {
+            None => self.values.len() as u64,
+            Some(through) => through.last().copied().unwrap_or(0),
+        }
+    }
+
+    /// The sample of rank `rank`, counted from 0; `None` past the end.
+    pub(crate) fn at(&self, rank: u64) -> Option<f64> {
+        let place = match &self.through {
+            None => usize::try_from(rank).ok()?,
+            Some(through) => through.partition_point(|&through| through <= rank),
+        };
+        self.values.get(place).copied()
+    }
+
+    /// Values with their weights, ascending.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
+        self.values.iter().enumerate().map(|(i, &value)| {
+            let weight = self
+                .through
+                .as_ref()
+                .map_or(1, |through| through[i] - i.checked_sub(1).map_or(0, |previous| through[previous]));
+            (value, weight)
+        })
+    }
 }
 
 #[cfg(test)]

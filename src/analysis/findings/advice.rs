@@ -1,7 +1,7 @@
 //! All advice about a run, the gravest first.
 
 use super::finding::{Finding, FindingKind};
-use super::{answers, arrivals, load, promises, quality, server};
+use super::{answers, load, server};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 
@@ -18,12 +18,12 @@ impl Finding {
             load::warm_up,
             load::not_settled,
             load::drift,
-            arrivals::uneven_arrivals,
+            load::uneven_arrivals,
             load::cooldown_failures,
-            quality::worse_under_load,
-            quality::wrong_forms,
-            promises::unmeasurable_slo,
-            promises::no_slo,
+            answers::worse_under_load,
+            answers::wrong_forms,
+            answers::unmeasurable_slo,
+            answers::no_slo,
             answers::output_length,
             answers::prompt_length,
             answers::estimated_tokens,

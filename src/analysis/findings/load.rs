@@ -1,12 +1,13 @@
-//! Advice on how the load was run.
+//! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
 use super::finding::{Finding, FindingKind, finding};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::summary::run::Summary;
+use crate::analysis::summary::run::{Summary, Window};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
+use crate::workload::{ArrivalPattern, RateProfile, Spike};
 
 /// Requests that had to connect first, as a share.
 const CONNECTION_BAR: f64 = 0.01;
@@ -49,11 +50,8 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         count(cut),
         counted(summary.requests.planned, "request")
     );
-    Some(finding(
-        FindingKind::DrainLimit,
-        sentence,
-        "raise --drain, or lower the rate: the server could not keep up",
-    ))
+    let cure = "raise --drain, or lower the rate: the server could not keep up";
+    Some(finding(FindingKind::DrainLimit, sentence, cure))
 }
 
 pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
@@ -86,11 +84,8 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
         seconds(slowest),
         seconds(window)
     );
-    Some(finding(
-        FindingKind::ShortWindow,
-        sentence,
-        "run for several times as long as the slowest request takes",
-    ))
+    let cure = "run for several times as long as the slowest request takes";
+    Some(finding(FindingKind::ShortWindow, sentence, cure))
 }
 
 pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
@@ -114,11 +109,9 @@ pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {
         three_digits(halves.present),
         three_digits(halves.present_after)
     );
-    Some(finding(
-        FindingKind::NotSettled,
-        sentence,
-        "run for several times as long, with a longer --warmup: nothing tells yet where the system settles",
-    ))
+    let cure =
+        "run for several times as long, with a longer --warmup: nothing tells yet where the system settles";
+    Some(finding(FindingKind::NotSettled, sentence, cure))
 }
 
 /// One of the two that grow together where a server cannot keep up.
@@ -143,11 +136,9 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
         seconds(summary.window.length_s()),
         percent(DRIFT_BAR)
     );
-    Some(finding(
-        FindingKind::Drift,
-        sentence,
-        "run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not",
-    ))
+    let cure =
+        "run for longer, with a longer --warmup: a slow spell passes, the beginning of an overload does not";
+    Some(finding(FindingKind::Drift, sentence, cure))
 }
 
 pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
@@ -169,11 +160,8 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
         first.example,
         percent(COOLDOWN_BAR)
     );
-    Some(finding(
-        FindingKind::CooldownFailures,
-        sentence,
-        "mend the cause; it may have begun inside the window",
-    ))
+    let cure = "mend the cause; it may have begun inside the window";
+    Some(finding(FindingKind::CooldownFailures, sentence, cure))
 }
 
 pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
@@ -191,4 +179,86 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
     let cure = "check that the server keeps connections alive; llama.cpp is given a new one for each request, since idle \
                 ones would take its threads";
     Some(finding(FindingKind::ColdConnections, sentence, cure))
+}
+
+/// How far the window's expected rate may lie from the mean of the pattern that it was cut from.
+const UNEVEN_BAR: f64 = 0.1;
+
+/// What is unlike the whole, and what to do about it.
+type Uneven = (String, String);
+
+pub(super) fn uneven_arrivals(summary: &Summary) -> Option<Finding> {
+    let (window, arrival) = (&summary.window, &summary.run.arrival);
+    let (sentence, cure) = match arrival {
+        ArrivalPattern::ByClass { classes } => of_classes(window, &summary.run.classes, classes)?,
+        one => uneven(window, one)?,
+    };
+    Some(finding(FindingKind::UnevenArrivals, sentence, &cure))
+}
+
+/// The first class whose arrivals do not fit the window, and the names of the others.
+fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> Option<Uneven> {
+    let mut found =
+        names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
+    let (first, (sentence, cure)) = found.next()?;
+    let others: Vec<_> = found.map(|(name, _)| format!("\"{name}\"")).collect();
+    let others = if others.is_empty() {
+        String::new()
+    } else {
+        format!("; nor does it suit the arrivals of {}", others.join(", "))
+    };
+    Some((format!("of the class \"{first}\": {sentence}{others}"), cure))
+}
+
+fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
+    if let ArrivalPattern::Spikes { spikes, .. } = arrival {
+        return spikes.iter().find_map(|spike| cut_spike(window, spike));
+    }
+    let cure = match (arrival, arrival.rate_profile()) {
+        (_, RateProfile::Periodic(period_s)) => {
+            format!("let the window last a whole number of periods of {}", seconds(period_s))
+        }
+        (ArrivalPattern::Stages { stages }, _) => {
+            let all = stages.iter().map(|stage| stage.duration_s).sum();
+            format!(
+                "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
+                 first stage",
+                seconds(all)
+            )
+        }
+        // What a trace does unevenly is what it is replayed for.
+        _ => return None,
+    };
+    let length = Some(window.length_s()).filter(|&length| length > 0.0)?;
+    let (here, whole) =
+        (arrival.expected_between(window.start_s, window.end_s) / length, arrival.mean_rate_per_s());
+    if (here - whole).abs() <= whole * UNEVEN_BAR {
+        return None;
+    }
+    let sentence = format!(
+        "the window of {} holds a part of the arrival pattern that is unlike the whole: {} requests/s where the \
+         pattern's mean is {}; the bar is {}",
+        seconds(length),
+        three_digits(here),
+        three_digits(whole),
+        percent(UNEVEN_BAR)
+    );
+    Some((sentence, cure))
+}
+
+/// A spike of which the window misses a part: then it says nothing of what the whole spike does.
+fn cut_spike(window: &Window, spike: &Spike) -> Option<Uneven> {
+    let (from, until) = (spike.at_s, spike.end_s());
+    if window.start_s <= from && until <= window.end_s {
+        return None;
+    }
+    let sentence = format!(
+        "the spike from {} to {} is not whole in the window, which goes from {} to {}",
+        seconds(from),
+        seconds(until),
+        seconds(window.start_s),
+        seconds(window.end_s)
+    );
+    let cure = "let the horizon be later than the spike's end, and the warm-up over before it begins";
+    Some((sentence, cure.to_owned()))
 }

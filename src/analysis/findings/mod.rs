@@ -2,11 +2,8 @@
 
 pub(super) mod advice;
 pub(super) mod answers;
-pub(super) mod arrivals;
 pub(super) mod finding;
 pub(super) mod load;
-pub(super) mod promises;
-pub(super) mod quality;
 pub(super) mod server;
 #[cfg(test)]
 mod tests;

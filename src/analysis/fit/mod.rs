@@ -9,14 +9,11 @@ mod course;
 mod gaps;
 mod lengths;
 mod observed;
-mod popularity;
-mod shape;
 mod simplex;
 
-pub use course::{Stretch, rate_course};
+pub use course::{Stretch, rate_course, zipf_exponent};
 pub use gaps::{GapFit, GapLaw, fit_gaps};
 pub use lengths::{LengthFigures, LengthFit, fit_lengths};
-pub use popularity::zipf_exponent;
 
 #[cfg(test)]
 mod tests;

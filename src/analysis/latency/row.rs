@@ -1,4 +1,4 @@
-//! One latency over a run: its moments and its percentiles.
+//! One latency over a run: its percentiles, with intervals that respect how requests depend on one another.
 
 use serde::Serialize;
 use serde::ser::SerializeStruct;
@@ -6,6 +6,7 @@ use serde::ser::SerializeStruct;
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::statistics::{SECTIONS, Sectioned, ranks, sectioned, von_neumann};
 
 /// One metric over a run, milliseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -165,5 +166,197 @@ impl Serialize for Percentile {
         out.serialize_field("sections_dependent", &self.sections_dependent)?;
         out.serialize_field("mark", &self.mark)?;
         out.end()
+    }
+}
+
+/// Requests in a section.
+const LEAST_IN_SECTION: usize = 5;
+/// Samples on the thinner side of a percentile: fewer are counted too coarsely by section.
+const LEAST_BEYOND: f64 = 10.0;
+/// Φ⁻¹(0.99): the requests of one run in a hundred look dependent by chance.
+const DEPENDENT_Z: f64 = 2.326_347_874_040_841;
+
+/// Gives every percentile of `row` the interval that comes from sections of `requests`, which stand in order of
+/// arrival; `samples_of` hands out each request's samples and the number that each stands for.
+///
+/// The share of samples at or below the percentile is a mean, so the method of batch means holds for it: with `p_i` that
+/// share in section i of b = 20, `p ± t·√(Σ(p_i − p̂)²/(b(b − 1)))` are the ranks between which the percentile lies, and
+/// the samples of those ranks are the interval (Woodruff, *JASA* 47, 1952, 635–646; for dependent sequences Heidelberger
+/// and Lewis, *Operations Research* 32, 1984, 185–209). Unlike percentiles of short sections it is not biased. Absent
+/// for fewer than 100 requests, or fewer than ten samples beyond the percentile. Where even the sections depend on one
+/// another, by von Neumann's ratio of the `p_i` one-sided at 5 % (Fishman and Yarberry, *INFORMS Journal on Computing* 9,
+/// 1997, 296–310), the interval is said to be too narrow.
+pub(crate) fn add_intervals<R>(
+    row: &mut LatencyRow,
+    sample: &Sample,
+    requests: &[R],
+    samples_of: impl Fn(&R, &mut dyn FnMut(f64, u32)),
+) {
+    let size = requests.len() / SECTIONS;
+    if size < LEAST_IN_SECTION {
+        return;
+    }
+    let bounds = row.percentiles.map(|percentile| percentile.figure.at_least());
+    let (_, whole) = requests.split_at(requests.len() - size * SECTIONS);
+    let sections: Vec<Section> =
+        whole.chunks_exact(size).map(|section| Section::of(section, bounds, &samples_of)).collect();
+    for (i, percentile) in row.percentiles.iter_mut().enumerate() {
+        let p = percentile.quantile.fraction();
+        if (row.n as f64) * p.min(1.0 - p) < LEAST_BEYOND - 1e-9 {
+            continue;
+        }
+        let Some(Sectioned { estimate, sections_dependent }) = share(&sections, i) else { continue };
+        let half_width = estimate.half_width();
+        let at = |share: f64| (0.0..=1.0).contains(&share).then(|| sample.quantile(share)).flatten();
+        let low = at(p - half_width).map(Figure::at_least);
+        percentile.batch_interval = Some((low, at(p + half_width).and_then(Figure::at_most)));
+        percentile.sections_dependent = Some(sections_dependent);
+    }
+}
+
+/// Samples of a section: how many there are, and how many of them are at or below each percentile.
+#[derive(Clone, Copy, Debug, Default)]
+struct Section {
+    samples: u64,
+    at_most: [u64; Quantile::ALL.len()],
+}
+
+impl Section {
+    fn of<R>(
+        requests: &[R],
+        bounds: [f64; Quantile::ALL.len()],
+        samples_of: &impl Fn(&R, &mut dyn FnMut(f64, u32)),
+    ) -> Self {
+        let mut section = Self::default();
+        for request in requests {
+            samples_of(request, &mut |value, weight| {
+                section.samples += u64::from(weight);
+                for (count, bound) in section.at_most.iter_mut().zip(bounds) {
+                    *count += if value <= bound { u64::from(weight) } else { 0 };
+                }
+            });
+        }
+        section
+    }
+}
+
+/// The share of samples at or below the `i`-th percentile, and how sure it is by those of the sections.
+fn share(sections: &[Section], i: usize) -> Option<Sectioned> {
+    let (below, all) = sections
+        .iter()
+        .fold((0, 0), |(below, all), section| (below + section.at_most[i], all + section.samples));
+    let share = |below: u64, all: u64| (all > 0).then(|| below as f64 / all as f64);
+    let shares = sections.iter().map(|section| share(section.at_most[i], section.samples));
+    sectioned(share(below, all)?, &shares.collect::<Option<Vec<_>>>()?)
+}
+
+/// Whether neighbours are alike beyond chance: von Neumann's ratio of the ranks (Bartels, *JASA* 77, 1982), one-sided
+/// at 1 %. `None` for fewer than 20 requests, or where all are alike.
+pub(crate) fn are_dependent(figures: &[Figure]) -> Option<bool> {
+    if figures.len() < SECTIONS {
+        return None;
+    }
+    let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
+    Some(von_neumann(&ranks(&values))?.z > DEPENDENT_Z)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::RandomStream;
+
+    /// `n` requests whose logarithms follow each other with `memory`; their true median is 100.
+    fn requests(seed: u64, n: usize, memory: f64) -> Vec<f64> {
+        let mut stream = RandomStream::named(seed, "dependence");
+        let mut last = stream.normal();
+        let step = (1.0 - memory * memory).sqrt();
+        (0..n)
+            .map(|_| {
+                last = memory * last + step * stream.normal();
+                100.0 * (0.5 * last).exp()
+            })
+            .collect()
+    }
+
+    fn row(values: &[f64]) -> LatencyRow {
+        let sample = Sample::new(values.to_vec());
+        let mut row = LatencyRow::of(&sample).unwrap();
+        add_intervals(&mut row, &sample, values, |value, take| take(*value, 1));
+        row
+    }
+
+    /// Of 300 sequences of 2,000 with memory 0.9, sections cover the true median in about 95 %, the order-statistic
+    /// interval in about a third. Standard errors: 1.3 % and 2.7 %.
+    #[test]
+    fn sections_cover_the_median_where_requests_depend() {
+        let (mut sections, mut naive) = (0, 0);
+        for seed in 0..300 {
+            let row = row(&requests(seed, 2_000, 0.9));
+            let median = row.percentile(Quantile::P50);
+            let covers =
+                |(low, high): (Option<f64>, Option<f64>)| low.unwrap() <= 100.0 && 100.0 <= high.unwrap();
+            sections += u32::from(covers(median.batch_interval.unwrap()));
+            naive += u32::from(covers(median.interval));
+        }
+        assert!(sections >= 270, "{sections} of 300");
+        assert!(naive <= 150, "{naive} of 300");
+    }
+
+    /// Where memory reaches over whole sections, here of 100 requests, their interval covers the true median in about
+    /// six of ten sequences, and nine of ten times it is said to be too narrow; of independent requests, one in twenty
+    /// times (more than 22 of 200 have a chance of 0.1 %).
+    #[test]
+    fn sections_that_depend_on_one_another_are_told() {
+        let count = |memory: f64| {
+            let (mut dependent, mut covered) = (0, 0);
+            for seed in 0..200 {
+                let row = row(&requests(seed, 2_000, memory));
+                let median = row.percentile(Quantile::P50);
+                dependent += u32::from(median.sections_dependent == Some(true));
+                let (low, high) = median.batch_interval.unwrap();
+                covered += u32::from(low.unwrap() <= 100.0 && 100.0 <= high.unwrap());
+            }
+            (dependent, covered)
+        };
+        let (dependent, covered) = count(0.997);
+        assert!(dependent >= 150 && covered <= 150, "{dependent} of 200 dependent, {covered} covered");
+        let (dependent, covered) = count(0.0);
+        assert!(dependent <= 22 && covered >= 180, "{dependent} of 200 dependent, {covered} covered");
+    }
+
+    #[test]
+    fn independent_requests_have_much_the_same_interval_either_way() {
+        let width = |(low, high): (Option<f64>, Option<f64>)| high.unwrap() - low.unwrap();
+        let ratios = (0..50).map(|seed| {
+            let row = row(&requests(seed, 2_000, 0.0));
+            let p95 = row.percentile(Quantile::P95);
+            width(p95.batch_interval.unwrap()) / width(p95.interval)
+        });
+        let mean = ratios.sum::<f64>() / 50.0;
+        assert!((0.85..1.25).contains(&mean), "{mean}");
+    }
+
+    #[test]
+    fn too_few_requests_have_no_interval_by_sections() {
+        let intervals = |n: usize| row(&requests(1, n, 0.0)).percentiles.map(|p| p.batch_interval.is_some());
+        assert_eq!(intervals(99), [false; 5]);
+        assert_eq!(intervals(100), [true, true, false, false, false]);
+        assert_eq!(intervals(200), [true, true, true, false, false]);
+        assert_eq!(intervals(1_000), [true, true, true, true, false]);
+    }
+
+    #[test]
+    fn dependence_is_seen_and_independence_believed() {
+        let seen = |memory| {
+            let dependent = |seed: &u64| {
+                let figures: Vec<_> = requests(*seed, 150, memory).into_iter().map(Figure::Exact).collect();
+                are_dependent(&figures) == Some(true)
+            };
+            (0..200).filter(dependent).count()
+        };
+        assert!(seen(0.0) <= 8, "{}", seen(0.0));
+        assert!(seen(0.5) >= 195, "{}", seen(0.5));
+        assert_eq!(are_dependent(&[Figure::Exact(1.0); 19]), None);
+        assert_eq!(are_dependent(&[Figure::Exact(1.0); 40]), None);
     }
 }

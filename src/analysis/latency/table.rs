@@ -3,11 +3,10 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::row::{LatencyRow, Percentile};
+use super::row::{LatencyRow, Percentile, add_intervals, are_dependent};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::latency::dependence;
 use crate::analysis::requests::observed::{Measured, Observed};
 
 /// Every latency of a run. A metric without a sample is absent.
@@ -54,7 +53,7 @@ impl LatencyTable {
             metric => {
                 let figures = figures(observed.requests.iter(), metric);
                 let mut row = of_requests(&figures)?;
-                row.dependent = dependence::are_dependent(&figures);
+                row.dependent = are_dependent(&figures);
                 Some(row)
             }
         });
@@ -78,7 +77,7 @@ impl LatencyRow {
     pub fn in_order(values: &[f64]) -> Option<Self> {
         let figures: Vec<Figure> = values.iter().copied().map(Figure::Exact).collect();
         let mut row = of_requests(&figures)?;
-        row.dependent = dependence::are_dependent(&figures);
+        row.dependent = are_dependent(&figures);
         Some(row)
     }
 
@@ -86,7 +85,7 @@ impl LatencyRow {
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::of(&sample)?;
-        dependence::add_intervals(&mut row, &sample, answers, |gaps, take| {
+        add_intervals(&mut row, &sample, answers, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -102,7 +101,7 @@ fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric:
 pub(crate) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
     let sample = figures.iter().copied().collect();
     let mut row = LatencyRow::of(&sample)?;
-    dependence::add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
+    add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
     Some(row)
 }
 
@@ -113,7 +112,7 @@ fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     gaps: impl Fn(Received<'c>) -> G,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample)?;
-    dependence::add_intervals(&mut row, sample, answers, |answer, take| {
+    add_intervals(&mut row, sample, answers, |answer, take| {
         gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
     });
     Some(row)

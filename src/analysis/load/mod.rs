@@ -1,9 +1,6 @@
 //! The load over the run: rates, requests in flight, steadiness.
 
 pub(super) mod closed_loop;
-pub(super) mod in_flight;
-pub(super) mod load_form;
 pub(super) mod rates;
 pub(super) mod steady_state;
 pub(super) mod timeline;
-pub(super) mod trend;

@@ -1,6 +1,6 @@
 //! A run cut into bins, from its zero to its end: what flowed, what was in flight, how long it waited.
 
-use super::in_flight::{levels, time_in_flight};
+use super::rates::{levels, time_in_flight};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::requests::observed::latency_of;

@@ -8,7 +8,7 @@ use crate::record::{Outcome, Phase, RequestRecord, RunLog};
 use crate::workload::AnswerShape;
 
 use crate::analysis::latency::request::RequestLatency;
-use crate::analysis::slo::outcome::SloOutcome;
+use crate::analysis::slo::targets::SloOutcome;
 
 /// A request of the window, with what analysis asks of it again and again.
 #[derive(Clone, Copy, Debug)]

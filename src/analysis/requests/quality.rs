@@ -1,9 +1,13 @@
-//! How many golden prompts passed, before the run and under its load.
+//! What answers say: golden prompts, and the forms that answers were asked to have.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::observed::Observed;
 use crate::analysis::statistics::share_interval;
-use crate::record::{CheckRecord, CheckResult, RunLog};
+use crate::record::{CheckRecord, CheckResult, RunLog, Validity};
+use crate::workload::ShapeFault;
 
 /// What became of the golden prompts of a run: no requests of the plan, and in no other figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -135,6 +139,120 @@ impl CheckExample {
         let released_s = record.released.map(crate::clock::Timestamp::as_secs_f64);
         Some(Self { released_s, why, excerpt: record.excerpt.clone() })
     }
+}
+
+/// The forms of answers over the window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct AnswerForms {
+    /// Of all classes with a form: valid ÷ valid and invalid, between 0 and 1; absent where there are neither.
+    pub valid_share: Option<f64>,
+    /// Each class that asks for a form, in the order of the workload.
+    pub by_class: Vec<ClassForms>,
+}
+
+/// The answers of one class that asks for a form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct ClassForms {
+    /// The class.
+    pub class: String,
+    /// The form, as it is written in the workload.
+    pub form: &'static str,
+    /// Whether an answer of another form misses its SLO.
+    pub in_slo: bool,
+    /// Answers of the form.
+    pub valid: u64,
+    /// Answers that came whole and are not.
+    pub invalid: u64,
+    /// What is wrong with those, most frequent first.
+    pub faults: Vec<FormFault>,
+    /// Answers that are not of the form because they were cut at their longest length: not judged.
+    pub cut_at_limit: u64,
+    /// Answers that did not come whole: not judged.
+    pub not_completed: u64,
+    /// Valid ÷ valid and invalid, between 0 and 1; absent where there are neither.
+    pub valid_share: Option<f64>,
+    /// Lower end of its 95 % interval (Wilson).
+    pub interval_low: Option<f64>,
+    /// Upper end.
+    pub interval_high: Option<f64>,
+}
+
+/// One kind of fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct FormFault {
+    /// What is wrong.
+    pub fault: ShapeFault,
+    /// With how many answers.
+    pub count: u64,
+}
+
+impl AnswerForms {
+    /// Absent where no answer of the window had a form to be checked.
+    pub(crate) fn of(observed: &Observed<'_>) -> Option<Self> {
+        let judged = |place: usize| {
+            let records = observed.requests.iter().map(|request| request.record);
+            records
+                .filter(move |record| usize::from(record.class) == place)
+                .filter_map(|record| record.validity)
+        };
+        let classes = observed.log.header.workload.classes.iter().enumerate();
+        let by_class: Vec<_> = classes
+            .filter_map(|(place, class)| {
+                judged(place).next()?;
+                let form = class.answer.as_ref()?;
+                let own = ClassForms {
+                    class: class.name.clone(),
+                    form: form.kind(),
+                    in_slo: form.is_in_slo(),
+                    ..ClassForms::counted(judged(place))
+                };
+                Some(own)
+            })
+            .collect();
+        let [valid, invalid] = [|class: &ClassForms| class.valid, |class: &ClassForms| class.invalid]
+            .map(|count| by_class.iter().map(count).sum::<u64>());
+        (!by_class.is_empty()).then(|| Self { valid_share: share(valid, valid + invalid), by_class })
+    }
+}
+
+impl ClassForms {
+    fn counted(answers: impl Iterator<Item = Validity>) -> Self {
+        let (mut valid, mut cut_at_limit, mut not_completed) = (0, 0, 0);
+        let mut faults: BTreeMap<ShapeFault, u64> = BTreeMap::new();
+        for validity in answers {
+            match validity {
+                Validity::Valid => valid += 1,
+                Validity::Invalid { fault } => *faults.entry(fault).or_default() += 1,
+                Validity::CutAtLimit => cut_at_limit += 1,
+                Validity::NotCompleted => not_completed += 1,
+            }
+        }
+        let invalid = faults.values().sum();
+        let (interval_low, interval_high) = share_interval(valid, valid + invalid).unzip();
+        let mut faults: Vec<_> =
+            faults.into_iter().map(|(fault, count)| FormFault { fault, count }).collect();
+        faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
+        Self {
+            class: String::new(),
+            form: "",
+            in_slo: false,
+            valid,
+            invalid,
+            faults,
+            cut_at_limit,
+            not_completed,
+            valid_share: share(valid, valid + invalid),
+            interval_low,
+            interval_high,
+        }
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 #[cfg(test)]

@@ -1,12 +1,8 @@
 //! What the server and its devices reported, beside what the client measured.
 
-pub(super) mod accounts;
 pub(super) mod devices;
-pub(super) mod energy;
-pub(super) mod followed;
 pub(super) mod histogram;
 pub(super) mod pages;
 pub(super) mod prefix_cache;
 pub(super) mod reported;
-pub(super) mod span;
 pub(super) mod track;

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::span::Span;
+use super::track::Span;
 use crate::record::{Counter, PageKind, Reading, TelemetrySource};
 
 /// A page was not read for longer than so many times the usual from one reading to the next: that is a gap.

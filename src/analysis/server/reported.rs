@@ -7,13 +7,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::accounts::BothAccounts;
-use super::devices::DeviceSummary;
-use super::energy::EnergyUse;
-use super::histogram::TimeSummary;
+use super::devices::{DeviceSummary, EnergyUse};
+use super::histogram::{BothAccounts, TimeSummary};
 use super::pages::PageSummary;
-use super::span::Span;
-use super::track::{GaugeSummary, Track};
+use super::track::{GaugeSummary, Span, Track};
 use super::{devices, histogram};
 use crate::analysis::load::rates::Rates;
 use crate::analysis::requests::observed::Observed;

@@ -1,8 +1,78 @@
-//! Follows a value from reading to reading.
+//! A gauge over time: its samples, its figures, and how it followed the load.
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::Gauge;
+use super::histogram;
+use crate::record::{Counter, Gauge, Reading, RunLog, ServerTime, TimeHistogram};
+
+/// The readings next to the ends of the window that have all that the page tells, and those in between.
+#[derive(Debug)]
+pub(super) struct Span<'a> {
+    pub(super) first: &'a Reading,
+    pub(super) last: &'a Reading,
+    /// From the first to the last, both among them.
+    pub(super) between: Vec<&'a Reading>,
+}
+
+impl<'a> Span<'a> {
+    /// Of the readings of one page, in their order; `None` where there are no two.
+    pub(super) fn of(readings: &[&'a Reading], window: (f64, f64)) -> Option<Self> {
+        // Only where none has histograms, as of pages that know of none, will the others do.
+        let telling = readings.iter().any(|reading| !reading.histograms.is_empty());
+        let whole = |reading: &Reading| !telling || !reading.histograms.is_empty();
+        let nearest = |end: f64, those: &dyn Fn(usize) -> bool| {
+            let among = readings.iter().enumerate().filter(|(place, _)| those(*place));
+            let away = |reading: &Reading| (reading.moment_s() - end).abs();
+            among.min_by(|a, b| away(a.1).total_cmp(&away(b.1))).map(|(_, reading)| *reading)
+        };
+        // The first reading of all and the first of the window are whole too: where none before has histograms, there were
+        // none yet.
+        let begun = readings.iter().position(|reading| reading.asked.as_secs_f64() >= window.0);
+        let before_all = |place: usize| {
+            let is_whole = place == 0 || Some(place) == begun;
+            is_whole && readings[..=place].iter().all(|reading| reading.histograms.is_empty())
+        };
+        let first = nearest(window.0, &|place| whole(readings[place]) || before_all(place))?;
+        let last = nearest(window.1, &|place| whole(readings[place]))?;
+        let inside = |reading: &&&Reading| first.asked <= reading.asked && reading.asked <= last.asked;
+        let between = readings.iter().filter(inside).copied().collect();
+        (first.asked < last.asked).then_some(Self { first, last, between })
+    }
+
+    /// The totals that are lower in the reading at `now` than in that before it, with what they were before.
+    pub(super) fn fallen(&self, now: usize) -> Vec<(Counter, f64)> {
+        let after = &self.between[now].counters;
+        let before = self.between[now - 1].counters.iter();
+        let fell = before.filter(|(counter, before)| after.get(counter).is_some_and(|after| after < before));
+        fell.map(|(counter, before)| (*counter, *before)).collect()
+    }
+
+    /// By how much a total rose. One that the first reading does not have was 0 then: Prometheus' clients show a series with
+    /// labels only once it has counted something.
+    pub(super) fn rise(&self, counter: Counter) -> Option<f64> {
+        let after = self.last.counters.get(&counter)?;
+        let reported = !self.first.counters.is_empty() || !self.first.gauges.is_empty();
+        let before = self.first.counters.get(&counter).copied().or(reported.then_some(0.0))?;
+        Some((after - before).max(0.0))
+    }
+
+    /// The times that came in it; of a histogram that the first reading does not have, all of them, as above.
+    pub(super) fn times(&self, time: ServerTime) -> Option<TimeHistogram> {
+        let after = self.last.histograms.get(&time)?;
+        match self.first.histograms.get(&time) {
+            Some(before) => histogram::difference(before, after),
+            None => Some(after.clone()),
+        }
+    }
+
+    /// From the beginning of the first of `spans`, which are as good as the same, to the end of the last.
+    pub(super) fn common(spans: &[Self]) -> (f64, f64) {
+        let begin = spans.iter().map(|span| span.first.moment_s()).fold(f64::INFINITY, f64::min);
+        (begin, spans.iter().map(|span| span.last.moment_s()).fold(0.0, f64::max))
+    }
+}
 
 /// A value over that part of the window in which it is known: from the first reading to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -83,9 +153,49 @@ impl Track {
     }
 }
 
+/// A gauge of all pages and devices together over a run, straight lines between readings: their sum, or their mean where values
+/// do not add up.
+#[derive(Clone, Debug)]
+pub struct FollowedGauge(Track);
+
+/// A page, or a device on it.
+type Part<'a> = (u16, Option<&'a str>);
+
+impl FollowedGauge {
+    /// `None` where no page reports it, or no two that do at the same time.
+    pub fn of(log: &RunLog, gauge: Gauge) -> Option<Self> {
+        let mut parts: BTreeMap<Part<'_>, Vec<(f64, f64)>> = BTreeMap::new();
+        for reading in &log.telemetry.readings {
+            for (device, value) in reported(reading, gauge) {
+                parts.entry((reading.source, device)).or_default().push((reading.moment_s(), value));
+            }
+        }
+        let tracks: Vec<Track> =
+            parts.into_values().filter_map(|points| Track::of(points.into_iter())).collect();
+        Track::together(&tracks, gauge).map(Self)
+    }
+
+    /// Its mean over as much of a stretch of time, in seconds since the run's zero, as it is known of; `None` of none.
+    pub fn over(&self, stretch: (f64, f64)) -> Option<f64> {
+        self.0.over(stretch).map(|known| known.mean)
+    }
+}
+
+/// What a page and its devices report of a gauge.
+fn reported(reading: &Reading, gauge: Gauge) -> impl Iterator<Item = (Option<&str>, f64)> {
+    let own = reading.gauges.get(&gauge).map(|value| (None, *value));
+    let of_devices = reading
+        .devices
+        .iter()
+        .filter_map(move |(name, device)| Some((Some(name.as_str()), *device.gauges.get(&gauge)?)));
+    own.into_iter().chain(of_devices)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analysis::test_runs::{ms, run};
+    use crate::record::DeviceReading;
 
     #[test]
     fn a_value_goes_straight_from_reading_to_reading() {
@@ -121,5 +231,65 @@ mod tests {
         let later = Track::of([(5.0, 1.0)].into_iter()).unwrap();
         assert_eq!(Track::together(&[a, later], Gauge::Running), None);
         assert_eq!(Track::together(&[], Gauge::Running), None);
+    }
+
+    fn reading(source: u16, at: u64, running: f64, busy: &[f64]) -> Reading {
+        let device = |(number, share): (usize, &f64)| {
+            let gauges = BTreeMap::from([(Gauge::Utilisation, *share)]);
+            (number.to_string(), DeviceReading { gauges, ..Default::default() })
+        };
+        Reading {
+            source,
+            asked: ms(at),
+            answered: ms(at),
+            gauges: BTreeMap::from([(Gauge::Running, running)]),
+            counters: BTreeMap::new(),
+            devices: busy.iter().enumerate().map(device).collect(),
+            histograms: BTreeMap::new(),
+        }
+    }
+
+    fn followed(readings: Vec<Reading>, gauge: Gauge) -> Option<FollowedGauge> {
+        let mut log = run(10_000, Vec::new());
+        log.telemetry.readings = readings;
+        FollowedGauge::of(&log, gauge)
+    }
+
+    /// Read every 2 s, asked by seconds: none of them is empty.
+    #[test]
+    fn between_readings_it_goes_straight() {
+        let readings =
+            vec![reading(0, 1_000, 2.0, &[]), reading(0, 3_000, 6.0, &[]), reading(0, 5_000, 6.0, &[])];
+        let gauge = followed(readings, Gauge::Running).unwrap();
+        let by_second: Vec<_> = (0..7).map(|s| gauge.over((f64::from(s), f64::from(s + 1)))).collect();
+        // Of the first second the reading at its end alone is known, of the fifth the one at its beginning.
+        let known = [Some(2.0), Some(3.0), Some(5.0), Some(6.0), Some(6.0), Some(6.0), None];
+        assert_eq!(by_second, known);
+    }
+
+    #[test]
+    fn of_several_all_must_tell() {
+        // The second replica is there from 2 s to 4 s.
+        let readings = vec![
+            reading(0, 0, 1.0, &[]),
+            reading(1, 2_000, 10.0, &[]),
+            reading(1, 4_000, 20.0, &[]),
+            reading(0, 6_000, 1.0, &[]),
+        ];
+        let gauge = followed(readings, Gauge::Running).unwrap();
+        assert_eq!(
+            (gauge.over((0.0, 1.0)), gauge.over((2.0, 4.0)), gauge.over((5.0, 6.0))),
+            (None, Some(16.0), None)
+        );
+        let apart = vec![reading(0, 0, 1.0, &[]), reading(1, 2_000, 1.0, &[])];
+        assert!(followed(apart, Gauge::Running).is_none());
+        assert!(followed(Vec::new(), Gauge::Running).is_none());
+    }
+
+    /// One page of one device and one of four: a mean over five devices, not over two pages.
+    #[test]
+    fn every_device_weighs_the_same() {
+        let readings = vec![reading(0, 0, 0.0, &[1.0]), reading(1, 0, 0.0, &[0.5, 0.5, 0.5, 0.5])];
+        assert_eq!(followed(readings, Gauge::Utilisation).unwrap().over((0.0, 1.0)), Some(0.6));
     }
 }

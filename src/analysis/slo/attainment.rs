@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::outcome::SloOutcome;
+use super::targets::SloOutcome;
 use crate::analysis::requests::observed::Observed;
 
 /// How many requests met their SLO, of those that have one: a request without an SLO cannot miss it, and counted as met

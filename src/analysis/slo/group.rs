@@ -1,4 +1,4 @@
-//! A run broken down by class, priority, tenant or model.
+//! SLO attainment by class, priority, tenant and model, and how evenly tenants were served.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::attainment::Attainment;
 use super::targets::{SloTarget, targets, targets_of_tenant};
+use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::{Measured, Observed};
 use crate::record::{FailureKind, Outcome};
@@ -137,4 +138,124 @@ impl Group {
 
 fn failed_by(outcome: &Outcome, kind: fn(FailureKind) -> bool) -> bool {
     matches!(outcome, Outcome::Failed(failure) if kind(failure.reason))
+}
+
+/// Jain's fairness index over the tenants: (Σx)² ÷ (n Σx²), from 1/n (one gets everything) to 1 (all get the same).
+///
+/// Jain, Chiu and Hawe, *A quantitative measure of fairness and discrimination for resource allocation in shared computer
+/// systems* (DEC TR-301, 1984). An index is absent where some tenant has no such figure, or all have none of it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Fairness {
+    /// How many tenants had a request.
+    pub tenants: u64,
+    /// Of x = a tenant's attainment; absent unless each has an SLO.
+    pub attainment: Option<f64>,
+    /// Of x = answer tokens of its completed requests ÷ those that it asked for.
+    pub service: Option<f64>,
+    /// Of x = 1 ÷ its mean TTFT: whether some wait longer than others.
+    pub promptness: Option<f64>,
+}
+
+impl Fairness {
+    /// Absent with fewer than two tenants. `tenants` are the groups of the run's requests by tenant.
+    pub(crate) fn of(observed: &Observed<'_>, tenants: &[Group]) -> Option<Self> {
+        if tenants.len() < 2 {
+            return None;
+        }
+        let waited = |group: &Group| group.latency.row(Metric::Ttft)?.mean_ms.filter(|&mean| mean > 0.0);
+        let mut numbers: Vec<_> = observed.requests.iter().map(|request| request.record.tenant).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let service = numbers.iter().map(|&tenant| service(observed, tenant));
+        Some(Self {
+            tenants: tenants.len() as u64,
+            attainment: index(tenants.iter().map(|group| group.slo.slo_attainment)),
+            service: index(service),
+            promptness: index(tenants.iter().map(|group| waited(group).map(|mean| 1.0 / mean))),
+        })
+    }
+}
+
+/// Answer tokens that a tenant got whole, as a share of those that it asked for.
+fn service(observed: &Observed<'_>, tenant: Option<u16>) -> Option<f64> {
+    let own = || observed.requests.iter().filter(|request| request.record.tenant == tenant);
+    let asked: u64 = own().map(|request| u64::from(request.record.output_tokens_asked)).sum();
+    let whole = |request: &&Measured<'_>| request.record.outcome == Outcome::Completed;
+    let got: u64 = own().filter(whole).map(|request| request.record.output_tokens).sum();
+    (asked > 0).then(|| got as f64 / asked as f64)
+}
+
+fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {
+    let shares: Vec<f64> = shares.collect::<Option<_>>()?;
+    let (sum, squares) = shares.iter().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
+    (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analysis::summary::summarise::summarise;
+    use crate::analysis::test_runs::{record, run};
+    use crate::record::RunLog;
+    use crate::workload::{Slo, Tenant};
+
+    #[test]
+    fn the_index_is_that_of_the_paper() {
+        let of = |shares: &[f64]| index(shares.iter().copied().map(Some));
+        assert_eq!(of(&[3.0, 3.0, 3.0]), Some(1.0));
+        // One of four gets everything.
+        assert_eq!(of(&[8.0, 0.0, 0.0, 0.0]), Some(0.25));
+        // (1 + 2 + 3)² ÷ (3 × 14), by hand.
+        assert_eq!(of(&[1.0, 2.0, 3.0]), Some(36.0 / 42.0));
+        assert_eq!(of(&[0.0, 0.0]), None);
+        assert_eq!(index([Some(1.0), None].into_iter()), None);
+    }
+
+    fn tenant(name: &str, slo: Option<Slo>) -> Tenant {
+        Tenant { name: name.to_owned(), weight: 1.0, slo, classes: Vec::new() }
+    }
+
+    /// Tenant `a` waits for 100 ms and gets all, `b` for 300 ms and gets half of it.
+    fn shared() -> RunLog {
+        let records = (0..4).map(|i| {
+            let wait = if i % 2 == 0 { 100 } else { 300 };
+            let mut record = record(i).sent_at(0, 0, 0).paced(wait, 10, 10).build();
+            record.tenant = Some((i % 2) as u16);
+            record.output_tokens_asked = if i % 2 == 0 { 10 } else { 20 };
+            record
+        });
+        let mut log = run(1_000, records.collect());
+        log.header.workload.tenants =
+            vec![tenant("a", Some(Slo { ttft_ms: Some(200.0), ..Slo::default() })), tenant("b", None)];
+        log
+    }
+
+    #[test]
+    fn tenants_are_told_apart() {
+        let mut log = shared();
+        let summary = summarise(&log, &[]);
+        let fairness = summary.fairness.unwrap();
+        assert_eq!(fairness.tenants, 2);
+        assert_eq!(fairness.attainment, None, "b is promised nothing");
+        assert_eq!(fairness.service, Some(2.25 / 2.5));
+        // x = 1/100 and 1/300: (4/3)² ÷ (2 × 10/9).
+        assert!((fairness.promptness.unwrap() - 0.8).abs() < 1e-12);
+        let [a, b] = summary.by_tenant.as_slice() else { panic!("{:?}", summary.by_tenant) };
+        assert_eq!((a.name.as_str(), a.requests, b.name.as_str(), b.requests), ("a", 2, "b", 2));
+        assert_eq!((a.slo.declared, b.slo.declared), (true, false));
+        log.header.workload.tenants[1].slo = log.header.workload.tenants[0].slo;
+        let summary = summarise(&log, &[]);
+        assert_eq!(summary.fairness.unwrap().attainment, Some(0.5), "a met all of it, b nothing");
+        assert_eq!(summary.slo.slo_attainment, Some(0.5));
+    }
+
+    #[test]
+    fn one_tenant_is_served_as_itself() {
+        let mut log = shared();
+        log.header.workload.tenants.truncate(1);
+        log.records.iter_mut().for_each(|record| record.tenant = Some(0));
+        let summary = summarise(&log, &[]);
+        assert_eq!((summary.fairness, summary.by_tenant.len()), (None, 1));
+    }
 }

@@ -2,10 +2,7 @@
 
 pub(super) mod attainment;
 pub(super) mod evaluate;
-pub(super) mod fairness;
 pub(super) mod group;
 pub(super) mod judgement;
 pub(super) mod objective;
-pub(super) mod objective_preset;
-pub(super) mod outcome;
 pub(super) mod targets;

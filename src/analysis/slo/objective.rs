@@ -1,11 +1,10 @@
-//! What a user demands of a run, such as `p95 ttft < 500ms`.
+//! Objectives: conditions on figures of a run, and the presets that others have agreed on.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::objective_preset::ObjectivePreset;
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
@@ -178,12 +177,7 @@ impl Objective {
     /// When it names requests that the workload does not have or cannot tell apart, or asks for SLO attainment where no
     /// request has an SLO.
     pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
-        self.key.fits(workload).map_err(|problem| UnfitObjective {
-            noun: "objective",
-            text: self.text.clone(),
-            workload: workload.name.clone(),
-            problem,
-        })
+        self.key.fits(workload, "objective", &self.text)
     }
 
     /// Whether it is about the share of failed requests of the whole run.
@@ -199,24 +193,22 @@ impl FigureKey {
     ///
     /// As [`Objective::check`].
     pub fn check(&self, workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
-        self.fits(workload).map_err(|problem| UnfitObjective {
-            noun: "figure",
-            text: self.to_string(),
-            workload: workload.name.clone(),
-            problem,
-        })
+        self.fits(workload, "figure", &self.to_string())
     }
 
-    fn fits(&self, workload: &WorkloadSpec) -> Result<(), String> {
+    fn fits(&self, workload: &WorkloadSpec, noun: &'static str, text: &str) -> Result<(), UnfitObjective> {
+        let unfit = |problem| {
+            let (text, workload) = (text.to_owned(), workload.name.clone());
+            UnfitObjective { noun, text, workload, problem }
+        };
         let targets = match &self.part {
-            Some(part) => part.targets(workload)?,
+            Some(part) => part.targets(workload).map_err(unfit)?,
             None => targets(workload, |_| true),
         };
         if self.metric == Metric::SloAttainment && targets.iter().all(|target| target.slo.is_empty()) {
             let whose = self.part.as_ref().map_or_else(String::new, |part| format!(" of `{part}`"));
-            return Err(format!(
-                "no request{whose} has an SLO; declare one, such as slo = {{ ttft_ms = 500 }}"
-            ));
+            let cure = "declare one, such as slo = { ttft_ms = 500 }";
+            return Err(unfit(format!("no request{whose} has an SLO; {cure}")));
         }
         Ok(())
     }
@@ -242,8 +234,80 @@ impl fmt::Display for Objective {
     }
 }
 
+/// The bounds that MLPerf Inference holds servers of a model to: p99 of TTFT and of TPOT.
+///
+/// From the constraints of its server and interactive scenarios
+/// (<https://github.com/mlcommons/inference_policies/blob/master/inference_rules.adoc>).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ObjectivePreset {
+    /// The family, the model and, but for the server scenario, the scenario.
+    name: &'static str,
+    /// Most milliseconds that the p99 of TTFT may be.
+    ttft_ms: u32,
+    /// Most milliseconds that the p99 of TPOT may be.
+    tpot_ms: u32,
+}
+
+impl ObjectivePreset {
+    /// What a text begins with that names one.
+    const FAMILY: &'static str = "mlperf:";
+
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::of("mlperf:llama-3.1-8b", 2_000, 100),
+        Self::of("mlperf:llama-3.1-8b:interactive", 500, 30),
+        Self::of("mlperf:llama-2-70b", 2_000, 200),
+        Self::of("mlperf:llama-2-70b:interactive", 450, 40),
+        Self::of("mlperf:llama-3.1-405b", 6_000, 175),
+        Self::of("mlperf:llama-3.1-405b:interactive", 4_500, 80),
+        Self::of("mlperf:deepseek-r1", 2_000, 80),
+        Self::of("mlperf:deepseek-r1:interactive", 1_500, 15),
+        Self::of("mlperf:mixtral-8x7b", 2_000, 200),
+    ];
+
+    const fn of(name: &'static str, ttft_ms: u32, tpot_ms: u32) -> Self {
+        Self { name, ttft_ms, tpot_ms }
+    }
+
+    /// The one called `text`; `None` where there is none of that name.
+    pub fn named(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|preset| preset.name == text.trim().to_ascii_lowercase())
+    }
+
+    /// The objectives that it stands for, as they would be typed.
+    pub fn objectives(self) -> [String; 2] {
+        [format!("p99 ttft <= {}ms", self.ttft_ms), format!("p99 tpot <= {}ms", self.tpot_ms)]
+    }
+
+    /// What is wrong with a text that wants to name one, and cannot be read as an objective.
+    pub(crate) fn mistake(text: &str) -> Option<String> {
+        let name = text.trim().to_ascii_lowercase();
+        if !name.starts_with(Self::FAMILY) {
+            return None;
+        }
+        Some(match Self::named(&name) {
+            Some(preset) => {
+                let [ttft, tpot] = preset.objectives();
+                format!("it stands for two, `{ttft}` and `{tpot}`; write them here")
+            }
+            None => format!("no preset has this name; there are {}", Self::names()),
+        })
+    }
+
+    fn names() -> String {
+        Self::ALL.map(|preset| preset.name).join(", ")
+    }
+}
+
+impl fmt::Display for ObjectivePreset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::objective::Objective;
     use super::*;
     use crate::analysis::figures::quantile::Quantile;
 
@@ -284,5 +348,35 @@ mod tests {
             let error = text.parse::<Objective>().unwrap_err().to_string();
             assert!(error.contains(problem) && error.contains("goodput > 5/s"), "{error}");
         }
+    }
+
+    #[test]
+    fn presets_are_two_objectives_each() {
+        for preset in ObjectivePreset::ALL {
+            assert_eq!(ObjectivePreset::named(&preset.to_string()), Some(preset));
+            for text in preset.objectives() {
+                assert!(text.parse::<Objective>().is_ok(), "{text}");
+            }
+        }
+        let named = |text| ObjectivePreset::named(text).map(ObjectivePreset::objectives);
+        assert_eq!(
+            named("mlperf:Llama-3.1-8B:interactive").unwrap(),
+            ["p99 ttft <= 500ms", "p99 tpot <= 30ms"]
+        );
+        assert_eq!(named("mlperf:mixtral-8x7b").unwrap(), ["p99 ttft <= 2000ms", "p99 tpot <= 200ms"]);
+        assert_eq!(named("mlperf:mixtral-8x7b:interactive"), None);
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_right_ones() {
+        let wrong = "mlperf:lama-3.1-8b".parse::<Objective>().unwrap_err().to_string();
+        assert!(
+            wrong.contains(
+                "no preset has this name; there are mlperf:llama-3.1-8b, mlperf:llama-3.1-8b:interactive,"
+            ),
+            "{wrong}"
+        );
+        let two = "mlperf:deepseek-r1".parse::<Objective>().unwrap_err().to_string();
+        assert!(two.contains("it stands for two, `p99 ttft <= 2000ms` and `p99 tpot <= 80ms`"), "{two}");
     }
 }

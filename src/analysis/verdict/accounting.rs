@@ -133,10 +133,6 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         count(summary.slo.scheduled),
         percent(ERROR_RATE_BAR)
     );
-    measure.at_most(
-        rate,
-        ERROR_RATE_BAR,
-        sentence,
-        "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"",
-    )
+    let cure = "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"";
+    measure.at_most(rate, ERROR_RATE_BAR, sentence, cure)
 }

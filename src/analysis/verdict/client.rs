@@ -1,12 +1,14 @@
-//! The rule that the measuring machine and process had time to spare.
+//! The rules on the measuring machine: it had time to spare, sent on time, and did not stand still.
 
 use super::check::{Check, Measure, Rule};
+use crate::analysis::client::pauses::{SHARE, TouchedPercentile, named};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::row::Percentile;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent};
 use crate::record::{FailureKind, StampSource};
-use crate::units::three_digits;
+use crate::units::{count, three_digits};
 
 /// Busiest that the thread of the run loop may be. With all of its core it does no more, however much there is to
 /// do; with 90 % whatever comes finds it busy nine times in ten and waits.
@@ -36,12 +38,8 @@ fn loop_busy(summary: &Summary) -> Check {
         percent(client.loop_busy),
         percent(BUSIEST)
     );
-    LOOP_BUSY.at_most(
-        client.loop_busy,
-        BUSIEST,
-        sentence,
-        "send less from one process, or from a faster core",
-    )
+    let cure = "send less from one process, or from a faster core";
+    LOOP_BUSY.at_most(client.loop_busy, BUSIEST, sentence, cure)
 }
 
 fn loop_delay(summary: &Summary) -> Check {
@@ -92,16 +90,117 @@ fn files_and_ports(summary: &Summary) -> Check {
     FILES_AND_PORTS.at_most(failed as f64, 0.0, sentence, cure)
 }
 
+/// A shorter lag never fails a run, milliseconds.
+const LEAST_BAR_MS: f64 = 1.0;
+/// Of the median latency, the lag may be this share.
+const SHARE_OF_LATENCY: f64 = 0.01;
+/// One request in a thousand may be later than one in a hundred by this factor.
+const FAR_TAIL: f64 = 5.0;
+const CURE: &str = "give this machine less other work, or fly the load from several machines";
+
+/// p99 against 1 ms or 1 % of the median TTFT (of answers that are not streamed: e2e), whichever is more, and p99.9
+/// against five times that.
+///
+/// Of fewer samples than a percentile needs it is an accident which request comes out on top: the lower end of its
+/// interval is compared with the limit there, so that one hiccup among few requests does not decide, and several do.
+pub(super) fn lag_checks(summary: &Summary) -> Vec<Check> {
+    let [near, far] = ["p99 of the schedule lag, ms", "p99.9 of the schedule lag, ms"]
+        .map(|statistic| Measure { rule: Rule::ScheduleLag, statistic });
+    let latency = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
+    let (Some(lag), Some(latency)) = (summary.latency.row(Metric::ScheduleLag), latency) else {
+        return vec![near.not_tested("no request has a latency that its lag could be held against")];
+    };
+    let median = latency.percentile(Quantile::P50).figure.at_least();
+    let bar = lag_bar_ms(median);
+    let check = |measure, quantile, bar, why| hold(measure, lag.percentile(quantile), lag.n, bar, why);
+    vec![
+        check(near, Quantile::P99, bar, "1 ms, or 1 % of the median latency"),
+        check(far, Quantile::P999, bar * FAR_TAIL, "five times that of p99"),
+    ]
+}
+
+/// The limit of p99 of the schedule lag, milliseconds, where the median latency is `median_ms`: 1 ms, or 1 % of it.
+pub(crate) fn lag_bar_ms(median_ms: f64) -> f64 {
+    (median_ms * SHARE_OF_LATENCY).max(LEAST_BAR_MS)
+}
+
+fn hold(measure: Measure, lag: &Percentile, n: u64, bar: f64, why: &str) -> Check {
+    let quantile = lag.quantile;
+    let bar_said = format!("the bar is {} ms ({why})", three_digits(bar));
+    if n >= quantile.floor() {
+        let value = lag.figure.at_least();
+        let sentence =
+            format!("requests left late: {quantile} schedule lag is {} ms; {bar_said}", three_digits(value));
+        return judged(measure, value, bar, sentence, quantile);
+    }
+    let Some(value) = lag.interval.0 else {
+        return measure.not_tested(format!("{} requests are too few for {quantile}", count(n)));
+    };
+    let sentence = format!(
+        "requests left late: {quantile} schedule lag is at least {} ms, the lower end of its 95 % interval over {} \
+         requests; {bar_said}",
+        three_digits(value),
+        count(n)
+    );
+    judged(measure, value, bar, sentence, quantile)
+}
+
+fn judged(measure: Measure, value: f64, bar: f64, late: String, quantile: Quantile) -> Check {
+    let in_time = format!(
+        "requests left in time: {quantile} schedule lag is {} ms, the bar {} ms",
+        three_digits(value),
+        three_digits(bar)
+    );
+    measure.at_most(value, bar, if value <= bar { in_time } else { late }, CURE)
+}
+
+/// The percentiles that must not be touched. Those further out rest on so few requests that the one pause which a
+/// long run may well have moves them: they are named, and the run stays valid.
+const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
+/// The latencies whose percentiles they are.
+const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
+
+const UNTOUCHED: Measure = Measure {
+    rule: Rule::HostStalls,
+    statistic: "p50, p90 and p95 of ttft, tpot and e2e that standstills of this machine could have moved",
+};
+
+/// The check of [`Rule::HostStalls`].
+pub(crate) fn stall_check(summary: &Summary) -> Check {
+    let Some(impact) = &summary.host_stalls else {
+        return UNTOUCHED.not_tested("nobody watched whether the measuring machine stood still");
+    };
+    let (judged, others): (Vec<_>, Vec<_>) =
+        impact.touched.iter().partition(|figure| is_judged(figure, summary));
+    let moved = named(if judged.is_empty() { &others } else { &judged });
+    let so = match (impact.requests_touched, moved) {
+        (0, _) => String::new(),
+        (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
+        (_, Some(named)) => format!("; they could have moved {named}"),
+    };
+    let sentence = impact.in_words() + &so;
+    let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
+    UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)
+}
+
+/// Whether a run with this figure touched is invalid. A percentile of too few samples nobody is to rely on anyway.
+fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
+    let relied_on = || {
+        let row = summary.latency.row(figure.metric);
+        row.is_some_and(|row| row.percentile(figure.quantile).mark.is_none())
+    };
+    JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
+}
+
 #[cfg(test)]
 mod tests {
-    use CheckOutcome::{Failed, NotTested, Passed};
-    use StampSource::{KernelReceived, ReadReturned};
-
+    use super::super::check::CheckOutcome;
     use super::*;
     use crate::analysis::summary::summarise::summarise;
     use crate::analysis::test_runs::{ms, record, run};
-    use crate::analysis::verdict::check::CheckOutcome;
     use crate::record::{ClientFacts, Delays, Failure, RunLog};
+    use CheckOutcome::{Failed, NotTested, Passed};
+    use StampSource::{KernelReceived, ReadReturned};
 
     /// A run of 10 s with one answer, after a first token of `ttft` ms, and what the client's loop did meanwhile.
     fn log(ttft: u64, loop_cpu_ms: u64, p99_us: u64, stamps: StampSource) -> RunLog {

@@ -1,7 +1,7 @@
 //! Decides whether the figures of a run can be trusted.
 
 use super::check::{CheckOutcome, Reason, Verdict};
-use super::{accounting, client, interactive_law, lag, littles_law, pauses, steady_state, tokens};
+use super::{accounting, client, laws, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
@@ -12,13 +12,13 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
     // Of a run without a request there is nothing else to say.
     if !observed.requests.is_empty() {
         checks.extend(summary.arrivals.checks(&summary.run.arrival));
-        checks.extend(lag::checks(summary));
-        checks.push(littles_law::check(observed));
-        checks.extend(interactive_law::check(summary));
+        checks.extend(client::lag_checks(summary));
+        checks.push(laws::littles_law(observed));
+        checks.extend(laws::interactive_law(summary));
         checks.extend(steady_state::checks(summary));
         checks.extend(tokens::checks(observed));
         checks.extend(client::checks(summary));
-        checks.extend(pauses::checks(summary));
+        checks.push(client::stall_check(summary));
     }
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
     let reasons: Vec<_> = failed

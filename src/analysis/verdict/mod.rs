@@ -3,11 +3,8 @@
 pub(super) mod accounting;
 pub(super) mod check;
 pub(super) mod client;
-pub(super) mod interactive_law;
 pub(super) mod judge;
-pub(super) mod lag;
-pub(super) mod littles_law;
-pub(super) mod pauses;
+pub(super) mod laws;
 pub(super) mod steady_state;
 #[cfg(test)]
 mod tests;

@@ -3,8 +3,8 @@
 use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::load_form::LoadForm;
-use crate::analysis::load::trend::Trend;
+use crate::analysis::load::closed_loop::LoadForm;
+use crate::analysis::load::steady_state::Trend;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
@@ -155,10 +155,6 @@ fn left(summary: &Summary) -> Check {
         percent(share),
         percent(LEFT_BAR)
     );
-    measure.at_most(
-        share,
-        LEFT_BAR,
-        sentence,
-        "lower the rate until as many complete as come; where single answers take longer than the drain limit, raise --drain",
-    )
+    let cure = "lower the rate until as many complete as come; where single answers take longer than the drain limit, raise --drain";
+    measure.at_most(share, LEFT_BAR, sentence, cure)
 }

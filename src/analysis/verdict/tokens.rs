@@ -60,12 +60,8 @@ fn identity(observed: &Observed<'_>) -> Check {
         counted(answers, "answer"),
         percent(BAR)
     );
-    measure.at_most(
-        share,
-        BAR,
-        sentence,
-        "look for a proxy that drops or repeats events between here and the server",
-    )
+    let cure = "look for a proxy that drops or repeats events between here and the server";
+    measure.at_most(share, BAR, sentence, cure)
 }
 
 fn textless(record: &RequestRecord) -> u64 {
@@ -135,12 +131,9 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
             percent(apart),
             percent(BAR)
         );
-        measure.at_most(
-            apart,
-            BAR,
-            sentence,
-            "see that nobody else used this server meanwhile, and that one server answered every request",
-        )
+        let cure =
+            "see that nobody else used this server meanwhile, and that one server answered every request";
+        measure.at_most(apart, BAR, sentence, cure)
     };
     vec![
         hold(

@@ -30,9 +30,7 @@ fn sample_run(count: u64, still: Option<HostStall>) -> RunLog {
 }
 
 fn check(summary: &Summary) -> Check {
-    let mut checks = crate::analysis::verdict::pauses::checks(summary);
-    assert_eq!(checks.len(), 1);
-    checks.remove(0)
+    crate::analysis::verdict::client::stall_check(summary)
 }
 
 fn touched(summary: &Summary) -> Vec<(Metric, Quantile)> {

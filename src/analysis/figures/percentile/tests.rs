@@ -180,3 +180,10 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_clone_shares_the_values() {
+    for sorted in [Sorted::new(vec![3.0, 1.0]), Sorted::weighted(vec![(3.0, 2), (1.0, 1)])] {
+        assert!(Arc::ptr_eq(&sorted.values, &sorted.clone().values));
+    }
+}

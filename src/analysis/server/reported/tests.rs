@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::analysis::findings::finding::FindingKind;
-use crate::analysis::server::accounts::CountBeside;
-use crate::analysis::server::energy::EnergySource;
+use crate::analysis::server::devices::EnergySource;
+use crate::analysis::server::histogram::CountBeside;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{record, run};
 use crate::clock::Timestamp;

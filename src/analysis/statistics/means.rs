@@ -1,8 +1,19 @@
-//! The difference and the ratio of two means, with intervals: independent samples and pairs.
+//! Means and their variance; the difference and the ratio of two; p-values that stay honest when many questions are asked.
 
 use super::distributions::{student_t_quantile, student_t_two_sided};
-use super::estimate::{CONFIDENCE, Estimate};
-use super::moments::{mean, variance};
+use super::intervals::{CONFIDENCE, Estimate};
+
+/// The mean; absent for an empty sample.
+pub fn mean(sample: &[f64]) -> Option<f64> {
+    (!sample.is_empty()).then(|| sample.iter().sum::<f64>() / sample.len() as f64)
+}
+
+/// The unbiased variance Σ(x − mean)²/(n − 1); absent for fewer than two values.
+pub fn variance(sample: &[f64]) -> Option<f64> {
+    let mean = mean(sample).filter(|_| sample.len() >= 2)?;
+    let squares: f64 = sample.iter().map(|x| (x - mean) * (x - mean)).sum();
+    Some(squares / (sample.len() - 1) as f64)
+}
 
 /// How far the mean of one sample lies from that of another, the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -98,9 +109,32 @@ fn fieller([before, after]: [f64; 2], spread: Spread, t2: f64) -> Option<Estimat
     Some(Estimate { value: after / before, low: (half - root) / square, high: (half + root) / square })
 }
 
+/// Holm's step-down adjusted p-values, in the order given: declaring all that are at most α keeps the chance of even one
+/// false alarm at most α, whatever the tests' dependence (Holm, *A simple sequentially rejective multiple test
+/// procedure*, Scand. J. Statist. 6, 1979). The k-th smallest of m is multiplied by m − k + 1, and none is below one
+/// before it.
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|&a, &b| p_values[a].total_cmp(&p_values[b]));
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut highest: f64 = 0.0;
+    for (before, place) in order.into_iter().enumerate() {
+        let times = (p_values.len() - before) as f64;
+        highest = highest.max((times * p_values[place]).min(1.0));
+        adjusted[place] = highest;
+    }
+    adjusted
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn small_samples_by_hand() {
+        assert_eq!((mean(&[]), variance(&[4.0])), (None, None));
+        assert_eq!((mean(&[1.0, 2.0, 6.0]), variance(&[1.0, 2.0, 6.0])), (Some(3.0), Some(7.0)));
+    }
 
     const BEFORE: [f64; 5] = [102.0, 98.5, 110.2, 105.1, 99.9];
     const AFTER: [f64; 5] = [91.0, 95.5, 99.0, 88.2, 93.3];
@@ -149,5 +183,18 @@ mod tests {
         assert_close(welch(&[3.0; 5], &[4.0; 5]).unwrap().p, 2.0 / 252.0);
         assert_eq!((welch(&[1.0], &[1.0, 2.0]), paired(&[(1.0, 2.0)])), (None, None));
         assert_eq!(welch(&[0.0, 0.0], &[0.1, 0.2]).unwrap().ratio, None, "nothing is a multiple of 0");
+    }
+
+    /// By hand; R's `p.adjust(c(.01, .04, .03, .005), "holm")` is 0.03 0.06 0.06 0.02.
+    #[test]
+    fn adjusted_as_r_does() {
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let expected = [0.03, 0.06, 0.06, 0.02];
+        assert!(
+            adjusted.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-15),
+            "{adjusted:?}"
+        );
+        assert_eq!(holm(&[0.6, 0.9]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
     }
 }

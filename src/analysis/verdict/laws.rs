@@ -1,18 +1,22 @@
-//! The rule that L = λW holds between what was in flight and how long requests say they stayed.
+//! The rules of operational analysis: Little's law, and the interactive law of a closed loop.
 
 use std::time::Duration;
 
 use super::check::{Check, Measure, Rule};
+use crate::analysis::load::closed_loop::ClosedLoop;
 use crate::analysis::requests::observed::Observed;
+use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::percent;
 use crate::clock::Timestamp;
 use crate::record::{Outcome, Phase, RequestRecord};
 use crate::units::three_digits;
 
-/// The two sides may lie this far apart, as a share of L …
+/// The two sides of a law may lie this far apart, as a share of L, or of N …
 const BAR: f64 = 0.01;
 /// … or by this much a request, seconds: what lies between an answer's last byte and the run taking note of it.
 const NOTICE_S: f64 = 0.001;
+/// … or, of users, by so many standard errors of the think times that were drawn.
+const ERRORS: f64 = 3.0;
 
 /// L against λW (Little, *Operations Research* 9, 1961, 383–387).
 ///
@@ -29,24 +33,16 @@ const NOTICE_S: f64 = 0.001;
 /// 536–549, eq. 2). Their parts are known: what requests of the warm-up still stayed in the window is added, what the
 /// window's stayed after it is taken off. What is left needs no allowance for chance, so the limit is 1 % without
 /// standard errors; short stays are allowed a millisecond each, and the schedule lag of their requests.
-pub(super) fn check(observed: &Observed<'_>) -> Check {
+pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let measure = Measure { rule: Rule::LittlesLaw, statistic: "|L − λW| / L" };
     if observed.cut_short {
         return measure.not_tested("the run ended before its window did");
     }
     let window = (observed.start, observed.end);
     let counted = observed.log.footer.as_ref().and_then(|footer| footer.present_ns);
-    let present = counted.map_or_else(
-        || {
-            observed
-                .log
-                .records
-                .iter()
-                .map(|record| part(window, record.dispatched, record.ended))
-                .sum::<f64>()
-        },
-        |nanos| nanos as f64 / 1e9,
-    );
+    let records = observed.log.records.iter();
+    let by_records = || records.map(|record| part(window, record.dispatched, record.ended)).sum::<f64>();
+    let present = counted.map_or_else(by_records, |nanos| nanos as f64 / 1e9);
     let length = observed.length().as_secs_f64();
     let requests = observed.requests.len();
     if present <= 0.0 || length <= 0.0 || requests == 0 {
@@ -84,12 +80,9 @@ pub(super) fn check(observed: &Observed<'_>) -> Check {
         percent(apart),
         percent(bar)
     );
-    measure.at_most(
-        apart,
-        bar,
-        sentence,
-        "do not use these figures: records are missing, doubled or wrong; keep the log whole and run again",
-    )
+    let cure =
+        "do not use these figures: records are missing, doubled or wrong; keep the log whole and run again";
+    measure.at_most(apart, bar, sentence, cure)
 }
 
 /// From when to when a request stayed, by what is reported of it.
@@ -108,4 +101,44 @@ fn stay(record: &RequestRecord) -> (Timestamp, Timestamp) {
 fn part((start, end): (Timestamp, Timestamp), from: Timestamp, to: Timestamp) -> f64 {
     let inside: Duration = to.min(end).since(from.max(start));
     inside.as_secs_f64()
+}
+
+/// N against X (R + Z), see [`ClosedLoop`]; `None` where the load is not closed.
+///
+/// N and Z are what the workload declares, X and R what the records say. A user who was forgotten, a record that was lost
+/// or doubled, a think time that was not kept all set them apart.
+pub(super) fn interactive_law(summary: &Summary) -> Option<Check> {
+    let closed = summary.closed_loop.as_ref()?;
+    let measure = Measure { rule: Rule::InteractiveLaw, statistic: "|N − X (R + Z)| / N" };
+    if summary.window.cut_short {
+        return Some(measure.not_tested("the run ended before its window did"));
+    }
+    let ClosedLoop {
+        users_begun,
+        think_time_s: Some(think),
+        throughput_per_s: Some(throughput),
+        response_s: Some(response),
+        accounted_users: Some(accounted),
+        accounted_error: Some(error),
+        ..
+    } = *closed
+    else {
+        return Some(measure.not_tested("no request ended in the window"));
+    };
+    let apart = (users_begun - accounted).abs() / users_begun;
+    let bar = BAR.max((ERRORS * error + throughput * NOTICE_S) / users_begun);
+    let sentence = format!(
+        "interactive response time law: {} users, and {} requests a second that took {} s and were followed by {} s of \
+         thought, corrected for those that straddle the window's ends, account for {}: {} apart; the bar is {}",
+        three_digits(users_begun),
+        three_digits(throughput),
+        three_digits(response),
+        three_digits(think),
+        three_digits(accounted),
+        percent(apart),
+        percent(bar)
+    );
+    let cure = "do not use these figures: records are missing or doubled, or users did not ask when they should have; \
+                keep the log whole and run again";
+    Some(measure.at_most(apart, bar, sentence, cure))
 }

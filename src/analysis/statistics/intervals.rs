@@ -1,0 +1,257 @@
+//! A figure with the interval that says how sure it is: of a percentile its bracket, of a share of trials, and by the bootstrap.
+
+use serde::Serialize;
+
+use crate::random::{RandomStream, normal_cdf, normal_quantile};
+
+/// The confidence of every interval here.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// A figure and its two-sided 95 % interval, in the unit of the figure.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Estimate {
+    /// The figure.
+    pub value: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end of the interval.
+    pub high: f64,
+}
+
+impl Estimate {
+    /// `value` ± `half_width`.
+    pub fn around(value: f64, half_width: f64) -> Self {
+        Self { value, low: value - half_width, high: value + half_width }
+    }
+
+    /// Half the interval's length.
+    pub fn half_width(&self) -> f64 {
+        (self.high - self.low) / 2.0
+    }
+}
+
+/// Chance that the bracket misses the percentile on one side.
+const TAIL: f64 = 0.025;
+
+/// Ranks, counted from 1, of the order statistics between which the `fraction`-quantile of the population lies
+/// with at least 95 % confidence, given `samples` independent samples. A side is `None` where the sample has no
+/// order statistic far enough out.
+///
+/// The number of samples below the quantile is binomial, whatever the samples' distribution (David and
+/// Nagaraja, *Order Statistics*, 7.1): the lower rank is the binomial's 2.5 % quantile, the upper rank one more
+/// than its 97.5 % quantile.
+pub(crate) fn bracket(samples: u64, fraction: f64) -> (Option<u64>, Option<u64>) {
+    let (low, high) = central_range(samples, fraction);
+    ((low >= 1).then_some(low), (high < samples).then_some(high + 1))
+}
+
+/// The 95 % interval of a share of which `hits` of `trials` independent trials were seen; `None` without trials.
+///
+/// Wilson's score interval, which keeps its confidence for few trials and shares near 0 and 1 where the usual one does
+/// not (Wilson 1927; Brown, Cai and `DasGupta`, *Interval Estimation for a Binomial Proportion*, Statistical Science
+/// 16:2, 2001): (p + z²/2n ± z √(p(1 − p)/n + z²/4n²)) / (1 + z²/n), z the 97.5 % quantile of the normal distribution.
+pub(crate) fn share_interval(hits: u64, trials: u64) -> Option<(f64, f64)> {
+    const Z: f64 = 1.959_963_984_540_054;
+    if trials == 0 {
+        return None;
+    }
+    let n = trials as f64;
+    let p = hits as f64 / n;
+    let middle = p + Z * Z / (2.0 * n);
+    let reach = Z * libm::sqrt(p * (1.0 - p) / n + Z * Z / (4.0 * n * n));
+    let scale = 1.0 + Z * Z / n;
+    // Rounding must not leave a share that every trial, or none, hit outside of its interval.
+    Some((((middle - reach) / scale).clamp(0.0, p), ((middle + reach) / scale).clamp(p, 1.0)))
+}
+
+/// The 2.5 % and 97.5 % quantiles of Binomial(`trials`, `chance`).
+///
+/// Probabilities are built outwards from the mode by the ratio of neighbours and divided by their sum at the
+/// end, so no factorial is needed and nothing overflows.
+fn central_range(trials: u64, chance: f64) -> (u64, u64) {
+    const NEGLIGIBLE: f64 = 1e-18;
+    let odds = chance / (1.0 - chance);
+    let mode = (((trials + 1) as f64) * chance).floor().min(trials as f64) as u64;
+
+    let mut below = Vec::new();
+    let (mut k, mut weight) = (mode, 1.0);
+    while k > 0 && weight > NEGLIGIBLE {
+        weight *= k as f64 / ((trials - k + 1) as f64 * odds);
+        k -= 1;
+        below.push(weight);
+    }
+    let first = k;
+    let mut weights: Vec<f64> = below.into_iter().rev().collect();
+    weights.push(1.0);
+    (k, weight) = (mode, 1.0);
+    while k < trials && weight > NEGLIGIBLE {
+        weight *= (trials - k) as f64 * odds / (k + 1) as f64;
+        k += 1;
+        weights.push(weight);
+    }
+
+    let total: f64 = weights.iter().sum();
+    let reaching = |share: f64| {
+        let mut sum = 0.0;
+        let at = weights.iter().position(|weight| {
+            sum += weight;
+            sum >= share * total
+        });
+        first + at.unwrap_or(weights.len() - 1) as u64
+    };
+    (reaching(TAIL), reaching(1.0 - TAIL))
+}
+
+/// Resamples of an interval: its ends then wander by about 1 % of its length from seed to seed.
+const RESAMPLES: usize = 10_000;
+
+/// The bias-corrected and accelerated bootstrap interval of `figure` over independent `units`, such as the runs of an
+/// experiment or its pairs (Efron, *Better Bootstrap Confidence Intervals*, JASA 82, 1987; as `scipy.stats.bootstrap`
+/// with method `BCa`).
+///
+/// The same units and the same name give the same interval, on every machine. Absent for fewer than two units or where
+/// the figure is not finite; without spread, both ends are the figure.
+pub fn bootstrap<T: Copy>(units: &[T], name: &str, figure: impl Fn(&[T]) -> f64) -> Option<Estimate> {
+    let value = figure(units);
+    if units.len() < 2 || !value.is_finite() {
+        return None;
+    }
+    let mut stream = RandomStream::named(units.len() as u64, &format!("bootstrap/{name}"));
+    let mut sample = units.to_vec();
+    let mut resampled: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            for place in &mut sample {
+                let drawn = stream.below(units.len() as u64) as usize;
+                *place = units[drawn];
+            }
+            figure(&sample)
+        })
+        .filter(|value| value.is_finite())
+        .collect();
+    resampled.sort_by(f64::total_cmp);
+    let (first, last) = (*resampled.first()?, *resampled.last()?);
+    if first.total_cmp(&last).is_eq() {
+        return Some(Estimate { value, low: value, high: value });
+    }
+    // Ties with the figure itself count half, so that a discrete distribution shows no bias of its own.
+    let n = resampled.len() as f64;
+    let below = resampled.partition_point(|v| *v < value) as f64;
+    let up_to = resampled.partition_point(|v| *v <= value) as f64;
+    let bias = normal_quantile((f64::midpoint(below, up_to) / n).clamp(1.0 / n, 1.0 - 1.0 / n));
+    let acceleration = acceleration(units, &figure);
+    let end = |p: f64| {
+        let shifted = bias + normal_quantile(p);
+        let level = normal_cdf(bias + shifted / (1.0 - acceleration * shifted));
+        quantile(&resampled, level)
+    };
+    let tail = (1.0 - CONFIDENCE) / 2.0;
+    Some(Estimate { value, low: end(tail), high: end(1.0 - tail) })
+}
+
+/// A sixth of the skewness of the figure when one unit is left out, for each of them (the jackknife).
+fn acceleration<T: Copy>(units: &[T], figure: impl Fn(&[T]) -> f64) -> f64 {
+    let mut rest = Vec::with_capacity(units.len());
+    let without: Vec<f64> = (0..units.len())
+        .map(|left_out| {
+            rest.clear();
+            rest.extend(
+                units.iter().enumerate().filter(|(place, _)| *place != left_out).map(|(_, unit)| *unit),
+            );
+            figure(&rest)
+        })
+        .collect();
+    let mean = without.iter().sum::<f64>() / without.len() as f64;
+    let sum = |power: i32| without.iter().map(|value| (mean - value).powi(power)).sum::<f64>();
+    let spread = sum(2);
+    if spread > 0.0 && spread.is_finite() { sum(3) / (6.0 * spread * libm::sqrt(spread)) } else { 0.0 }
+}
+
+/// Linear between closest ranks, as numpy's default.
+fn quantile(sorted: &[f64], level: f64) -> f64 {
+    let place = level.clamp(0.0, 1.0) * (sorted.len() - 1) as f64;
+    let (below, share) = (place.floor() as usize, place.fract());
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + share * (sorted[above] - sorted[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::means::mean;
+    use super::*;
+
+    /// scipy 1.17.1: `l = binom.ppf(.025, n, p)`, `u = binom.ppf(.975, n, p) + 1`; 0 stands for "none".
+    const SCIPY: &[(u64, f64, u64, u64)] = &[
+        (20, 0.5, 6, 15),
+        (20, 0.9, 15, 0),
+        (20, 0.99, 19, 0),
+        (64, 0.5, 24, 41),
+        (64, 0.9, 53, 63),
+        (64, 0.999, 63, 0),
+        (662, 0.5, 306, 357),
+        (662, 0.95, 618, 640),
+        (662, 0.99, 650, 661),
+        (1_000, 0.9, 881, 919),
+        (1_000, 0.99, 983, 997),
+        (1_000, 0.999, 997, 0),
+        (10_000, 0.5, 4_902, 5_099),
+        (10_000, 0.999, 9_983, 9_997),
+        (1_000_000, 0.5, 499_020, 500_981),
+        (1_000_000, 0.99, 989_805, 990_196),
+        (1_000_000, 0.999, 998_938, 999_062),
+    ];
+
+    #[test]
+    fn brackets_are_scipys() {
+        for &(n, p, low, high) in SCIPY {
+            let none_if_zero = |rank: u64| (rank > 0).then_some(rank);
+            assert_eq!(bracket(n, p), (none_if_zero(low), none_if_zero(high)), "n={n} p={p}");
+        }
+    }
+
+    /// statsmodels 0.14: `proportion_confint(hits, trials, method="wilson")`.
+    #[test]
+    fn shares_have_wilsons_interval() {
+        for (hits, trials, low, high) in [
+            (0, 10, 0.0, 0.277_532_799_8),
+            (10, 10, 0.722_467_200_1, 1.0),
+            (1, 2, 0.094_531_205_7, 0.905_468_794_3),
+            (95, 100, 0.888_249_530_7, 0.978_456_320_1),
+        ] {
+            let (found_low, found_high) = share_interval(hits, trials).unwrap();
+            assert!(
+                (found_low - low).abs() < 1e-9 && (found_high - high).abs() < 1e-9,
+                "{found_low} {found_high}"
+            );
+        }
+        assert_eq!(share_interval(0, 0), None);
+    }
+
+    #[test]
+    fn one_sample_brackets_nothing() {
+        assert_eq!(bracket(1, 0.5), (None, None));
+    }
+
+    const SAMPLE: [f64; 10] = [10.2, 9.8, 11.5, 10.9, 12.1, 8.7, 10.4, 13.9, 9.9, 10.8];
+
+    fn mean_of(sample: &[f64]) -> f64 {
+        mean(sample).unwrap_or(f64::NAN)
+    }
+
+    /// scipy 1.17.1: `bootstrap((x,), np.mean, n_resamples=400000, method="BCa", rng=1)` is 10.11 to 11.84.
+    #[test]
+    fn the_interval_is_scipys_but_for_chance() {
+        let found = bootstrap(&SAMPLE, "a test", mean_of).unwrap();
+        assert!((found.low - 10.11).abs() < 0.04 && (found.high - 11.84).abs() < 0.04, "{found:?}");
+        assert_eq!(found, bootstrap(&SAMPLE, "a test", mean_of).unwrap());
+    }
+
+    #[test]
+    fn no_spread_and_no_sample() {
+        assert_eq!(
+            bootstrap(&[2.0; 5], "alike", mean_of),
+            Some(Estimate { value: 2.0, low: 2.0, high: 2.0 })
+        );
+        assert_eq!(bootstrap(&[1.0], "one", mean_of), None);
+    }
+}
