@@ -15,7 +15,7 @@ use crate::experiment::compare::{
 use crate::experiment::{InvalidRuns, Sweep};
 use crate::record::RunLog;
 use crate::report::{Document, Format, documents};
-use crate::session::stored::{self, JudgedRun, Stored, foreign};
+use crate::session::stored::{self, JudgedRun, Stored};
 use crate::session::{Exit, Printer, Stop, save};
 use crate::workload::WorkloadSpec;
 
@@ -74,7 +74,7 @@ const NAME_ONE: &str = "hint: name the folder of a run, of repeats or of a sweep
 
 pub(super) fn run(args: &CompareArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
-    if let Some(absent) = args.folders.iter().find(|folder| !foreign::exists(folder)) {
+    if let Some(absent) = args.folders.iter().find(|folder| !stored::is_there(folder)) {
         return Err(Stop::usage(format!("{} is not there\n{NAME_ONE}", absent.display())));
     }
     if args.show.shown() == Format::Json && args.shows_markdown() {
@@ -153,7 +153,7 @@ fn several_tools(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> R
     let mut sides = Vec::new();
     for ((path, name), stored) in args.named().zip(stored) {
         sides.push(match stored {
-            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(foreign::only_run(path, runs)?)),
+            Stored::Foreign(runs) => AnySide::Foreign(name, Box::new(stored::only_foreign_run(path, runs)?)),
             Stored::Sweep(_) => {
                 return Err(Stop::usage(format!(
                     "{0} is a sweep, and the result of another tool is one run\nhint: name one run of the sweep: {0}/run-001",

@@ -19,7 +19,9 @@ use crate::record::DeploymentFacts;
 use crate::report::documents::{self, PlannedRow};
 use crate::report::{Extent, Format};
 use crate::session::campaign::executor::CampaignExecutor;
-use crate::session::campaign::matrix::{EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, PlannedCell};
+use crate::session::campaign::matrix::{
+    EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
+};
 use crate::session::run::{check_plan, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
@@ -35,29 +37,20 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
     if args.plan {
-        printer.data(&plan.shown()?)?;
+        printer.data(&shown(&plan)?)?;
         return Ok(Exit::Fine);
     }
-    let MatrixPlan { experiments, cells, several_addresses } = plan;
-    let manifest = MatrixManifest::of(&experiments, &cells);
+    let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {
         ExperimentDir::resume(folder, &manifest)?
     } else {
         folder::base(&campaign.out)?;
-        ExperimentDir::create(&campaign.out, &experiments.name, "matrix", &manifest)?
+        ExperimentDir::create(&campaign.out, &plan.experiments.name, "matrix", &manifest)?
     };
     interrupts.series_begins();
     let invalid = campaign.validity.invalid_runs();
-    let mut experiment = MatrixExperiment::new(experiments.clone(), invalid).only(args.only.clone());
-    let runs = MatrixCampaign::new(
-        &experiments,
-        cells,
-        several_addresses,
-        &dir,
-        &interrupts,
-        printer,
-        campaign.pause,
-    );
+    let mut experiment = MatrixExperiment::new(plan.experiments.clone(), invalid).only(args.only.clone());
+    let runs = MatrixCampaign::new(&plan, &dir, &interrupts, printer, campaign.pause);
     let announce = campaign.live.announce(printer);
     let mut executor = CampaignExecutor::new(runs, &dir, &interrupts, announce);
     let driven = drive(&mut experiment, &mut executor);
@@ -126,15 +119,6 @@ pub(super) struct MatrixArgs {
     target: TargetArgs,
     #[command(flatten)]
     campaign: CampaignArgs,
-}
-
-/// A table that can be run, as far as can be known before a server is asked.
-struct MatrixPlan {
-    experiments: Experiments,
-    /// Every row under every variant, in the order in which they run.
-    cells: Vec<PlannedCell>,
-    /// Whether the servers of the requested rows have several addresses.
-    several_addresses: bool,
 }
 
 impl MatrixArgs {
@@ -265,26 +249,18 @@ impl MatrixArgs {
     }
 }
 
-impl MatrixPlan {
-    /// The runs of the table, for people.
-    fn shown(&self) -> Result<String, Stop> {
-        let rows: Vec<PlannedRow> = self
-            .cells
-            .iter()
-            .map(|cell| PlannedRow {
-                slot: cell.slot,
-                runs: cell.runs.len() as u64,
-                load: cell.runs.iter().map(PlannedRun::length).sum(),
-                requests: cell
-                    .runs
-                    .iter()
-                    .map(|run| run.plan.warmup_requests + run.plan.measured_requests)
-                    .sum(),
-            })
-            .collect();
-        let document = || documents::matrix_plan(&self.experiments, &rows);
-        rendered(Format::Text(Extent::Full), document, || Ok(String::new()))
-    }
+/// The runs of the table, for people.
+fn shown(plan: &MatrixPlan) -> Result<String, Stop> {
+    let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
+    let row = |cell: &PlannedCell| PlannedRow {
+        slot: cell.slot,
+        runs: cell.runs.len() as u64,
+        load: cell.runs.iter().map(PlannedRun::length).sum(),
+        requests: cell.runs.iter().map(requests).sum(),
+    };
+    let rows: Vec<_> = plan.cells.iter().map(row).collect();
+    let document = || documents::matrix_plan(&plan.experiments, &rows);
+    rendered(Format::Text(Extent::Full), document, || Ok(String::new()))
 }
 
 /// What every run's header says of the row's place in the table.

@@ -5,9 +5,8 @@ use std::f64::consts::{PI, SQRT_2};
 use serde::Serialize;
 
 use crate::units::count;
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, SpecValue};
 
 /// Longest prompt or answer that a spec may ask for, tokens; also the default upper bound of a distribution. No model
 /// served today has such a context.

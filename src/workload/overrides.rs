@@ -1,6 +1,6 @@
 //! What the command line changes in a workload.
 
-use super::reading::allowed::{RATE, REQUESTS, SECONDS, USERS, WAIT};
+use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
@@ -9,8 +9,8 @@ use crate::workload::class::request_class::RequestClass;
 use crate::workload::lengths::{Distribution, TOKEN_LIMIT};
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
+use crate::workload::reading::value::Allowed;
 
 /// Changes to a spec; an absent field leaves the spec as it is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::allowed::{REQUESTS, SECONDS, WAIT};
+use super::reading::value::{REQUESTS, SECONDS, WAIT};
 use super::window::RunLength;
 use crate::workload::answer::golden::GoldenCheck;
 use crate::workload::answer::json_schema::inline_schemas;

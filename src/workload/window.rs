@@ -1,6 +1,6 @@
 //! How long a run lasts, how much of it is warm-up, and whether anything is left to measure.
 
-use super::reading::allowed::{LONGEST_S, MOST_REQUESTS};
+use super::reading::value::{LONGEST_S, MOST_REQUESTS};
 use crate::units::three_digits;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::trace::source::beyond;

@@ -36,6 +36,15 @@ pub(crate) struct PlannedCell {
     pub(crate) runs: Vec<PlannedRun>,
 }
 
+/// A table that can be run, as far as can be known before a server is asked.
+pub(crate) struct MatrixPlan {
+    pub(crate) experiments: Experiments,
+    /// Every row under every variant, in the order in which they run.
+    pub(crate) cells: Vec<PlannedCell>,
+    /// Whether variants have addresses of their own, so that a page of metrics of one is not about the others.
+    pub(crate) several_addresses: bool,
+}
+
 /// All that decides which runs a table has.
 #[derive(Serialize)]
 pub(crate) struct MatrixManifest {
@@ -51,13 +60,13 @@ struct CellManifest {
 }
 
 impl MatrixManifest {
-    pub(crate) fn of(experiments: &Experiments, planned: &[PlannedCell]) -> Self {
+    pub(crate) fn of(plan: &MatrixPlan) -> Self {
         let cell = |cell: &PlannedCell| CellManifest {
             plans: cell.runs.iter().map(|run| run.plan.hash.clone()).collect(),
             server: ServerManifest::of(&cell.checked.settings),
         };
-        let cells = planned.iter().map(|planned| (planned.folder.clone(), cell(planned)));
-        Self { experiments: experiments.clone(), cells: cells.collect() }
+        let cells = plan.cells.iter().map(|planned| (planned.folder.clone(), cell(planned)));
+        Self { experiments: plan.experiments.clone(), cells: cells.collect() }
     }
 }
 
@@ -66,10 +75,7 @@ pub(crate) const EVERY_VARIANT: &str = "every variant";
 
 /// The runs of a table, and the server of the variant whose turn it is.
 pub(crate) struct MatrixCampaign<'a> {
-    experiments: &'a Experiments,
-    cells: Vec<PlannedCell>,
-    /// Whether variants have addresses of their own, so that a page of metrics of one is not about the others.
-    several_addresses: bool,
+    plan: &'a MatrixPlan,
     dir: &'a ExperimentDir,
     interrupts: &'a Interrupts,
     printer: Printer,
@@ -84,27 +90,14 @@ pub(crate) struct MatrixCampaign<'a> {
 
 impl<'a> MatrixCampaign<'a> {
     pub(crate) fn new(
-        experiments: &'a Experiments,
-        cells: Vec<PlannedCell>,
-        several_addresses: bool,
+        plan: &'a MatrixPlan,
         dir: &'a ExperimentDir,
         interrupts: &'a Interrupts,
         printer: Printer,
         pause: Duration,
     ) -> Self {
         let (serving, context, unstopped) = (None, None, Vec::new());
-        Self {
-            experiments,
-            cells,
-            several_addresses,
-            dir,
-            interrupts,
-            printer,
-            pause,
-            serving,
-            context,
-            unstopped,
-        }
+        Self { plan, dir, interrupts, printer, pause, serving, context, unstopped }
     }
 
     /// What the table says so far.
@@ -113,14 +106,14 @@ impl<'a> MatrixCampaign<'a> {
     }
 
     fn cell(&self, slot: MatrixSlot) -> Result<&PlannedCell, Stop> {
-        let cell = self.cells.iter().find(|cell| cell.slot == slot);
+        let cell = self.plan.cells.iter().find(|cell| cell.slot == slot);
         cell.ok_or_else(|| Stop::impossible("a row is not planned"))
     }
 
     /// Starts the server of a variant, unless it serves already.
     fn serve(&mut self, slot: MatrixSlot) -> Result<(), Stop> {
         if self.serving.is_none() {
-            let variant = &self.experiments.variants[slot.variant];
+            let variant = &self.plan.experiments.variants[slot.variant];
             let server = self.cell(slot)?.checked.settings.server.clone();
             let serving = Serving::about_to_start(variant, &server, self.dir, self.interrupts)?;
             self.serving.insert(serving).start(self.dir, self.printer)?;
@@ -140,7 +133,7 @@ impl<'a> MatrixCampaign<'a> {
         if let Some(serving) = &mut self.serving {
             serving.serves();
         }
-        if self.several_addresses {
+        if self.plan.several_addresses {
             context.check_pages(EVERY_VARIANT)?;
         }
         self.context = Some((slot, context));
@@ -182,7 +175,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
     }
 
     fn time_of(&self, request: &RunRequest<MatrixRun>, _run: &PlannedRun, runs: u64) -> Duration {
-        let cells = self.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
+        let cells = self.plan.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
         let left = cells.flat_map(|cell| &cell.runs).skip(request.part.repeat as usize - 1);
         left.take(runs as usize).map(|run| run.length() + self.pause).sum()
     }
@@ -200,7 +193,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             if let Some(stop) = serving.in_vain() {
                 return Err(stop);
             }
-            serving.reset(&self.experiments.rows[slot.row].name)?;
+            serving.reset(&self.plan.experiments.rows[slot.row].name)?;
         }
         self.resting(request).ok_or_else(|| Stop::impossible("the server is not connected"))
     }
@@ -212,8 +205,9 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         _experiment: &MatrixExperiment,
     ) -> Option<String> {
         let MatrixRun { slot, repeat, of } = request.part;
-        let (row, variant) = (&self.experiments.rows[slot.row], &self.experiments.variants[slot.variant]);
-        let under = if self.experiments.has_one_variant() {
+        let (row, variant) =
+            (&self.plan.experiments.rows[slot.row], &self.plan.experiments.variants[slot.variant]);
+        let under = if self.plan.experiments.has_one_variant() {
             String::new()
         } else {
             format!(" under {}", variant.name)
@@ -240,7 +234,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         match stop.exit() {
             Exit::Interrupted => Ok(RunOutcome::Interrupted(None)),
             Exit::Invalid => {
-                let row = &self.experiments.rows[request.part.slot.row].name;
+                let row = &self.plan.experiments.rows[request.part.slot.row].name;
                 self.printer.words(&format!("error: row {row}: {}", stop.message()));
                 let by = if stop.is_of_server() { FailedBy::Server } else { FailedBy::Client };
                 let failure = RunFailure { why: stop.first_line(), by };

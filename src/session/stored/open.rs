@@ -1,14 +1,14 @@
-//! Says what is stored at a path.
+//! Says what is stored at a path: of ours, or a file of another tool.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::foreign;
 use super::run::repeats_in;
 use crate::experiment::Sweep;
-use crate::foreign::{ForeignRun, ForeignTool};
+use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::record::RunLog;
+use crate::report::documents;
 use crate::session::campaign::dir::{ExperimentDir, MANIFEST};
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
@@ -46,8 +46,8 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
             return Sweep::read(path).map(Box::new).map(Stored::Sweep).map_err(Stop::usage);
         }
     }
-    if (tool.is_some() || foreign::exists(path))
-        && let Some(runs) = foreign::runs_in(path, tool)?
+    if (tool.is_some() || is_there(path))
+        && let Some(runs) = foreign_runs(path, tool)?
     {
         return Ok(Stored::Foreign(runs));
     }
@@ -74,4 +74,77 @@ fn matrix_folder(path: &Path) -> Option<PathBuf> {
     let is_file = path.file_name().is_some_and(|name| name == FILES[0]);
     let folder = if is_file { path.parent()? } else { path };
     folder.join(FILES[0]).exists().then(|| folder.to_path_buf())
+}
+
+/// A path, and which run of it is meant: `FILE` or `FILE:N`.
+struct Named {
+    path: PathBuf,
+    number: Option<usize>,
+}
+
+impl Named {
+    fn of(typed: &Path) -> Self {
+        let whole = || Self { path: typed.to_owned(), number: None };
+        let text = typed.to_string_lossy();
+        let Some((path, number)) = text.rsplit_once(':').filter(|_| !typed.exists()) else { return whole() };
+        match number.parse::<usize>() {
+            Ok(number) if Path::new(path).exists() => Self { path: path.into(), number: Some(number) },
+            _ => whole(),
+        }
+    }
+}
+
+/// Whether there is something under this name.
+pub(crate) fn is_there(typed: &Path) -> bool {
+    Named::of(typed).path.exists()
+}
+
+/// The runs of another tool that are kept there, all or the one that is named; `None` where it is nothing of another
+/// tool's.
+pub(crate) fn foreign_runs(typed: &Path, from: Option<ForeignTool>) -> Result<Option<Vec<ForeignRun>>, Stop> {
+    let Named { path, number } = Named::of(typed);
+    let Some(ForeignFile { mut runs }) = ForeignFile::read(&path, from).map_err(Stop::usage)? else {
+        return match from {
+            Some(tool) => Err(Stop::usage(format!(
+                "{} holds no file of {tool}\nhint: name the file itself",
+                path.display()
+            ))),
+            None => Ok(None),
+        };
+    };
+    let Some(number) = number else { return Ok(Some(runs)) };
+    if (1..=runs.len()).contains(&number) {
+        Ok(Some(vec![runs.swap_remove(number - 1)]))
+    } else {
+        Err(Stop::usage(format!(
+            "{} has no run {number}: it holds {}{}",
+            path.display(),
+            runs.len(),
+            listed(&path, &runs)
+        )))
+    }
+}
+
+/// The one run of `runs`, which are stored there.
+pub(crate) fn only_foreign_run(typed: &Path, mut runs: Vec<ForeignRun>) -> Result<ForeignRun, Stop> {
+    match runs.pop() {
+        Some(run) if runs.is_empty() => Ok(run),
+        last => {
+            runs.extend(last);
+            Err(Stop::usage(format!(
+                "{} holds {} runs, and one is compared{}",
+                typed.display(),
+                runs.len(),
+                listed(typed, &runs)
+            )))
+        }
+    }
+}
+
+/// How each of the runs of a file is named.
+fn listed(path: &Path, runs: &[ForeignRun]) -> String {
+    let lines = runs.iter().zip(1..).map(|(run, number)| {
+        format!("\n  {}:{number}  {}", path.display(), documents::foreign_in_words(run))
+    });
+    format!("{}\nhint: name one of these", lines.collect::<String>())
 }

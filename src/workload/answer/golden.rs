@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::json_schema::JsonSchema;
 use crate::workload::lengths::TOKEN_LIMIT;
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, SpecValue};
 
 /// Lengths that a check may require of an answer, characters.
 const CHARACTERS: Allowed = Allowed::from(1.0, 1e9);

@@ -5,8 +5,7 @@ use strum::{EnumString, VariantNames};
 
 use crate::random::normal_quantile;
 use crate::workload::lengths::{SKEW, zipf};
-use crate::workload::reading::allowed::{Allowed, RATE};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, RATE, SpecValue};
 
 /// At 5 the largest of 100 clients sends nearly everything.
 const SIGMA: Allowed = Allowed::above(0.0, 5.0);

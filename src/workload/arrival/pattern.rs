@@ -6,9 +6,8 @@ use strum::IntoStaticStr;
 use super::clients::{CV, Client, GapFamily, GapForm, RateSpread};
 use super::stages::{RATE_OR_NONE, RateStage, RateState, SECONDS_OR_NONE, Spike};
 use super::think_time::ThinkTime;
-use crate::workload::reading::allowed::{Allowed, RATE, SECONDS, USERS};
 use crate::workload::reading::fields::{Fields, KindReader};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, RATE, SECONDS, SpecValue, USERS};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 

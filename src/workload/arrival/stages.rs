@@ -2,8 +2,7 @@
 
 use serde::Serialize;
 
-use crate::workload::reading::allowed::{Allowed, LONGEST_S, SECONDS};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, LONGEST_S, SECONDS, SpecValue};
 
 /// Rates that may be zero.
 pub(super) const RATE_OR_NONE: Allowed = Allowed::from(0.0, 1_000_000.0);

@@ -3,9 +3,8 @@
 use serde::Serialize;
 
 use crate::random::normal_cdf;
-use crate::workload::reading::allowed::{Allowed, LONGEST_S};
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, LONGEST_S, SpecValue};
 
 /// A think time, or its mean.
 const PAUSE: Allowed = Allowed::from(0.0, LONGEST_S);

@@ -8,9 +8,8 @@ use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::{Distribution, positive_total, read_weight};
 use crate::workload::prompt::dataset::Dataset;
 use crate::workload::prompt::source::{Conversation, Images, PromptSource, SharedPrefixes};
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::{Fields, Given};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, SpecValue};
 use crate::workload::trace::findings::TraceFindings;
 use crate::workload::trace::source::Trace;
 

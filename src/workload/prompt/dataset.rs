@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
 use crate::workload::lengths::TOKEN_LIMIT;
-use crate::workload::reading::allowed::Allowed;
 use crate::workload::reading::fields::Fields;
+use crate::workload::reading::value::Allowed;
 
 /// Rows of a file: more than any public dataset has, and few enough for an index in memory.
 const ROWS: Allowed = Allowed::from(1.0, 100_000_000.0);

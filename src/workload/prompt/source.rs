@@ -8,8 +8,7 @@ use super::dataset::Dataset;
 use crate::units::count;
 use crate::workload::arrival::think_time::ThinkTime;
 use crate::workload::lengths::{Distribution, SKEW, TOKEN_LIMIT};
-use crate::workload::reading::allowed::Allowed;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, SpecValue};
 
 /// Sizes of vocabularies: the largest known one has about 260,000 entries.
 const VOCABULARY: Allowed = Allowed::from(2.0, 16_777_216.0);

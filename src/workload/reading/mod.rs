@@ -3,18 +3,16 @@
 //! TOML, JSON and the JSON stored in run logs all become a [`Node`]; a [`SpecValue`] is a node with its path, from
 //! which each type of the workload reads itself. Reading does not stop at the first mistake.
 
-pub(super) mod allowed;
 pub(super) mod fields;
 pub(super) mod mistakes;
 pub(super) mod node;
 pub(super) mod text;
 pub(super) mod value;
 
-pub(crate) use allowed::Allowed;
 pub(crate) use fields::{Fields, Given};
 pub(crate) use mistakes::{Mistakes, nearest};
 pub(crate) use node::Node;
 pub(crate) use text::{parse_json, parse_toml};
-pub(crate) use value::SpecValue;
+pub(crate) use value::{Allowed, SpecValue};
 
 pub use mistakes::{SpecError, SpecMistake};

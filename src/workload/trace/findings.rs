@@ -3,8 +3,7 @@
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantNames};
 
-use crate::workload::reading::allowed::{Allowed, SECONDS, WAIT};
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, SECONDS, SpecValue, WAIT};
 
 /// Requests, lines and mean tokens of a trace.
 const COUNT: Allowed = Allowed::from(0.0, 1e15);

@@ -6,9 +6,8 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumString, VariantNames};
 
 use super::findings::{TraceFindings, TraceFormat};
-use crate::workload::reading::allowed::{Allowed, LONGEST_S};
 use crate::workload::reading::fields::Fields;
-use crate::workload::reading::value::SpecValue;
+use crate::workload::reading::value::{Allowed, LONGEST_S, SpecValue};
 
 /// Seconds of a trace: public traces last up to four months.
 const TRACE_SECONDS: Allowed = Allowed::from(0.0, 10.0 * LONGEST_S);
