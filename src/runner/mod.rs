@@ -20,7 +20,7 @@ pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
 pub use progress::{
     LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts,
 };
-pub use records::{AnswerJudge, CollectedRun, FinishedRun, RecordWriter};
+pub use records::{AnswerJudge, CollectedRun, RecordWriter};
 pub use request_run::FinishedRequest;
 pub use run::Run;
 pub use watch::SampleSink;

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use crate::engine::AnswerText;
 use crate::generator::TokenCounter;
 use crate::record::{
-    CheckRecord, CountedAnswer, LogLine, RequestRecord, RunFooter, RunLogError, RunLogWriter, Telemetry,
+    CheckRecord, CountedAnswer, LogLine, RequestRecord, RunFooter, RunHeader, RunLog, RunLogError,
+    RunLogWriter, Telemetry,
 };
 
 /// Answers counted together, on all cores, between two progress reports.
@@ -23,19 +24,6 @@ pub struct CollectedRun {
     pub(super) answers: Vec<UncountedAnswer>,
     /// The log, or the first error in writing it.
     pub(super) log: Result<RunLogWriter, RunLogError>,
-}
-
-/// A run whose records are complete.
-#[derive(Debug)]
-pub struct FinishedRun {
-    /// The records of its requests, in the order in which they ended.
-    pub records: Vec<RequestRecord>,
-    /// Results of its golden prompts.
-    pub checks: Vec<CheckRecord>,
-    /// Metrics of the server and of this program.
-    pub telemetry: Telemetry,
-    /// The first error in writing the log. What is in memory is whole all the same.
-    pub written: Result<(), RunLogError>,
 }
 
 /// An answer whose tokens the server did not count.
@@ -100,10 +88,12 @@ impl CollectedRun {
         self.write(|log| log.append(LogLine::Counted(&line)));
     }
 
-    /// Writes the footer and returns all records.
-    pub fn finish(self, footer: &RunFooter) -> FinishedRun {
+    /// Writes the footer. Returns the whole run, and the first error in writing the log; what is in memory is whole
+    /// all the same.
+    pub fn finish(self, header: RunHeader, footer: RunFooter) -> (RunLog, Result<(), RunLogError>) {
         let Self { records, checks, telemetry, log, .. } = self;
-        FinishedRun { records, checks, telemetry, written: log.and_then(|log| log.finish(footer)) }
+        let written = log.and_then(|log| log.finish(&footer));
+        (RunLog { header, records, checks, telemetry, footer: Some(footer) }, written)
     }
 }
 
@@ -151,7 +141,7 @@ mod tests {
         }
         let sample = ClientSample { at: Timestamp::from_nanos(1), cpu_ns: 2, ..ClientSample::default() };
         keeper.client_keeper()(sample);
-        let FinishedRun { records, telemetry, written, .. } = keeper.stop().finish(&FOOTER);
+        let (RunLog { records, telemetry, .. }, written) = keeper.stop().finish(known.header, FOOTER);
         written.unwrap();
         assert_eq!((&records, telemetry.client.as_slice()), (&known.records, [sample].as_slice()));
         let log = RunLog::read(folder.path()).unwrap();
@@ -186,7 +176,7 @@ mod tests {
             ControlFlow::Continue(())
         });
         assert_eq!(counted, [1]);
-        let FinishedRun { records, written, .. } = collected.finish(&FOOTER);
+        let (RunLog { records, .. }, written) = collected.finish(known.header, FOOTER);
         written.unwrap();
         let expected: u32 = texts.iter().map(|text| tokenizer().count(text)).sum();
         assert_eq!(records[index].output_tokens, u64::from(expected));

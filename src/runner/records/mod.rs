@@ -3,5 +3,5 @@
 mod collected;
 mod writer;
 
-pub use collected::{CollectedRun, FinishedRun};
+pub use collected::CollectedRun;
 pub use writer::{AnswerJudge, RecordWriter};

@@ -17,7 +17,7 @@ use crate::record::{
     RunFooter, RunHeader, RunLog, RunLogWriter,
 };
 use crate::runner::{
-    AnswerJudge, FinishedCheck, FinishedRun, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
+    AnswerJudge, FinishedCheck, Progress, RecordWriter, RequestFeed, Run, RunOptions, SampleSink,
 };
 use crate::session::command_line;
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -307,7 +307,7 @@ impl RunContext {
         let StartedRun { header, folder, writer, .. } = started;
         let mut collected = writer.stop();
         tokens::count_answers(&mut collected, counter, &self.interrupts, self.settings.screen);
-        let FinishedRun { records, checks, telemetry, written } = collected.finish(&footer);
+        let (log, written) = collected.finish(header, footer);
         // Only now: until all is stored, no signal may end the program.
         self.interrupts.run_ends();
         if let Err(error) = &written {
@@ -315,7 +315,6 @@ impl RunContext {
                 "error: {error}; what follows is computed from memory, and the log is not whole"
             ));
         }
-        let log = RunLog { header, records, checks, telemetry, footer: Some(footer) };
         (log, folder, written.map_err(Stop::impossible))
     }
 
