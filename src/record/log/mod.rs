@@ -4,7 +4,6 @@ mod merge;
 mod plausibility;
 mod runlog;
 mod shard_difference;
-mod turns;
 
 pub use merge::{MergeError, MergedRun, NamedLog, merge};
 pub use runlog::{LogLine, RunLog, RunLogError, RunLogWriter};

@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::plausibility;
-use super::turns::SessionChecker;
+use super::plausibility::{self, SessionChecker};
 use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord};
 use crate::record::run::header::{RunFooter, RunHeader};
 use crate::record::telemetry::{ClientSample, Reading, Telemetry};

@@ -12,7 +12,7 @@ use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
 use crate::session::command_line;
 use crate::session::console::Stop;
-use crate::session::files::folder;
+use crate::session::folder;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::session::stored::run::ran_to_its_end;
 use crate::session::stored::save;

@@ -18,7 +18,7 @@ use crate::session::campaign::ab::{AbQuestion, Require};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
-use crate::session::files::folder;
+use crate::session::folder;
 
 /// Reads the runs of an experiment in this folder, and carries none out.
 struct StoredRuns<'a>(&'a Path);

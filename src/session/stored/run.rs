@@ -8,7 +8,7 @@ use crate::experiment::{Diagnosis, PairedOpen, Repeats};
 use crate::record::{RunEnding, RunLog};
 use crate::report::{Extras, RunReport};
 use crate::session::console::Stop;
-use crate::session::files::folder;
+use crate::session::folder;
 
 /// The folder of the open run that goes with a closed one, inside that of the closed run.
 const OPEN: &str = "open";

@@ -7,7 +7,7 @@ use crate::experiment::{Repeats, Sweep};
 use crate::record::RunHeader;
 use crate::report::{self, RunReport, documents, render};
 use crate::session::console::Stop;
-use crate::session::files::whole_file::whole_file;
+use crate::session::whole_file::whole_file;
 use crate::workload::WorkloadSpec;
 
 /// File of the summary in a run's folder.
