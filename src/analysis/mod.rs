@@ -62,7 +62,7 @@ pub use server::track::{FollowedGauge, GaugeSummary};
 pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
-pub use slo::objective::{Comparison, Objective, ObjectiveError, ObjectivePreset, UnfitObjective};
+pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
 pub use slo::targets::SloTarget;
 pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};

@@ -1,7 +1,7 @@
-//! A piecewise linear rate over time.
+//! A piecewise linear rate over time, and the path through the states of a Markov-modulated rate.
 
-use super::states::StatePath;
-use crate::workload::RateStage;
+use crate::random::{RandomStream, WeightedChoice};
+use crate::workload::{RateStage, RateState};
 
 /// A piecewise linear rate; the pieces repeat from the first after the last.
 ///
@@ -111,4 +111,30 @@ fn inverse(stage: &RateStage, passed: f64) -> f64 {
     let slope = (stage.to_rate_per_s - from) / stage.duration_s;
     let rate_there = libm::sqrt((from * from + 2.0 * slope * passed).max(0.0));
     (2.0 * passed / (from + rate_there)).min(stage.duration_s)
+}
+
+/// The endless path through the states from the start of the run: a stage for every stay in one.
+#[derive(Clone, Debug)]
+pub struct StatePath {
+    states: Vec<RateState>,
+    current: usize,
+    stream: RandomStream,
+}
+
+impl StatePath {
+    /// The path under `stream`. The initial state is drawn by the long-run share of time in each state.
+    pub fn new(states: &[RateState], mut stream: RandomStream) -> Self {
+        let current = WeightedChoice::new(states.iter().map(|state| state.mean_s)).draw(&mut stream);
+        Self { states: states.to_vec(), current, stream }
+    }
+}
+
+impl Iterator for StatePath {
+    type Item = RateStage;
+
+    fn next(&mut self) -> Option<RateStage> {
+        let state = self.states.get(self.current)?;
+        self.current = (self.current + 1) % self.states.len();
+        Some(RateStage::level(state.mean_s * self.stream.exponential(), state.rate_per_s))
+    }
 }

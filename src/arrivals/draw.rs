@@ -1,11 +1,11 @@
-//! The moments at which requests arrive.
+//! The moments at which requests arrive, of one source or of several merged into one order.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::f64::consts::TAU;
 
-use super::curve::RateCurve;
+use super::curve::{RateCurve, StatePath};
 use super::renewal::{FirstGap, Renewal};
-use super::states::StatePath;
-use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::workload::{ArrivalPattern, GapForm, RequestClass, WorkloadSpec};
@@ -188,5 +188,35 @@ impl Swing {
                 return Some(self.seconds);
             }
         }
+    }
+}
+
+/// Several ordered sequences merged into one: every item with the index of its sequence. Equal items come in the
+/// order of their sequences.
+#[derive(Clone, Debug)]
+pub struct Superposition<I: Iterator> {
+    sequences: Vec<I>,
+    /// The next item of every unfinished sequence.
+    heads: BinaryHeap<Reverse<(I::Item, usize)>>,
+}
+
+impl<I: Iterator<Item: Ord>> Superposition<I> {
+    /// Merges these ordered sequences.
+    pub fn new(mut sequences: Vec<I>) -> Self {
+        let heads = sequences.iter_mut().enumerate();
+        let heads = heads.filter_map(|(place, sequence)| Some(Reverse((sequence.next()?, place)))).collect();
+        Self { sequences, heads }
+    }
+}
+
+impl<I: Iterator<Item: Ord>> Iterator for Superposition<I> {
+    type Item = (I::Item, usize);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Reverse((item, place)) = self.heads.pop()?;
+        if let Some(after) = self.sequences.get_mut(place).and_then(Iterator::next) {
+            self.heads.push(Reverse((after, place)));
+        }
+        Some((item, place))
     }
 }

@@ -1,7 +1,7 @@
 //! The latent states of a process: what it draws besides its moments.
 
+use super::curve::StatePath;
 use super::draw::Arrivals;
-use super::states::StatePath;
 use crate::random::RandomStream;
 use crate::workload::ArrivalPattern;
 

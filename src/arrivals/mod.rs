@@ -4,19 +4,16 @@
 //! such as the states of a Markov-modulated process, which the seed determines.
 //!
 //! `draw` chooses how a pattern is drawn and draws it: Poisson, whose rate may change, along a `curve`; gamma and Weibull
-//! gaps by `renewal`; several sources by `superposition`.
+//! gaps by `renewal`; several sources are merged.
 
 mod curve;
 mod draw;
 mod latent;
 mod renewal;
-mod states;
-mod superposition;
 
-pub use draw::{Arrival, Arrivals};
+pub use curve::StatePath;
+pub use draw::{Arrival, Arrivals, Superposition};
 pub use latent::LatentStates;
-pub use states::StatePath;
-pub use superposition::Superposition;
 
 #[cfg(test)]
 mod tests;

@@ -1,9 +1,9 @@
 //! Holds arrivals to the laws of their processes.
 
 use super::curve::RateCurve;
+use super::draw::Superposition;
 use super::draw::{Arrival, Arrivals};
 use super::latent::LatentStates;
-use super::superposition::Superposition;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;
 use crate::workload::{ArrivalPattern, Client, GapFamily, RateSpread, RateStage, RateState, Spike};

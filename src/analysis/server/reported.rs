@@ -6,6 +6,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use strum::VariantArray;
 
 use super::devices::{DeviceSummary, EnergyUse};
 use super::histogram::{BothAccounts, TimeSummary};
@@ -118,22 +119,6 @@ impl ServerSide {
 
 const GAUGES: [Gauge; 5] =
     [Gauge::Running, Gauge::Waiting, Gauge::KvUsage, Gauge::CacheHitRate, Gauge::GenerationTokensPerS];
-const COUNTERS: [Counter; 6] = [
-    Counter::PromptTokens,
-    Counter::GenerationTokens,
-    Counter::RequestsSucceeded,
-    Counter::CacheQueries,
-    Counter::CacheHits,
-    Counter::Preemptions,
-];
-const TIMES: [ServerTime; 6] = [
-    ServerTime::Ttft,
-    ServerTime::InterToken,
-    ServerTime::Queue,
-    ServerTime::Prefill,
-    ServerTime::Decode,
-    ServerTime::E2e,
-];
 
 fn gauges(engines: &[Vec<&Reading>], window: (f64, f64)) -> BTreeMap<Gauge, GaugeSummary> {
     let summary = |gauge: Gauge| {
@@ -160,7 +145,9 @@ fn rises(spans: &[Span<'_>], kind_of: impl Fn(&Span<'_>) -> Option<PageKind>) ->
         let rises = rises.collect::<Option<Vec<_>>>()?;
         (!rises.is_empty()).then(|| (counter, rises.into_iter().sum()))
     };
-    COUNTERS.into_iter().filter_map(rise).collect()
+    // Energy is of devices.
+    let of_servers = Counter::VARIANTS.iter().copied().filter(|counter| *counter != Counter::EnergyJ);
+    of_servers.filter_map(rise).collect()
 }
 
 fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
@@ -168,5 +155,5 @@ fn times(spans: &[Span<'_>]) -> BTreeMap<ServerTime, TimeSummary> {
         let all = spans.iter().map(|span| span.times(time)).collect::<Option<Vec<_>>>()?;
         Some((time, TimeSummary::of(&histogram::sum(all)?)?))
     };
-    TIMES.into_iter().filter_map(summary).collect()
+    ServerTime::VARIANTS.iter().copied().filter_map(summary).collect()
 }

@@ -35,9 +35,10 @@ pub struct Judgement {
 }
 
 /// Whether an objective was met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
     /// It was.
     Met,
@@ -49,12 +50,8 @@ pub enum Status {
 
 impl Status {
     /// The status in words.
-    pub(crate) const fn word(self) -> &'static str {
-        match self {
-            Self::Met => "met",
-            Self::Missed => "missed",
-            Self::Unresolvable => "unresolvable",
-        }
+    pub(crate) fn word(self) -> &'static str {
+        self.into()
     }
 }
 

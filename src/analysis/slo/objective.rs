@@ -122,6 +122,14 @@ pub struct UnfitObjective {
     problem: String,
 }
 
+impl Objective {
+    /// The objective that a text states, or those that the preset of this name stands for.
+    pub fn all_of(text: &str) -> Result<Vec<Self>, ObjectiveError> {
+        let preset = ObjectivePreset::named(text).map(|preset| preset.objectives().to_vec());
+        preset.unwrap_or_else(|| vec![text.to_owned()]).iter().map(|text| text.parse()).collect()
+    }
+}
+
 impl FromStr for Objective {
     type Err = ObjectiveError;
 
@@ -239,7 +247,7 @@ impl fmt::Display for Objective {
 /// From the constraints of its server and interactive scenarios
 /// (<https://github.com/mlcommons/inference_policies/blob/master/inference_rules.adoc>).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ObjectivePreset {
+struct ObjectivePreset {
     /// The family, the model and, but for the server scenario, the scenario.
     name: &'static str,
     /// Most milliseconds that the p99 of TTFT may be.
@@ -253,7 +261,7 @@ impl ObjectivePreset {
     const FAMILY: &'static str = "mlperf:";
 
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    const ALL: [Self; 9] = [
         Self::of("mlperf:llama-3.1-8b", 2_000, 100),
         Self::of("mlperf:llama-3.1-8b:interactive", 500, 30),
         Self::of("mlperf:llama-2-70b", 2_000, 200),
@@ -270,12 +278,12 @@ impl ObjectivePreset {
     }
 
     /// The one called `text`; `None` where there is none of that name.
-    pub fn named(text: &str) -> Option<Self> {
+    fn named(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|preset| preset.name == text.trim().to_ascii_lowercase())
     }
 
     /// The objectives that it stands for, as they would be typed.
-    pub fn objectives(self) -> [String; 2] {
+    fn objectives(self) -> [String; 2] {
         [format!("p99 ttft <= {}ms", self.ttft_ms), format!("p99 tpot <= {}ms", self.tpot_ms)]
     }
 

@@ -1,13 +1,12 @@
 //! Options of verbs that execute runs: what they are judged by, where they are stored, how progress is shown.
 
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
 use super::values::duration;
-use crate::analysis::{Objective, ObjectivePreset};
+use crate::analysis::Objective;
 use crate::cli::output::ShowArgs;
 use crate::experiment::InvalidRuns;
 use crate::live::Screen;
@@ -20,25 +19,8 @@ pub(in crate::cli) struct ObjectiveArgs {
     /// of one class, priority, tenant or model, `p95 ttft of NAME < 500ms`, or a preset of two, such as
     /// `mlperf:llama-3.1-8b:interactive`; a miss exits with 1; of a sweep the highest load is the highest that meets all
     /// of them, and without any there is a curve and its knee; of a stored result in place of its own; may be repeated
-    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output")]
-    objectives: Vec<TypedObjective>,
-}
-
-/// One objective, or those that a preset stands for.
-#[derive(Clone, Debug)]
-struct TypedObjective(Vec<Objective>);
-
-impl FromStr for TypedObjective {
-    type Err = <Objective as FromStr>::Err;
-
-    fn from_str(typed: &str) -> Result<Self, Self::Err> {
-        match ObjectivePreset::named(typed) {
-            Some(preset) => {
-                preset.objectives().iter().map(|text| text.parse()).collect::<Result<_, _>>().map(Self)
-            }
-            None => typed.parse().map(|objective| Self(vec![objective])),
-        }
-    }
+    #[arg(long = "objective", value_name = "OBJECTIVE", help_heading = "Output", value_parser = Objective::all_of)]
+    objectives: Vec<Vec<Objective>>,
 }
 
 impl ObjectiveArgs {
@@ -50,7 +32,7 @@ impl ObjectiveArgs {
     /// Each of them once.
     pub(in crate::cli) fn objectives(&self) -> Vec<Objective> {
         let mut all: Vec<Objective> = Vec::new();
-        for objective in self.objectives.iter().flat_map(|typed| &typed.0) {
+        for objective in self.objectives.iter().flatten() {
             if !all.contains(objective) {
                 all.push(objective.clone());
             }

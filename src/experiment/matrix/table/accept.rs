@@ -3,7 +3,7 @@
 use serde::Serialize;
 use strum::{EnumString, VariantNames};
 
-use crate::analysis::{Objective, ObjectivePreset};
+use crate::analysis::Objective;
 use crate::workload::reading::{Allowed, SpecValue};
 
 /// A cost.
@@ -75,11 +75,6 @@ impl Accept {
 
 /// An objective, or those that a preset stands for.
 fn objectives(place: SpecValue<'_>) -> Option<Vec<Objective>> {
-    let text = place.text()?;
-    let texts = ObjectivePreset::named(&text).map_or(vec![text], |preset| preset.objectives().to_vec());
-    let read = |text: &String| {
-        let error = |error| place.complain(&format!("is nothing to hold a row against: {error}"));
-        text.parse::<Objective>().map_err(error).ok()
-    };
-    texts.iter().map(read).collect()
+    let complain = |error| place.complain(&format!("is no objective of a row: {error}"));
+    Objective::all_of(&place.text()?).map_err(complain).ok()
 }
