@@ -1,8 +1,7 @@
 //! Holds arrivals to the laws of their processes.
 
 use super::curve::RateCurve;
-use super::draw::Superposition;
-use super::draw::{Arrival, Arrivals};
+use super::draw::{Arrival, Arrivals, Superposition};
 use super::latent::LatentStates;
 use crate::clock::Timestamp;
 use crate::random::RandomStream;

@@ -10,11 +10,9 @@
 
 mod normal;
 mod stream;
-mod weighted;
 
 pub use normal::{normal_cdf, normal_quantile};
-pub use stream::RandomStream;
-pub use weighted::WeightedChoice;
+pub use stream::{RandomStream, WeightedChoice};
 
 #[cfg(test)]
 mod tests;

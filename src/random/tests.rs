@@ -1,8 +1,7 @@
 //! Holds the streams to their pinned values, and the samplers to closed forms.
 
 use super::normal::{normal_cdf, normal_quantile};
-use super::stream::RandomStream;
-use super::weighted::WeightedChoice;
+use super::stream::{RandomStream, WeightedChoice};
 
 /// The seed and the name under which a plan draws its arrivals, as an example.
 fn arrivals() -> RandomStream {

@@ -5,8 +5,7 @@ use http::StatusCode;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
 
 use crate::clock::Timestamp;
-use crate::engine::answer::Cause;
-use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
 use crate::engine::captured_text::{CaptureText, CapturedText};
 use crate::engine::secrets::Secrets;
 use crate::engine::stream::chunk::ChunkText;

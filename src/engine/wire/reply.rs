@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use super::http::{Body, Persistence, Piece, RequestHead, ResponseHead, Rest};
 use crate::clock::Timestamp;
-use crate::engine::answer::Cause;
-use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents};
+use crate::engine::answer::{AnswerEnd, AnswerEvent, AnswerEvents, Cause};
 use crate::engine::captured_text::CaptureText;
 use crate::engine::stream::grammar::BodyEnd;
 use crate::engine::stream::reader::{ArrivalStamp, ResponseReader};

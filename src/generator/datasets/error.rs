@@ -1,8 +1,7 @@
 //! Why prompts cannot be taken from a file or a folder, down to the row.
 
-use std::fmt;
-use std::io;
 use std::path::PathBuf;
+use std::{fmt, io};
 
 /// Why prompts cannot be taken from a file or a folder: what happened, where, and the cure.
 #[derive(Debug, thiserror::Error)]

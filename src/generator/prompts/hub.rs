@@ -1,10 +1,9 @@
 //! Fetches a tokenizer from the Hugging Face hub, by way of the cache that all its clients share.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use std::{fs, io};
 
 use reqwest::Url;
 use reqwest::blocking::{Client, Response};

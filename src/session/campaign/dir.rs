@@ -10,12 +10,11 @@ use serde_json::{Map, Value};
 
 use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
-use crate::session::command_line;
 use crate::session::console::Stop;
-use crate::session::folder;
 use crate::session::settings::{RunSettings, ServerAddress};
 use crate::session::stored::run::ran_to_its_end;
 use crate::session::stored::save;
+use crate::session::{command_line, folder};
 
 /// What was asked of the experiment, kept with its runs.
 pub(crate) const MANIFEST: &str = "asked.json";

@@ -1,10 +1,10 @@
 //! Latencies of a sweep over its loads: medians and tails with their intervals, bounds, the bracket, the knee.
 
 use super::setup::arrivals;
-use crate::analysis::{Metric, Objective, Quantile};
+use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
-use crate::report::document::{Chart, cell};
+use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell};
 
 /// The latencies that are drawn.
 const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
@@ -153,4 +153,32 @@ pub(super) fn bracket(sweep: &Sweep) -> Option<Zone> {
         kind: ZoneKind::Marked,
         label: format!("bracket: {passed} passed, {failed} failed"),
     })
+}
+
+/// The chart with bars for a terminal: of the latency of the tightest objective that has one, else of TTFT's 99th percentile.
+pub(super) fn with_bars(sweep: &Sweep, chart: Chart) -> Chart {
+    let tightest = sweep.answer.as_ref().and_then(|answer| answer.tightest.as_deref());
+    let tightest = tightest.and_then(|text| text.parse::<Objective>().ok());
+    let objectives = tightest.iter().chain(&sweep.plan.objectives);
+    let followed = |key: &FigureKey| {
+        key.quantile().is_some() && sweep.points.iter().any(|point| point.figures.get(key).is_some())
+    };
+    let bounded = objectives.map(|objective| (&objective.key, Some(objective.bound)));
+    let usual = [Metric::Ttft, Metric::E2e].map(|metric| FigureKey::percentile(Quantile::P99, metric));
+    let mut known = bounded.chain(usual.iter().map(|key| (key, None))).filter(|(key, _)| followed(key));
+    let Some((key, bound)) = known.next() else { return chart };
+    let bars: Vec<BarRow> = sweep
+        .points
+        .iter()
+        .filter_map(|point| {
+            let figure = point.figures.get(key);
+            let length = figure?.mean_at_least?;
+            Some(BarRow { name: point.load.to_string(), length, label: TableCell::from(figure).text })
+        })
+        .collect();
+    if bars.len() < 2 || bars.iter().all(|bar| bar.length <= 0.0) {
+        return chart;
+    }
+    let said = bound.map_or(String::new(), |bound| format!("; │ is the limit, {} ms", cell(bound)));
+    chart.bars(BarChart { heading: format!("{} by load, ms{said}", key.title()), bound, bars })
 }

@@ -1,7 +1,6 @@
 //! A sweep as a document: the answer, the loads from low to high, the shape of the curve, and why it ended.
 
-mod bars;
-mod frontiers;
+mod curves;
 pub(super) mod latencies;
 mod loads;
 mod pairs;
@@ -9,7 +8,6 @@ mod reasons;
 mod setup;
 #[cfg(test)]
 mod tests;
-mod throughput;
 
 use crate::analysis::wording::counted;
 use crate::experiment::{Diagnosis, Sweep};
@@ -59,8 +57,8 @@ fn answer(sweep: &Sweep) -> Section {
 /// Latency and throughput over the load.
 fn curves(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Over the load");
-    let mut charts = latencies::all(sweep).into_iter().chain(throughput::throughput(sweep));
-    section.charts(charts.next().map(|first| bars::extras(sweep, first)));
+    let mut charts = latencies::all(sweep).into_iter().chain(curves::throughput(sweep));
+    section.charts(charts.next().map(|first| latencies::with_bars(sweep, first)));
     section.charts(charts);
     section
 }
@@ -69,8 +67,8 @@ fn curves(sweep: &Sweep) -> Section {
 fn shape(sweep: &Sweep) -> Section {
     let mut section = Section::detail("Shape of the curve");
     section.facts("knee", sweep.knee.as_ref().map(|knee| knee.sentence.clone()));
-    section.facts("Pareto frontier", frontiers::of(sweep).map(frontiers::in_words));
-    section.charts(frontiers::all(sweep));
+    section.facts("Pareto frontier", curves::frontiers(sweep).map(curves::in_words));
+    section.charts(curves::frontier_charts(sweep));
     section
 }
 
