@@ -36,27 +36,27 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 /// Ceilings. They are lowered as the figures fall, and never raised.
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 70_441;
+    pub(crate) const PRODUCTION_LINES: usize = 65_999;
     /// Types that are `pub`, and those that are `pub(…)`.
-    pub(crate) const PUBLIC_TYPES: usize = 590;
-    pub(crate) const RESTRICTED_TYPES: usize = 455;
+    pub(crate) const PUBLIC_TYPES: usize = 587;
+    pub(crate) const RESTRICTED_TYPES: usize = 445;
     /// Names that several public types share.
-    pub(crate) const SHARED_NAMES: usize = 38;
+    pub(crate) const SHARED_NAMES: usize = 0;
     /// Files that need each other in a circle.
-    pub(crate) const FILES_IN_CIRCLES: usize = 25;
+    pub(crate) const FILES_IN_CIRCLES: usize = 0;
     /// Imports through the `mod.rs` of a folder that the file itself lies in.
-    pub(crate) const OWN_INDEX: usize = 46;
+    pub(crate) const OWN_INDEX: usize = 0;
     /// Files and folders in one folder.
     pub(crate) const ENTRIES: usize = 20;
     /// Folders that have more.
-    pub(crate) const WIDE_FOLDERS: usize = 2;
+    pub(crate) const WIDE_FOLDERS: usize = 0;
     /// Lines of a file.
     pub(crate) const LINES: usize = 400;
     /// Files that have more.
-    pub(crate) const LONG_FILES: usize = 4;
+    pub(crate) const LONG_FILES: usize = 0;
     /// `told`, and forms of *fly*, in all of `src`.
-    pub(crate) const TOLD: usize = 88;
-    pub(crate) const FLY: usize = 44;
+    pub(crate) const TOLD: usize = 57;
+    pub(crate) const FLY: usize = 20;
 }
 
 static SOURCES: LazyLock<Graph> = LazyLock::new(|| Graph::read(&root().join("src")));

@@ -44,7 +44,7 @@ pub use latency::request::RequestLatency;
 pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::closed_loop::{ClosedLoop, LoadForm};
-pub use load::rates::{InFlight, Level, Rates};
+pub use load::rates::{InFlight, Rates, TimeAverage};
 pub use load::steady_state::{Beginning, SteadyState, Trend, Unsettled};
 pub use load::timeline::{Bin, BinWait, Timeline};
 pub use requests::observed::of_request;

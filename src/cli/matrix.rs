@@ -13,7 +13,7 @@ use crate::cli::output::rendered;
 use crate::engine::Dialect;
 use crate::experiment::drive;
 use crate::experiment::matrix::{
-    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, ServerSettings, Variant,
+    Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
 };
 use crate::record::DeploymentFacts;
 use crate::report::documents::{self, PlannedRow};
@@ -265,7 +265,7 @@ fn shown(plan: &MatrixPlan) -> Result<String, Stop> {
 
 /// What every run's header says of the row's place in the table.
 fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
-    let ServerSettings { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
+    let VariantServer { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
     let labels = [
         Some(("matrix".to_owned(), experiments.name.clone())),
         Some(("row".to_owned(), row.name.clone())),

@@ -13,7 +13,7 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The lines of a file that are not blank, one at a time.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct FileLines<R> {
     reader: R,
     /// Most bytes of a line.
     longest: u64,
@@ -34,7 +34,7 @@ pub(super) enum LineError {
     TooLong,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> FileLines<R> {
     pub(super) fn new(reader: R, longest: u64) -> Self {
         Self { reader, longest, line: Vec::new(), number: 0, offset: 0, next_offset: 0 }
     }

@@ -4,7 +4,7 @@ use std::ops::{Add, Sub};
 use std::time::Duration;
 
 use crate::simulator::step_time::model::StepTime;
-use crate::simulator::step_time::work::StepWork;
+use crate::simulator::step_time::roofline::StepWork;
 
 /// What a server has done so far, summed over its steps and its engines.
 ///

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::law::Reading;
+use super::law::TestReading;
 use crate::analysis::verdict::check::{Check, CheckOutcome, Rule};
 use crate::clock::Timestamp;
 use crate::units::three_digits;
@@ -46,7 +46,7 @@ impl ConstantArrivals {
             "the planned arrival farthest from its beat is {} ms off, the bar is 1 µs",
             three_digits(off)
         );
-        let reading = Reading::at_most(off, bar, sentence);
+        let reading = TestReading::at_most(off, bar, sentence);
         cured(reading.check(Rule::PlannedArrivals, "largest distance from the beat, ms"))
     }
 
@@ -58,7 +58,8 @@ impl ConstantArrivals {
             three_digits(off),
             three_digits(bar)
         );
-        Reading::at_most(off, bar, sentence).check(Rule::DeliveredArrivals, "p99 distance from the beat, ms")
+        TestReading::at_most(off, bar, sentence)
+            .check(Rule::DeliveredArrivals, "p99 distance from the beat, ms")
     }
 }
 
@@ -145,9 +146,9 @@ impl ArrivalShift {
         );
         [
             // A delivery that begins late and catches up does no such harm.
-            Reading::at_most(self.growth_ms.max(0.0), growth_bar, growth)
+            TestReading::at_most(self.growth_ms.max(0.0), growth_bar, growth)
                 .check(Rule::DeliveredArrivals, "growth of the delay behind the plan, ms"),
-            Reading::at_most(self.gap_shift_p99_ms, shift_bar, shift)
+            TestReading::at_most(self.gap_shift_p99_ms, shift_bar, shift)
                 .check(Rule::DeliveredArrivals, "p99 shift of a gap, ms"),
         ]
     }

@@ -18,7 +18,7 @@ const UNRESOLVED_S: f64 = 1e-6;
 /// Each client has a clock of its own, and what one showed at the end of the stretch is where the next begins: a
 /// Poisson process that goes on from where another was stopped is still one.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Expectation {
+pub(super) struct ExpectedArrivals {
     /// Steps of the clock from arrival to arrival, the first from the run's zero.
     pub(super) steps: Vec<f64>,
     /// What the clock shows at the end of the stretch.
@@ -27,7 +27,7 @@ pub(super) struct Expectation {
     pub(super) by_last: f64,
 }
 
-impl Expectation {
+impl ExpectedArrivals {
     /// Of arrivals in order, each in seconds and with its place in the plan, over a stretch of `span_s` seconds.
     pub(super) fn of(
         pattern: &ArrivalPattern,
@@ -39,7 +39,7 @@ impl Expectation {
         let mut clock = Clock::new();
         match (hidden, pattern.gaps(), pattern.clients()) {
             (_, Some((rate_per_s, form)), _) => {
-                clock.renewal(seconds(), span_s, Gaps { rate_per_s, form }, Gaps::hazard);
+                clock.renewal(seconds(), span_s, DeclaredGaps { rate_per_s, form }, DeclaredGaps::hazard);
             }
             (LatentStates::Clients(client_of), _, Some(clients)) => {
                 let mut by_client = vec![Vec::new(); clients.len()];
@@ -50,7 +50,12 @@ impl Expectation {
                     }
                 }
                 for ((rate_per_s, form), seconds) in clients.into_iter().zip(by_client) {
-                    clock.renewal(seconds, span_s, Gaps { rate_per_s, form }, Gaps::hazard_of_rest);
+                    clock.renewal(
+                        seconds,
+                        span_s,
+                        DeclaredGaps { rate_per_s, form },
+                        DeclaredGaps::hazard_of_rest,
+                    );
                 }
             }
             (LatentStates::States(path), ..) => clock.along(path.clone(), seconds(), span_s),
@@ -125,8 +130,8 @@ impl Clock {
         &mut self,
         seconds: impl IntoIterator<Item = f64>,
         span_s: f64,
-        gaps: Gaps,
-        first: fn(Gaps, f64) -> f64,
+        gaps: DeclaredGaps,
+        first: fn(DeclaredGaps, f64) -> f64,
     ) {
         let (mut before, mut hazard) = (0.0, first);
         for now in seconds {
@@ -138,7 +143,7 @@ impl Clock {
                 -libm::log1p(-place * below)
             };
             self.arrival();
-            (before, hazard) = (now, Gaps::hazard);
+            (before, hazard) = (now, DeclaredGaps::hazard);
         }
         self.since += hazard(gaps, span_s - before);
     }
@@ -149,12 +154,12 @@ const MOST: f64 = 700.0;
 
 /// Independent gaps of one form with mean 1/rate.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Gaps {
+pub(super) struct DeclaredGaps {
     pub(super) rate_per_s: f64,
     pub(super) form: GapForm,
 }
 
-impl Gaps {
+impl DeclaredGaps {
     /// The hazard integrated over a gap that has lasted for so many seconds: −ln P(gap > seconds).
     pub(super) fn hazard(self, seconds: f64) -> f64 {
         let due = match self.form {
@@ -247,7 +252,7 @@ mod tests {
     fn integrated_hazards_are_scipys() {
         for (shape, seconds, expected) in BY_SCIPY {
             let [gamma, weibull] = [GapForm::Gamma(shape), GapForm::Weibull(shape)]
-                .map(|form| Gaps { rate_per_s: 2.0, form })
+                .map(|form| DeclaredGaps { rate_per_s: 2.0, form })
                 .map(|gaps| [gaps.hazard(seconds / 2.0), gaps.hazard_of_rest(seconds / 2.0)]);
             let found = [gamma[0], gamma[1], weibull[0], weibull[1]];
             let near = |(found, expected): (&f64, f64)| (found - expected).abs() < 1e-7 * expected.max(1.0);
@@ -256,7 +261,7 @@ mod tests {
                 "{shape} at {seconds}: {found:?}, not {expected:?}"
             );
         }
-        let gaps = Gaps { rate_per_s: 1.0, form: GapForm::Gamma(4.0) };
+        let gaps = DeclaredGaps { rate_per_s: 1.0, form: GapForm::Gamma(4.0) };
         assert_eq!((gaps.hazard(0.0), gaps.hazard_of_rest(0.0), gaps.hazard(1e6)), (0.0, 0.0, MOST));
     }
 }

@@ -1,6 +1,6 @@
 //! The tests that arrivals of chance are put to.
 
-use super::law::{GapLaw, Law, Reading, adjective};
+use super::law::{GapLaw, Law, TestReading, adjective};
 use super::sequence::{ArrivalFit, ArrivalSequence};
 use crate::analysis::statistics::{
     Dispersion, EXPONENTIAL_A2_AT_1_PERCENT, EXPONENTIAL_A2_AT_2_IN_100_000, UNIFORM_A2_AT_1_PERCENT,
@@ -116,7 +116,7 @@ impl Facet {
         rule: Rule,
         (sequence, fit): (&ArrivalSequence, &ArrivalFit),
         allowance: Allowance,
-    ) -> Reading {
+    ) -> TestReading {
         let which = adjective(rule);
         match self {
             Self::Gaps => gaps(law, which, fit, allowance),
@@ -128,7 +128,7 @@ impl Facet {
     }
 }
 
-fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
     let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
     let sentence = format!(
         "Anderson–Darling's A² of the {which} gaps against the declared {} is {}, the bar is {}; their largest CDF \
@@ -140,10 +140,15 @@ fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> Re
         percent(SMALL_DEVIATION)
     );
     let failed = value > critical && fit.largest_cdf_deviation > SMALL_DEVIATION;
-    Reading { value, critical, failed, sentence }
+    TestReading { value, critical, failed, sentence }
 }
 
-fn neighbours(which: &str, sequence: &ArrivalSequence, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+fn neighbours(
+    which: &str,
+    sequence: &ArrivalSequence,
+    fit: &ArrivalFit,
+    allowance: Allowance,
+) -> TestReading {
     let pairs = sequence.arrivals as f64 - 1.0;
     let critical = (allowance.z(Facet::Neighbours) / libm::sqrt(pairs - 1.0)).max(SMALL_CORRELATION);
     let value = fit.lag1_spearman;
@@ -152,10 +157,10 @@ fn neighbours(which: &str, sequence: &ArrivalSequence, fit: &ArrivalFit, allowan
         three_digits(value),
         three_digits(critical)
     );
-    Reading::at_most(value, critical, sentence)
+    TestReading::at_most(value, critical, sentence)
 }
 
-fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> Reading {
+fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
     let dispersion = Dispersion { index: fit.dispersion_index, counts: fit.dispersion_slices };
     let (low, high) = dispersion.bounds(allowance.alpha(Facet::Spread));
     let (low, high) = (low.min(SMALL_DISPERSION.0), high.max(SMALL_DISPERSION.1));
@@ -168,10 +173,10 @@ fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> Reading {
         three_digits(high)
     );
     let critical = if value < 1.0 { low } else { high };
-    Reading { value, critical, failed: value < low || value > high, sentence }
+    TestReading { value, critical, failed: value < low || value > high, sentence }
 }
 
-fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allowance) -> Reading {
+fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allowance) -> TestReading {
     let expected = sequence.expected;
     let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
     let value = sequence.arrivals as f64 - expected;
@@ -182,7 +187,7 @@ fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allow
         three_digits(expected),
         three_digits(critical)
     );
-    Reading::at_most(value, critical, sentence)
+    TestReading::at_most(value, critical, sentence)
 }
 
 /// The offset is nearly normal with the deviation of the count, so it lies within ±x of 0 with probability
@@ -194,7 +199,7 @@ fn landing(
     sequence: &ArrivalSequence,
     fit: &ArrivalFit,
     allowance: Allowance,
-) -> Reading {
+) -> TestReading {
     let half_root_of_two_pi = libm::sqrt(std::f64::consts::FRAC_PI_2);
     let critical =
         allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
@@ -206,5 +211,5 @@ fn landing(
         sequence.arrivals,
         three_digits(critical)
     );
-    Reading { value, critical, failed: value.abs() < critical, sentence }
+    TestReading { value, critical, failed: value.abs() < critical, sentence }
 }

@@ -83,14 +83,14 @@ pub(super) fn adjective(rule: Rule) -> &'static str {
 
 /// What a test measured.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Reading {
+pub(super) struct TestReading {
     pub(super) value: f64,
     pub(super) critical: f64,
     pub(super) failed: bool,
     pub(super) sentence: String,
 }
 
-impl Reading {
+impl TestReading {
     /// A figure that may not exceed its bar, to either side of 0.
     pub(super) fn at_most(value: f64, critical: f64, sentence: String) -> Self {
         Self { value, critical, failed: value.abs() > critical, sentence }

@@ -2,7 +2,7 @@
 
 use super::beats::cured;
 use super::facet::Facet;
-use super::law::{GapLaw, Law, Reading, adjective, not_tested};
+use super::law::{GapLaw, Law, TestReading, adjective, not_tested};
 use super::sequence::{ArrivalFit, ArrivalSequence, FEWEST};
 use crate::analysis::statistics::chi_squared_quantile;
 use crate::analysis::verdict::check::{Check, CheckOutcome, Measure, Rule};
@@ -63,7 +63,9 @@ impl ArrivalSequence {
             three_digits(bar)
         );
         // A beat on the very end of the stretch is not in it.
-        cured(Reading::at_most(missed, bar + 1e-6, sentence).check(rule, "arrivals beyond those expected"))
+        cured(
+            TestReading::at_most(missed, bar + 1e-6, sentence).check(rule, "arrivals beyond those expected"),
+        )
     }
 }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::beats::ConstantArrivals;
-use super::expectation::Expectation;
+use super::expectation::ExpectedArrivals;
 use super::law::{GapLaw, Law};
 use crate::analysis::statistics::{
     anderson_darling_exponential, anderson_darling_uniform, dispersion, lag1_spearman, mean,
@@ -82,7 +82,7 @@ impl ArrivalSequence {
         arrivals.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let law = Law::of(pattern);
         let span_s = until.as_secs_f64();
-        let expectation = Expectation::of(pattern, hidden, span_s, &arrivals);
+        let expectation = ExpectedArrivals::of(pattern, hidden, span_s, &arrivals);
         let seconds: Vec<f64> = arrivals.into_iter().map(|arrival| arrival.0).collect();
         let enough = seconds.len() as u64 >= FEWEST;
         let slices = if enough { Some(slice_count(seconds.len())) } else { None };
@@ -107,7 +107,7 @@ fn gap_cv(seconds: &[f64]) -> Option<f64> {
     Some(libm::sqrt(variance(&gaps)?) / mean)
 }
 
-fn fit(law: Law<'_>, expectation: &Expectation) -> Option<ArrivalFit> {
+fn fit(law: Law<'_>, expectation: &ExpectedArrivals) -> Option<ArrivalFit> {
     let steps = &expectation.steps;
     let unit = match law.gaps() {
         GapLaw::Metronome | GapLaw::Replayed | GapLaw::ByClass => return None,

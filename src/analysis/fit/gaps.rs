@@ -19,7 +19,7 @@ const SHAPES: (f64, f64) = (0.01, 1_000.0);
 /// Independent gaps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum GapLaw {
+pub enum FittedGapLaw {
     /// All alike.
     Constant,
     /// Exponential: a Poisson process.
@@ -40,7 +40,7 @@ pub enum GapLaw {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GapFit {
     /// The law; exponential where there are too few gaps.
-    pub law: GapLaw,
+    pub law: FittedGapLaw,
     /// Gaps it was fitted to.
     pub n: u64,
     /// Coefficient of variation of the gaps; absent of fewer than two.
@@ -60,10 +60,11 @@ pub struct GapFit {
 pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
     let gaps = gaps.get(..MOST).unwrap_or(gaps);
     let cv = mean(gaps).zip(variance(gaps)).map(|(mean, variance)| libm::sqrt(variance) / mean);
-    let untold = GapFit { law: GapLaw::Exponential, n: gaps.len() as u64, cv, distance: None, coarse: None };
+    let untold =
+        GapFit { law: FittedGapLaw::Exponential, n: gaps.len() as u64, cv, distance: None, coarse: None };
     let Some(mean_gap) = mean(gaps).filter(|mean| gaps.len() >= FEWEST && *mean > 0.0) else { return untold };
     if cv.is_some_and(|cv| cv < METRONOME_CV) {
-        return GapFit { law: GapLaw::Constant, ..untold };
+        return GapFit { law: FittedGapLaw::Constant, ..untold };
     }
     if step > COARSE * mean_gap {
         return GapFit { coarse: Some(step / mean_gap), ..untold };
@@ -80,20 +81,20 @@ pub fn fit_gaps(gaps: &[f64], step: f64) -> GapFit {
 /// A law with its scale.
 #[derive(Clone, Copy, Debug)]
 struct Fitted {
-    law: GapLaw,
+    law: FittedGapLaw,
     scale: f64,
     bic: f64,
 }
 
 impl Fitted {
-    fn new(law: GapLaw, scale: f64, log_likelihood: f64, parameters: f64, n: usize) -> Self {
+    fn new(law: FittedGapLaw, scale: f64, log_likelihood: f64, parameters: f64, n: usize) -> Self {
         Self { law, scale, bic: parameters * libm::log(n as f64) - 2.0 * log_likelihood }
     }
 
     fn exponential(gaps: &[f64]) -> Self {
         let n = gaps.len() as f64;
         let mean = gaps.iter().sum::<f64>() / n;
-        Self::new(GapLaw::Exponential, mean, -n * (libm::log(mean) + 1.0), 1.0, gaps.len())
+        Self::new(FittedGapLaw::Exponential, mean, -n * (libm::log(mean) + 1.0), 1.0, gaps.len())
     }
 
     fn gamma(gaps: &[f64]) -> Self {
@@ -104,7 +105,7 @@ impl Fitted {
         let scale = mean / shape;
         let log_likelihood =
             n * ((shape - 1.0) * log_mean - mean / scale - shape * libm::log(scale) - libm::lgamma(shape));
-        Self::new(GapLaw::Gamma { shape }, scale, log_likelihood, 2.0, gaps.len())
+        Self::new(FittedGapLaw::Gamma { shape }, scale, log_likelihood, 2.0, gaps.len())
     }
 
     fn weibull(gaps: &[f64]) -> Self {
@@ -125,16 +126,16 @@ impl Fitted {
         });
         let log_scale = longest + libm::log(powers(shape).0 / n) / shape;
         let log_likelihood = n * (libm::log(shape) - shape * log_scale + (shape - 1.0) * log_mean - 1.0);
-        Self::new(GapLaw::Weibull { shape }, libm::exp(log_scale), log_likelihood, 2.0, gaps.len())
+        Self::new(FittedGapLaw::Weibull { shape }, libm::exp(log_scale), log_likelihood, 2.0, gaps.len())
     }
 
     /// The distribution function.
     fn below(&self, gap: f64) -> f64 {
         let x = gap / self.scale;
         match self.law {
-            GapLaw::Gamma { shape } => checked_gamma_lr(shape, x).unwrap_or(0.0),
-            GapLaw::Weibull { shape } => -libm::expm1(-libm::pow(x, shape)),
-            GapLaw::Exponential | GapLaw::Constant => -libm::expm1(-x),
+            FittedGapLaw::Gamma { shape } => checked_gamma_lr(shape, x).unwrap_or(0.0),
+            FittedGapLaw::Weibull { shape } => -libm::expm1(-libm::pow(x, shape)),
+            FittedGapLaw::Exponential | FittedGapLaw::Constant => -libm::expm1(-x),
         }
     }
 }

@@ -133,7 +133,7 @@ pub struct LengthFigures {
 /// rounded to each. Where few different counts came, their table is tried too, each value but one a parameter. A law
 /// whose distance is over [`distance_bar`] makes room for a table of 200 slices.
 pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
-    let observed = Observed::of(counts)?;
+    let observed = ObservedLengths::of(counts)?;
     let cells = observed.cells();
     let few = (2..=FEW_VALUES).contains(&observed.times.len());
     let exact = few.then(|| table(&observed)).map(|table| (table, observed.times.len() - 1));
@@ -167,13 +167,13 @@ pub fn fit_lengths(counts: &[u32]) -> Option<LengthFit> {
     })
 }
 
-fn table(observed: &Observed) -> Distribution {
+fn table(observed: &ObservedLengths) -> Distribution {
     let (values, weights) = observed.table(TABLE);
     Distribution::Empirical { values, weights }
 }
 
 /// The likeliest of each family, with its number of parameters.
-fn laws(observed: &Observed, cells: &[Cell]) -> Vec<(Distribution, usize)> {
+fn laws(observed: &ObservedLengths, cells: &[Cell]) -> Vec<(Distribution, usize)> {
     let (min, max) = (observed.min(), observed.max());
     if min == max {
         return vec![(Distribution::Constant { value: min }, 1)];
@@ -231,7 +231,7 @@ fn bic(law: &Distribution, parameters: usize, cells: &[Cell], n: u64) -> f64 {
 }
 
 /// Mean and standard deviation of what `of` makes of the counts.
-fn moments(observed: &Observed, of: impl Fn(u32) -> f64) -> (f64, f64) {
+fn moments(observed: &ObservedLengths, of: impl Fn(u32) -> f64) -> (f64, f64) {
     let n = observed.n as f64;
     let sum = |of: &dyn Fn(u32) -> f64| {
         observed.times.iter().map(|(count, times)| *times as f64 * of(*count)).sum::<f64>()
@@ -246,7 +246,7 @@ const MOST_CELLS: usize = 2_000;
 
 /// Counts, each with how often it came, the smallest first; never empty.
 #[derive(Clone, Debug)]
-pub(super) struct Observed {
+pub(super) struct ObservedLengths {
     /// Count and times.
     pub(super) times: Vec<(u32, u64)>,
     pub(super) n: u64,
@@ -260,7 +260,7 @@ pub(super) struct Cell {
     pub(super) times: u64,
 }
 
-impl Observed {
+impl ObservedLengths {
     /// None where there is nothing.
     pub(super) fn of(counts: &[u32]) -> Option<Self> {
         let mut times = BTreeMap::new();

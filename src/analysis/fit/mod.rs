@@ -11,7 +11,7 @@ mod lengths;
 mod simplex;
 
 pub use course::{Stretch, rate_course, zipf_exponent};
-pub use gaps::{GapFit, GapLaw, fit_gaps};
+pub use gaps::{FittedGapLaw, GapFit, fit_gaps};
 pub use lengths::{LengthFigures, LengthFit, fit_lengths};
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ fn gaps_have_scipys_shapes() {
         let law = Gamma::new(shape, 1.0).unwrap();
         let gaps: Vec<f64> = uniforms().map(|u| law.inverse_cdf(u)).collect();
         let fit = fit_gaps(&gaps, 1e-9);
-        let GapLaw::Gamma { shape: found } = fit.law else { panic!("gamma {shape}: {fit:?}") };
+        let FittedGapLaw::Gamma { shape: found } = fit.law else { panic!("gamma {shape}: {fit:?}") };
         // The inverse that makes the gaps here is itself right to four digits.
         assert_near(found, expected, 5e-4, "gamma");
         assert_near(fit.distance.unwrap(), distance, 0.1, "distance");
@@ -100,21 +100,21 @@ fn gaps_have_scipys_shapes() {
     for (shape, expected) in [(0.6, 0.600_920_077), (2.0, 2.003_020_572)] {
         let gaps: Vec<f64> = uniforms().map(|u| (-(-u).ln_1p()).powf(1.0 / shape)).collect();
         let fit = fit_gaps(&gaps, 1e-9);
-        let GapLaw::Weibull { shape: found } = fit.law else { panic!("weibull {shape}: {fit:?}") };
+        let FittedGapLaw::Weibull { shape: found } = fit.law else { panic!("weibull {shape}: {fit:?}") };
         assert_near(found, expected, 1e-4, "weibull");
     }
     let exponential: Vec<f64> = uniforms().map(|u| -(-u).ln_1p()).collect();
-    assert_eq!(fit_gaps(&exponential, 1e-9).law, GapLaw::Exponential);
-    assert_eq!(fit_gaps(&[2.0; 100], 1e-9).law, GapLaw::Constant);
+    assert_eq!(fit_gaps(&exponential, 1e-9).law, FittedGapLaw::Exponential);
+    assert_eq!(fit_gaps(&[2.0; 100], 1e-9).law, FittedGapLaw::Constant);
 }
 
 #[test]
 fn a_coarse_clock_tells_no_shape() {
     let gaps: Vec<f64> = uniforms().map(|u| (-(-u).ln_1p() * 2.0).floor()).collect();
     let fit = fit_gaps(&gaps, 1.0);
-    assert_eq!((fit.law, fit.distance), (GapLaw::Exponential, None));
+    assert_eq!((fit.law, fit.distance), (FittedGapLaw::Exponential, None));
     assert!(fit.coarse.is_some_and(|coarse| coarse > 0.5), "{fit:?}");
-    assert_eq!(fit_gaps(&[1.0, 2.0], 1e-9).law, GapLaw::Exponential);
+    assert_eq!(fit_gaps(&[1.0, 2.0], 1e-9).law, FittedGapLaw::Exponential);
 }
 
 #[test]

@@ -17,13 +17,13 @@ pub struct InFlight {
     /// The most in flight at any moment.
     pub peak: u64,
     /// Dispatched requests that waited for a slot under the cap; absent without a cap.
-    pub waiting: Option<Level>,
+    pub waiting: Option<TimeAverage>,
 }
 
 /// A number of requests over a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Level {
+pub struct TimeAverage {
     /// Average over time.
     pub mean: f64,
     /// The most at any moment.
@@ -36,14 +36,16 @@ impl InFlight {
         let records = &observed.log.records;
         let capped = observed.log.header.limits.max_concurrency.is_some();
         let window = (observed.start, observed.end);
-        let in_flight =
-            Level::of(records.iter().filter_map(|record| time_in_flight(observed.log, record)), window)?;
+        let in_flight = TimeAverage::of(
+            records.iter().filter_map(|record| time_in_flight(observed.log, record)),
+            window,
+        )?;
         let until = |record: &RequestRecord| record.admitted.or(record.sent).unwrap_or(record.ended);
         let waits = records.iter().map(|record| (record.dispatched, until(record)));
         Some(Self {
             mean: in_flight.mean,
             peak: in_flight.peak,
-            waiting: if capped { Level::of(waits, window) } else { None },
+            waiting: if capped { TimeAverage::of(waits, window) } else { None },
         })
     }
 }
@@ -73,7 +75,7 @@ pub(crate) fn levels(
     })
 }
 
-impl Level {
+impl TimeAverage {
     /// Of what lasted `from … to` each; `None` for an empty stretch.
     fn of(
         stays: impl Iterator<Item = (Timestamp, Timestamp)>,

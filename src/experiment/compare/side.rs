@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::analysis::{AcrossRuns, FigureKey, Objective, Summary};
-use crate::experiment::repeats::{NotRepeats, Repeats};
+use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader};
 
 /// A run, or repeats of one, with the name of its folder.
@@ -79,7 +79,7 @@ impl ComparedSide {
         runs.sort_by_key(|(header, _)| header.repeat.map(|repeat| repeat.number));
         let (headers, summaries): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         let joined = Repeats::of(&summaries, objectives)?;
-        let reasons = joined.verdict.reasons.iter().map(crate::experiment::RepeatsReason::in_words).collect();
+        let reasons = joined.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
         let counts = |summary: &Summary| {
             let number = summary.run.repeat.map(|repeat| repeat.number);
             joined.runs.iter().any(|run| run.counted && Some(run.number) == number)

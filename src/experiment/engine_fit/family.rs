@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::rows::Stretch;
+use super::rows::StepStretch;
 use super::solve::{Equation, solve};
 use crate::simulator::{Deployment, Efficiency, LinearStep, Roofline, StepTime, StepWork};
 
@@ -81,7 +81,7 @@ impl CostModel {
     }
 
     /// The costs that explain `rows` best.
-    pub(super) fn fit(&self, rows: &[Stretch]) -> StepCosts {
+    pub(super) fn fit(&self, rows: &[StepStretch]) -> StepCosts {
         let unknowns = self.kinds().len();
         let Self::Roofline(deployment) = self else {
             let equations: Vec<_> = rows.iter().map(linear).collect();
@@ -144,7 +144,7 @@ impl StepCosts {
     }
 }
 
-fn linear(row: &Stretch) -> Equation {
+fn linear(row: &StepStretch) -> Equation {
     let sum = |of: fn(&StepWork) -> f64| row.steps.iter().map(|(number, work)| number * of(work)).sum();
     let factors = vec![
         sum(|_| 1.0),
@@ -159,7 +159,7 @@ fn linear(row: &Stretch) -> Equation {
 
 /// With the steps bound by what they are bound by when arithmetic and memory take these times as long as the datasheet
 /// says.
-fn of_roofline(datasheet: &Roofline, row: &Stretch, compute: f64, bandwidth: f64) -> Equation {
+fn of_roofline(datasheet: &Roofline, row: &StepStretch, compute: f64, bandwidth: f64) -> Equation {
     let mut factors = vec![0.0, 0.0, 0.0, f64::from(u8::from(row.is_first))];
     let mut known = 0.0;
     for (number, work) in &row.steps {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::check::{Grade, MeasuredRun, RunCheck, worst};
 use super::family::{CostKind, CostModel, StepCosts};
-use super::rows::{Stretch, rows};
+use super::rows::{StepStretch, rows};
 use crate::analysis::Quantile;
 use crate::analysis::statistics::{CONFIDENCE, mean, student_t_quantile};
 use crate::simulator::{BadFleet, BatchingConfig, EngineModel, Fleet};
@@ -88,9 +88,9 @@ impl EngineFit {
     ///
     /// When the runs have too few stretches to fit.
     pub fn of(runs: &[MeasuredRun], base: &BatchingConfig, family: &CostModel) -> Result<Self, CannotFit> {
-        let rows: Vec<Vec<Stretch>> =
+        let rows: Vec<Vec<StepStretch>> =
             runs.iter().map(|run| rows(&run.log, base.limits.max_num_batched_tokens)).collect();
-        let all: Vec<Stretch> = rows.iter().flatten().cloned().collect();
+        let all: Vec<StepStretch> = rows.iter().flatten().cloned().collect();
         if all.len() < LEAST {
             return Err(CannotFit::TooLittle(all.len()));
         }
@@ -98,7 +98,7 @@ impl EngineFit {
         let engine = FittedEngine::new(base, family, &costs);
         let mut held_out = Vec::new();
         for (place, run) in runs.iter().enumerate().filter(|_| runs.len() > 1) {
-            let others: Vec<Stretch> = rows
+            let others: Vec<StepStretch> = rows
                 .iter()
                 .enumerate()
                 .filter(|(other, _)| *other != place)
@@ -174,7 +174,7 @@ impl FittedEngine {
     }
 
     /// The predicted time of a stretch.
-    fn seconds(&self, row: &Stretch) -> f64 {
+    fn seconds(&self, row: &StepStretch) -> f64 {
         let steps =
             row.steps.iter().map(|(number, work)| number * self.config.step_time.of(work, 0.0).as_secs_f64());
         let way = if row.is_first { self.front_end.as_secs_f64() } else { 0.0 };
@@ -185,13 +185,13 @@ impl FittedEngine {
 /// The costs with their intervals by the delete-a-group jackknife: ± t · √((k − 1)/k · Σ (without one − their mean)²),
 /// t that of k − 1 degrees of freedom (Efron and Tibshirani, *An Introduction to the Bootstrap*, chapter 11). Sections
 /// are stretches of time, for neighbours depend on one another.
-fn with_intervals(family: &CostModel, rows: &[Stretch], costs: &StepCosts) -> Vec<FittedCost> {
+fn with_intervals(family: &CostModel, rows: &[StepStretch], costs: &StepCosts) -> Vec<FittedCost> {
     let size = rows.len().div_ceil(SECTIONS);
     let mut in_order = rows.to_vec();
     in_order.sort_by(|one, other| one.at.total_cmp(&other.at));
     let without: Vec<StepCosts> = (0..SECTIONS)
         .map(|section| {
-            let rest: Vec<Stretch> = in_order
+            let rest: Vec<StepStretch> = in_order
                 .iter()
                 .enumerate()
                 .filter(|(place, _)| place / size != section)

@@ -12,7 +12,7 @@ const MOST_ROWS: usize = 2_000;
 
 /// A stretch of time that was measured, and the steps that it must have taken.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stretch {
+pub(super) struct StepStretch {
     /// How long it was, seconds.
     pub(super) seconds: f64,
     /// Steps of a kind, and how many of them; a part of a step counts as that part.
@@ -88,7 +88,7 @@ impl Output {
 ///
 /// Each answer gets a token a step, so that its chunks count the steps; and each chunk of another answer meanwhile is a
 /// sequence in one of them. It takes the answers of one server.
-pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<Stretch> {
+pub(super) fn rows(log: &RunLog, budget: u32) -> Vec<StepStretch> {
     let answered: Vec<&RequestRecord> =
         log.records.iter().filter(|record| record.sent.is_some() && !record.chunks.is_empty()).collect();
     let output = Output::of(&answered);
@@ -121,7 +121,7 @@ fn of_answer(
     record: &RequestRecord,
     (first, last): (f64, f64),
     budget: u32,
-) -> Option<Stretch> {
+) -> Option<StepStretch> {
     let taken = (record.chunks.len() - 1) as f64;
     let (sequences, contexts) = output.between(first + SAME_STEP_S, last + SAME_STEP_S);
     // How many went on at a time, in whole and in part, and their context.
@@ -140,10 +140,10 @@ fn of_answer(
         return None;
     }
     steps.extend(decode_steps(left, batch, context));
-    Some(Stretch { seconds: last - first, steps, is_first: false, at: first })
+    Some(StepStretch { seconds: last - first, steps, is_first: false, at: first })
 }
 
-fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<Stretch> {
+fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<StepStretch> {
     let prefill = output.prefills(sent, first + SAME_STEP_S).first()?;
     // Answers that get tokens meanwhile.
     let (sequences, contexts) = output.between(sent, first - SAME_STEP_S);
@@ -153,7 +153,7 @@ fn of_first(output: &Output, (sent, first): (f64, f64), budget: u32) -> Option<S
     // A step that is under way is half over on average.
     let mut steps: Vec<_> = if batch > 0.0 { decode_steps(0.5, batch, context) } else { Vec::new() };
     steps.extend(prefill_steps(prefill, batch, context, budget).into_iter().map(|work| (1.0, work)));
-    Some(Stretch { seconds: first - sent, steps, is_first: true, at: sent })
+    Some(StepStretch { seconds: first - sent, steps, is_first: true, at: sent })
 }
 
 /// `number` steps in which `batch` sequences go on, a part of the steps with one more than the others.

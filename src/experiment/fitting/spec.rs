@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::analysis::fit::{GapFit, GapLaw, LengthFit, Stretch, fit_gaps, fit_lengths, rate_course};
+use crate::analysis::fit::{FittedGapLaw, GapFit, LengthFit, Stretch, fit_gaps, fit_lengths, rate_course};
 use crate::record::Shard;
 use crate::units::count;
 use crate::workload::{ArrivalPattern, RateStage, WorkloadSpec, as_name};
@@ -246,12 +246,12 @@ fn level_pattern(gaps: &GapFit, rate_per_s: f64, notes: &mut Vec<String>) -> Arr
         shape.clamp(low, high)
     };
     match gaps.law {
-        GapLaw::Constant => ArrivalPattern::Constant { rate_per_s },
-        GapLaw::Exponential => ArrivalPattern::Poisson { rate_per_s },
-        GapLaw::Gamma { shape } => {
+        FittedGapLaw::Constant => ArrivalPattern::Constant { rate_per_s },
+        FittedGapLaw::Exponential => ArrivalPattern::Poisson { rate_per_s },
+        FittedGapLaw::Gamma { shape } => {
             ArrivalPattern::Gamma { rate_per_s, burstiness: within(shape, BURSTINESS) }
         }
-        GapLaw::Weibull { shape } => {
+        FittedGapLaw::Weibull { shape } => {
             ArrivalPattern::Weibull { rate_per_s, shape: within(shape, WEIBULL_SHAPE) }
         }
     }

@@ -15,6 +15,6 @@ pub use experiment::{MatrixExperiment, MatrixRun};
 pub use result::{Decision, Ended, Matrix, MatrixStopped, Unstopped, VariantDecision, VariantStanding};
 pub use table::{
     Accept, Claim, ClaimError, ClaimKind, Experiments, MatrixRow, MatrixSlot, MatrixVariable, PrefixReuse,
-    Reference, ServerSettings, Settings, Spacing, StopWhen, Variant,
+    Reference, Settings, Spacing, StopWhen, Variant, VariantServer,
 };
 pub use tested::{ClaimStanding, ContractDemand, ContractResult, Tested};

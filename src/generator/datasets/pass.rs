@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use super::error::{BadRow, DatasetError};
 use super::json_list::{ItemPosition, JsonList, LONGEST_ROW, ListError};
 use super::parse::{CsvColumns, DatasetRow, RowParser, whole};
-use crate::generator::rows::{LineError, Lines};
+use crate::generator::rows::{FileLines, LineError};
 use crate::workload::{Dataset, DatasetFormat};
 
 /// Bytes read at once.
@@ -90,7 +90,7 @@ fn conversations(
 }
 
 fn lines(path: &Path, file: &mut Hashed, parser: &RowParser, visit: Visit<'_>) -> Result<(), DatasetError> {
-    let mut lines = Lines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
+    let mut lines = FileLines::new(BufReader::with_capacity(BUFFER, file), LONGEST_ROW as u64);
     for row in 1.. {
         match lines.advance() {
             Ok(true) => {}

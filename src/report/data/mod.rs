@@ -10,7 +10,6 @@ mod request;
 mod schema;
 #[cfg(test)]
 mod tests;
-mod token;
 
 pub(super) use self::csv::requests_csv;
 pub(super) use self::experiments::{points_csv, rounds_csv};

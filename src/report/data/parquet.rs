@@ -13,8 +13,8 @@ use parquet::schema::types::Type;
 use serde_json::json;
 
 use super::column::{DataColumn, ReadAs};
+use super::request::TokenRow;
 use super::request::{RequestRow, in_order};
-use super::token::TokenRow;
 use crate::record::RunLog;
 use crate::report::run_report::{Out, RunReport};
 

@@ -1,9 +1,10 @@
-//! The table of requests: who asked, when what came, how long it took, and how it ended.
+//! A row for each request, and one for each token.
 
 use std::borrow::Cow;
 
 use super::column::{DataColumn, at, flag, ms, text, tokens, whole};
 use crate::analysis::{Figure, Metric, RequestLatency};
+use crate::clock::Timestamp;
 use crate::record::{Failure, FailureKind, FinishReason, Outcome, RequestRecord, RunLog};
 use crate::units::millis;
 
@@ -220,4 +221,46 @@ fn longest_gap(row: &RequestRow<'_>) -> Option<f64> {
 /// The name of a variant.
 fn name<'r>(of: impl Into<&'static str>) -> Option<Cow<'r, str>> {
     Some(Cow::Borrowed(of.into()))
+}
+
+/// A chunk of an answer.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct TokenRow {
+    request: u64,
+    chunk: u64,
+    at: Timestamp,
+    tokens: u32,
+    gap_ms: Option<f64>,
+    itl_ms: Option<f64>,
+}
+
+impl TokenRow {
+    /// The chunks of an answer, in order.
+    pub(super) fn of(record: &RequestRecord) -> impl Iterator<Item = Self> + '_ {
+        let mut last_chunk = None;
+        let mut last_token = None;
+        record.chunks.iter().zip(0..).map(move |(chunk, number)| {
+            let gap_ms = last_chunk.replace(chunk.at).map(|before| millis(chunk.at.since(before)));
+            // A chunk without a whole token ends no gap: its time belongs to the next token. The first chunk begins one,
+            // whatever it carries.
+            let ends_gap = chunk.tokens > 0 || number == 0;
+            let since = if ends_gap { last_token.replace(chunk.at) } else { None };
+            let itl_ms =
+                since.map(|before: Timestamp| millis(chunk.at.since(before)) / f64::from(chunk.tokens));
+            Self { request: record.index, chunk: number, at: chunk.at, tokens: chunk.tokens, gap_ms, itl_ms }
+        })
+    }
+
+    /// The table's columns, in their order.
+    pub(super) fn columns() -> Vec<DataColumn<Self>> {
+        let of_gap = "Since the token before it, divided by its tokens: itl, once for each of them";
+        vec![
+            whole("request_index", "index of its request", |row| Some(row.request)),
+            whole("chunk", "Place in its answer, from 0", |row| Some(row.chunk)),
+            at("at_s", "When it arrived", |row: &Self| Some(row.at)),
+            tokens("tokens", "Tokens that it carried", |row| Some(row.tokens.into())),
+            ms("gap_ms", "Since the chunk before it: chunk_gap", |row: &Self| row.gap_ms),
+            ms("itl_ms", of_gap, |row: &Self| row.itl_ms),
+        ]
+    }
 }

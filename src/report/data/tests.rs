@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::column::{DataColumn, ReadAs};
 use super::request::RequestRow;
-use super::token::TokenRow;
+use super::request::TokenRow;
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
 use crate::analysis::{Metric, summarise};

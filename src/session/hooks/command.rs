@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use strum::IntoStaticStr;
 
-use super::group::{Group, Guard};
+use super::group::{Guard, ProcessGroup};
 use crate::session::console::{Interrupts, Stop};
 use crate::units;
 
@@ -109,7 +109,7 @@ pub(super) fn begin(
     line: Line<'_>,
     variables: &Variables,
     output: &mut Output,
-) -> Result<Group, Stop> {
+) -> Result<ProcessGroup, Stop> {
     let (out, err) = output.begin(name, line.shown())?;
     let (Line::Filed(text) | Line::Typed(text)) = line;
     let mut shell = Command::new("sh");
@@ -118,7 +118,7 @@ pub(super) fn begin(
         shell.env("SKYLINE", program);
     }
     shell.stdin(Stdio::null()).stdout(out).stderr(err);
-    Group::spawn(shell)
+    ProcessGroup::spawn(shell)
         .map_err(|error| Stop::impossible(format!("`sh` cannot be started for the {name} command: {error}")))
 }
 
@@ -227,7 +227,7 @@ const SERVER_GRACE: Duration = Duration::from_secs(15);
 #[derive(Debug)]
 pub(crate) struct ServerProcess {
     command: String,
-    group: RefCell<Group>,
+    group: RefCell<ProcessGroup>,
     /// Sees to its end where no code of this process can: dropped after the group has been ended.
     _guard: Guard,
     output: Output,

@@ -9,13 +9,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// A child that leads a process group of its own.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     leader: Child,
     /// How the leader ended, once it has.
     ended: Option<ExitStatus>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts `command` as the leader of a new group.
     pub(super) fn spawn(mut command: Command) -> io::Result<Self> {
         #[cfg(unix)]
@@ -68,9 +68,9 @@ impl Group {
 mod signals {
     use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 
-    use super::Group;
+    use super::ProcessGroup;
 
-    impl Group {
+    impl ProcessGroup {
         pub(super) fn ask_to_end(&self) {
             self.signal(Signal::TERM);
         }
@@ -99,7 +99,7 @@ mod signals {
 
 /// Where there are no process groups, only the leader can be ended.
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     fn ask_to_end(&mut self) {
         let _ = self.leader.kill();
     }
@@ -127,7 +127,7 @@ pub(super) struct Guard {
 
 impl Guard {
     /// Guards `group`.
-    pub(super) fn over(group: &Group, grace: Duration) -> io::Result<Self> {
+    pub(super) fn over(group: &ProcessGroup, grace: Duration) -> io::Result<Self> {
         let mut shell = Command::new("sh");
         shell.args(["-c", SCRIPT, "sh", &group.id().to_string(), &grace.as_secs().to_string()]);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());

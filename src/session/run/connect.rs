@@ -1,4 +1,4 @@
-//! A server made ready: found, waited for, asked one question.
+//! A server made ready: found, waited for, asked one question; and the wait for a common start.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::{ServerAddress, ServerSettings};
-use crate::units;
+use crate::units::spoken;
 use crate::workload::{AnswerShape, WorkloadSpec};
 
 /// How long the one test request may take: a cold server may compile kernels first.
@@ -92,10 +92,8 @@ impl ServerConnection {
             let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
                 ConnectProgress::Waiting { reason, elapsed } => {
                     if elapsed >= mentioned.map_or(PATIENCE, |last| last + MENTION) {
-                        printer.words(&format!(
-                            "waiting for the server, {} so far: {reason}",
-                            units::spoken(elapsed)
-                        ));
+                        printer
+                            .words(&format!("waiting for the server, {} so far: {reason}", spoken(elapsed)));
                         mentioned = Some(elapsed);
                     }
                 }
@@ -208,6 +206,40 @@ fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64)
     let whole = Duration::from_nanos(plan.window_end.as_nanos()) + options.drain;
     let stay = options.timeouts.total.map_or(whole, |limit| limit.min(whole));
     (peak_rate_per_s * stay.as_secs_f64()).ceil() as u64
+}
+
+/// How long before its start a run opens its connections: not so early that a server closes them again.
+const BEFORE: Duration = Duration::from_secs(1);
+
+/// That the moment is still to come.
+pub(super) fn in_time(start_at: Option<jiff::Timestamp>) -> Result<(), Stop> {
+    let Some(moment) = start_at.filter(|moment| left(*moment).is_zero()) else { return Ok(()) };
+    Err(Stop::usage(format!(
+        "--start-at {moment} has passed: it is {:.0} by this machine's clock\n\
+         hint: give all generators the same moment, a minute ahead",
+        jiff::Timestamp::now()
+    )))
+}
+
+/// Waits until shortly before the moment.
+pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, printer: Printer) {
+    let Some(moment) = start_at else { return };
+    let left = left(moment).saturating_sub(BEFORE);
+    if !left.is_zero() {
+        printer.words(&format!("ready; beginning at {moment}, in {}", spoken(left + BEFORE)));
+        std::thread::sleep(left);
+    }
+}
+
+/// That the moment passed while the run was made ready.
+pub(super) fn missed(moment: jiff::Timestamp) -> Stop {
+    Stop::impossible(format!(
+        "--start-at {moment} passed before the run was ready\nhint: give all generators more time"
+    ))
+}
+
+fn left(moment: jiff::Timestamp) -> Duration {
+    Duration::try_from(moment.duration_since(jiff::Timestamp::now())).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
-use super::{cache, machine, pages, start, tokens};
+use super::{cache, connect, machine, pages, tokens};
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
 use crate::experiment::seed_of_run;
@@ -205,11 +205,11 @@ impl RunContext {
     ) -> Result<StartedRun, Stop> {
         let PreparedRun { engine, options, sending, .. } = prepared;
         let start_at = self.settings.share.start_at;
-        start::wait(start_at, self.printer);
+        connect::wait_for_start(start_at, self.printer);
         let connections = sending.opened_ahead(options.max_concurrency);
         self.server.runtime.block_on(engine.warm_up(connections));
         let clock = match start_at {
-            Some(moment) => RunClock::starting_at(moment).ok_or_else(|| start::missed(moment))?,
+            Some(moment) => RunClock::starting_at(moment).ok_or_else(|| connect::missed(moment))?,
             None => RunClock::starting_in(LEAD),
         };
         let header = self.header(prepared, clock);

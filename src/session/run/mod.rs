@@ -7,7 +7,6 @@ mod golden;
 mod machine;
 mod pages;
 mod setup;
-mod start;
 mod tokens;
 mod warm;
 

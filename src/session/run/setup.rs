@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
-use super::{cache, golden, machine, pages, start, tokens};
+use super::{cache, connect, golden, machine, pages, tokens};
 use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder, Schedule};
@@ -116,7 +116,7 @@ impl CheckedWorkload {
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
         cache::advise(&self.settings, printer);
-        start::in_time(self.settings.share.start_at)
+        connect::in_time(self.settings.share.start_at)
     }
 
     fn open(

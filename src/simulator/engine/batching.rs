@@ -7,8 +7,8 @@ use crate::simulator::deployment::placement::{Deployment, DoesNotFit};
 use crate::simulator::job::{Job, JobId};
 use crate::simulator::server::{FirstToken, Reject, ServerGauges, SimulatedServer, TokenEvent};
 use crate::simulator::step_time::model::StepTime;
+use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::step_time::roofline::{Efficiency, Roofline};
-use crate::simulator::step_time::work::StepWork;
 use crate::simulator::work_totals::WorkTotals;
 
 /// Tokens in a KV block; vLLM's default.

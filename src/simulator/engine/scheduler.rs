@@ -7,7 +7,7 @@ use super::limits::{SchedulerLimits, SchedulingPolicy};
 use super::sequence::Sequence;
 use crate::clock::Timestamp;
 use crate::simulator::job::{Job, JobId};
-use crate::simulator::step_time::work::StepWork;
+use crate::simulator::step_time::roofline::StepWork;
 use crate::simulator::work_totals::Shortage;
 
 /// The waiting queue, the running set and their blocks.

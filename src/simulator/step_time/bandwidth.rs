@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::roofline::Roofline;
-use super::work::StepWork;
+use super::roofline::StepWork;
 use crate::simulator::deployment::placement::DoesNotFit;
 use crate::simulator::engine::limits::SchedulerLimits;
 use crate::units::{count, three_digits};

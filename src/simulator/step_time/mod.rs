@@ -3,9 +3,7 @@
 mod bandwidth;
 pub(super) mod model;
 pub(super) mod roofline;
-pub(super) mod work;
 
 pub use bandwidth::BandwidthMath;
 pub use model::{LinearStep, StepTable, StepTableError, StepTime};
-pub use roofline::{Efficiency, Roofline, StepParts};
-pub use work::StepWork;
+pub use roofline::{Efficiency, Roofline, StepParts, StepWork};

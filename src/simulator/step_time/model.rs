@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::roofline::Roofline;
-use super::work::StepWork;
+use super::roofline::{Roofline, StepWork};
 
 /// A model of the time of a forward pass.
 #[derive(Clone, Debug, PartialEq)]

@@ -8,7 +8,7 @@ use super::accept::Accept;
 use super::claim::{Claim, Reference};
 use super::row::{Axes, Expected, MatrixRow};
 use super::settings::Settings;
-use super::variant::{ServerSettings, Variant};
+use super::variant::{Variant, VariantServer};
 use crate::experiment::repeats::RepeatsExperiment;
 use crate::workload::SpecError;
 use crate::workload::reading::{Fields, Given, Mistakes, SpecValue, nearest, parse_json, parse_toml};
@@ -99,8 +99,8 @@ impl Experiments {
             let defaults = fields.optional("defaults", Settings::default(), |place| {
                 place.table("the defaults of rows", Settings::read)
             });
-            let common = fields.optional("server", ServerSettings::default(), |place| {
-                place.table("the server", ServerSettings::read)
+            let common = fields.optional("server", VariantServer::default(), |place| {
+                place.table("the server", VariantServer::read)
             });
             let variants = read_variants(fields, common.as_ref());
             let rows = read_rows(fields, defaults.as_ref(), variants.as_deref());
@@ -256,9 +256,9 @@ fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clon
 }
 
 /// The variants; without any, a single one with the settings of `[server]`.
-fn read_variants(fields: &mut Fields<'_>, common: Option<&ServerSettings>) -> Option<Vec<Variant>> {
+fn read_variants(fields: &mut Fields<'_>, common: Option<&VariantServer>) -> Option<Vec<Variant>> {
     let mut seen = Vec::new();
-    let usual = ServerSettings::default();
+    let usual = VariantServer::default();
     let given = fields.given("variants", |place| {
         place.list(|place| {
             place.own_name("variant", &mut seen);

@@ -14,4 +14,4 @@ pub use claim::{Claim, ClaimError, ClaimKind, Reference};
 pub use file::{Experiments, MatrixSlot};
 pub use row::MatrixRow;
 pub use settings::{MatrixVariable, PrefixReuse, Settings, Spacing};
-pub use variant::{ServerSettings, Variant};
+pub use variant::{Variant, VariantServer};

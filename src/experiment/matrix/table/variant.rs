@@ -17,7 +17,7 @@ const PRICE: Allowed = Allowed::above(0.0, 1e9);
 /// The server settings of a file. Commands are stored as typed, without the values of their variables.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ServerSettings {
+pub struct VariantServer {
     /// Its address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
@@ -65,7 +65,7 @@ pub struct ServerSettings {
     pub gpu_hour: Option<f64>,
 }
 
-impl ServerSettings {
+impl VariantServer {
     /// Takes its fields from a table.
     pub(super) fn read(fields: &mut Fields<'_>) -> Option<Self> {
         let mut said = |name| fields.maybe(name, |place| place.nonblank());
@@ -143,7 +143,7 @@ pub struct Variant {
     /// Its name, unique among the variants.
     pub name: String,
     /// Its server, what is common to all included.
-    pub server: ServerSettings,
+    pub server: VariantServer,
 }
 
 impl Variant {
@@ -151,10 +151,10 @@ impl Variant {
     pub(super) const ALONE: &'static str = "server";
 
     /// Reads one; missing settings are those of `common`.
-    pub(super) fn read(place: SpecValue<'_>, common: &ServerSettings) -> Option<Self> {
+    pub(super) fn read(place: SpecValue<'_>, common: &VariantServer) -> Option<Self> {
         place.table("a variant", |fields| {
             let name = fields.need("name", |place| place.name());
-            let variant = Self { name, server: ServerSettings::read(fields)?.over(common) };
+            let variant = Self { name, server: VariantServer::read(fields)?.over(common) };
             if !fields.is_spoiled() && variant.server.serve.is_some() && variant.server.url.is_none() {
                 fields.complain("has a `serve` command and no `url`; say where it will serve");
                 return None;

@@ -64,10 +64,10 @@ fn rows_of_axes_have_hypotheses_and_names_of_their_own() {
 #[test]
 fn what_was_typed_of_the_deployment_counts_where_the_file_is_silent() {
     let typed = crate::record::DeploymentFacts { gpus: Some(4), ..Default::default() };
-    let mut server = ServerSettings { gpu_hour: Some(2.5), ..ServerSettings::default() };
+    let mut server = VariantServer { gpu_hour: Some(2.5), ..VariantServer::default() };
     server.fill_deployment(&typed);
     assert_eq!(server.cost_per_hour(), Some(10.0));
-    let mut said = ServerSettings { gpus: Some(2), ..server };
+    let mut said = VariantServer { gpus: Some(2), ..server };
     said.fill_deployment(&typed);
     assert_eq!(said.cost_per_hour(), Some(5.0));
 }

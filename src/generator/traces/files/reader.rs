@@ -6,7 +6,7 @@ use std::io::BufReader;
 use super::columns::CsvTraceColumns;
 use super::json_lines::{self, Heading, SCHEMA};
 use super::logs::AccessLogFields;
-use crate::generator::rows::{LineError, Lines};
+use crate::generator::rows::{FileLines, LineError};
 use crate::generator::traces::error::TraceError;
 use crate::generator::traces::requests::{BadLine, TraceFacts, TracedRequest, excerpt};
 use crate::workload::{BadLines, Trace, TraceFormat};
@@ -22,7 +22,7 @@ const BURST_GPT: &str = "Timestamp, Request tokens and Response tokens";
 #[derive(Debug)]
 pub(crate) struct TraceReader {
     pub(super) path: String,
-    pub(super) lines: Lines<BufReader<File>>,
+    pub(super) lines: FileLines<BufReader<File>>,
     /// Whether the line was only read to recognise the format and is still to be used.
     unread: bool,
     layout: LineLayout,
@@ -82,7 +82,7 @@ impl TraceReader {
             Ok(file) => BufReader::with_capacity(1 << 17, file),
             Err(cause) => return Err(TraceError::Io { path, cause }),
         };
-        let lines = Lines::new(file, LONGEST_LINE);
+        let lines = FileLines::new(file, LONGEST_LINE);
         let facts = TraceFacts::of(TraceFormat::Skyline);
         Ok(Self { path, lines, unread: false, layout, facts, bad_lines, stopped: false })
     }
