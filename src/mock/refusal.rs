@@ -42,8 +42,8 @@ impl Refusal {
     /// The body does not have the fields of a request.
     pub(super) fn validation(mistakes: &[Mistake]) -> Self {
         let (count, plural) = (mistakes.len(), if mistakes.len() == 1 { "" } else { "s" });
-        let lines: String = mistakes.iter().map(|mistake| format!("\n  {}", mistake.line)).collect();
-        let message = format!("{count} validation error{plural}:{lines}");
+        let lines: Vec<&str> = mistakes.iter().map(|mistake| mistake.line.as_str()).collect();
+        let message = format!("{count} validation error{plural}:\n  {}", lines.join("\n  "));
         let place = mistakes.first().and_then(|mistake| mistake.place.as_deref());
         Self::new(StatusCode::BAD_REQUEST, "Bad Request", &message, place)
     }

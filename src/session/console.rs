@@ -177,7 +177,7 @@ pub(crate) fn both<A, B>(one: Result<A, Stop>, other: Result<B, Stop>) -> Result
 
 /// Fine, or all mistakes as one error, with the exit code of the first.
 pub(crate) fn all(outcomes: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
-    outcomes.into_iter().fold(Ok(()), |so_far, outcome| both(so_far, outcome).map(drop))
+    outcomes.into_iter().reduce(|one, other| both(one, other).map(drop)).unwrap_or(Ok(()))
 }
 
 /// What the shell expects of a process that was interrupted.

@@ -57,8 +57,8 @@ impl FigureSet {
 
     /// The same with another figure for a key that it has.
     #[must_use]
-    pub fn with(mut self, key: &FigureKey, figure: Option<AcrossRuns>) -> Self {
-        self.0.iter_mut().filter(|(of, _)| of == key).for_each(|place| place.1.clone_from(&figure));
+    pub fn with(mut self, key: &FigureKey, figure: Option<&AcrossRuns>) -> Self {
+        self.0.iter_mut().filter(|(of, _)| of == key).for_each(|place| place.1 = figure.cloned());
         self
     }
 }

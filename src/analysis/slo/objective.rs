@@ -82,7 +82,8 @@ fn grammar() -> String {
         let mut column = 26;
         for (place, word) in names.split(' ').enumerate() {
             if column + word.len() > 100 {
-                text.push_str(&format!("\n{:26}", ""));
+                text.push('\n');
+                text.push_str(&" ".repeat(26));
                 column = 26;
             } else if place > 0 {
                 text.push(' ');
@@ -120,14 +121,6 @@ pub struct UnfitObjective {
     text: String,
     workload: String,
     problem: String,
-}
-
-impl Objective {
-    /// The objective that a text states, or those that the preset of this name stands for.
-    pub fn all_of(text: &str) -> Result<Vec<Self>, ObjectiveError> {
-        let preset = ObjectivePreset::named(text).map(|preset| preset.objectives().to_vec());
-        preset.unwrap_or_else(|| vec![text.to_owned()]).iter().map(|text| text.parse()).collect()
-    }
 }
 
 impl FromStr for Objective {
@@ -178,6 +171,12 @@ fn bound(kind: FigureKind, text: &str) -> Result<f64, String> {
 }
 
 impl Objective {
+    /// The objective that a text states, or those that the preset of this name stands for.
+    pub fn all_of(text: &str) -> Result<Vec<Self>, ObjectiveError> {
+        let preset = ObjectivePreset::named(text).map(|preset| preset.objectives().to_vec());
+        preset.unwrap_or_else(|| vec![text.to_owned()]).iter().map(|text| text.parse()).collect()
+    }
+
     /// Checks that runs of `workload` can have such a figure.
     ///
     /// # Errors

@@ -74,14 +74,16 @@ enum Work {
     /// So many repeats, or one run.
     Runs(Vec<PlannedRun>),
     /// A run at each of these rates, predicted from a fit.
-    Rates(EngineFit, LoadAxis),
+    Rates(Box<EngineFit>, LoadAxis),
     /// A search over loads.
     Sweep(SweepPlan),
 }
 
 pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     let SimulatePlan { simulation, work, notes, quiet } = args.plan(printer)?;
-    notes.iter().for_each(|note| printer.words(note));
+    for note in &notes {
+        printer.words(note);
+    }
     refuse_poor_fit(simulation.engine_fit.as_ref(), printer)?;
     simulation.out.as_deref().map_or(Ok(()), folder::base)?;
     // Where the fit has no place in what is shown.
@@ -91,11 +93,11 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
     }
     match work {
         Work::Sweep(plan) => sweep::run(&simulation, plan, quiet, printer),
-        Work::Rates(fit, axis) => rates(&simulation, fit, &axis, printer),
+        Work::Rates(fit, axis) => rates(&simulation, *fit, &axis, printer),
         Work::Runs(runs) => {
             advise(simulation.repeats, printer);
             match <[PlannedRun; 1]>::try_from(runs) {
-                Ok([run]) => once(simulation, run, printer),
+                Ok([run]) => once(&simulation, run, printer),
                 Err(runs) => repeatedly(&simulation, runs, printer),
             }
         }
@@ -126,7 +128,7 @@ impl SimulateArgs {
         };
         let work = match (&simulation.engine_fit, &self.loads.rates) {
             _ if self.loads.sweep => Work::Sweep(self.loads.plan(&simulation, self.workload.seconds())?),
-            (Some(fit), Some(axis)) => Work::Rates(fit.clone(), axis.clone()),
+            (Some(fit), Some(axis)) => Work::Rates(Box::new(fit.clone()), axis.clone()),
             _ => Work::Runs(PlannedRun::all(&simulation.spec, &simulation.datasets, simulation.repeats)?),
         };
         Ok(SimulatePlan { simulation, work, notes, quiet: self.loads.quiet })
@@ -199,8 +201,8 @@ fn fit_in_words(fit: &EngineFit) -> Result<String, Stop> {
 }
 
 /// One run, one prediction.
-fn once(simulation: Simulation, run: PlannedRun, printer: Printer) -> Result<Exit, Stop> {
-    let Simulation { model, objectives, .. } = &simulation;
+fn once(simulation: &Simulation, run: PlannedRun, printer: Printer) -> Result<Exit, Stop> {
+    let Simulation { model, objectives, .. } = simulation;
     let schedule = run.schedule.clone();
     let header = simulation.header(run, model);
     let (log, mut prediction) =

@@ -120,12 +120,11 @@ impl Grammar {
     fn any_document(&mut self, event: &SseEvent<'_>) -> Result<Step, Failure> {
         let document = ChunkJson::parse(&event.data).map_err(|error| {
             let said = excerpt(&event.data, &self.secrets);
-            match event.name.as_deref() {
-                Some(b"error") => self.secrets.failure(FailureKind::StreamError, said),
-                _ => {
-                    let message = format!("an event is not the JSON of a chunk ({error}): {said}");
-                    self.secrets.failure(FailureKind::Malformed, message)
-                }
+            if let Some(b"error") = event.name.as_deref() {
+                self.secrets.failure(FailureKind::StreamError, said)
+            } else {
+                let message = format!("an event is not the JSON of a chunk ({error}): {said}");
+                self.secrets.failure(FailureKind::Malformed, message)
             }
         })?;
         if let Some(words) = document.error(&self.secrets) {

@@ -83,9 +83,9 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
     if slow < RISE * quick {
         return Ok(None);
     }
-    let [from, to, before, after, least, last] = [low, high, quick, slow, few, many].map(three_digits);
+    let [from, to, before, after, first, last] = [low, high, quick, slow, few, many].map(three_digits);
     let course = format!(
-        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {least} to {last}"
+        "from a load of {from} to {to} TPOT p50 goes from {before} to {after} ms and output tokens/s from {first} to {last}"
     );
     if most < RISE * few {
         let symptom = seen(Regime::Saturation, course)

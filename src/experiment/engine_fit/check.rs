@@ -221,7 +221,7 @@ pub(super) fn replay(log: &RunLog, fleet: &Fleet) -> Result<RunLog, BadFleet> {
     let mut records = Vec::new();
     let mut keep = |history: JobHistory| {
         if let Some(record) = by_id.get(&history.job.0) {
-            records.push(answered(unanswered(record), history, end));
+            records.push(answered(&unanswered(record), history, end));
         }
     };
     let mut coming = asked.iter().peekable();

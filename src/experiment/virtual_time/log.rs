@@ -50,14 +50,14 @@ impl Log {
             self.queued_s += started.since(history.arrived).as_secs_f64();
             self.to_first_token_s += first.since(history.arrived).as_secs_f64();
         }
-        let record = answered(request.record(history.arrived), history, now);
+        let record = answered(&request.record(history.arrived), history, now);
         Some((request, record))
     }
 }
 
 /// `request`, not yet answered, with what became of it; `cut_off` is when one that has not ended stops being awaited.
 pub(in crate::experiment) fn answered(
-    request: RequestRecord,
+    request: &RequestRecord,
     history: JobHistory,
     cut_off: Timestamp,
 ) -> RequestRecord {
@@ -93,7 +93,7 @@ pub(in crate::experiment) fn answered(
         usage,
         output_tokens: tokens,
         output_tokens_source,
-        ..request
+        ..*request
     }
 }
 

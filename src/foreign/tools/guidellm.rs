@@ -163,7 +163,7 @@ fn reported(metrics: &ResultFields<'_>) -> Vec<ForeignLatency> {
             |fields| ReportedFigures::read(&fields, STATISTICS, str::to_owned, factor, n).unwrap_or_default();
         let ReportedFigures { mean_ms, min_ms, max_ms, .. } = read(found);
         let ranks = read(found.object("percentiles"));
-        let figures = ForeignFigures::Reported(ReportedFigures { mean_ms, min_ms, max_ms, n, ..ranks });
+        let figures = ForeignFigures::Reported(ReportedFigures { n, mean_ms, min_ms, max_ms, ..ranks });
         Some(ForeignLatency { metric, theirs, figures })
     };
     [(TTFT, 1.0), (LATENCY, 1e3)].into_iter().filter_map(latency).collect()

@@ -209,9 +209,7 @@ impl RunLog {
         })?;
         Ok(Self { header, records, checks, telemetry, footer })
     }
-}
 
-impl RunLog {
     /// Writes a whole run into `folder`, which must exist.
     ///
     /// # Errors

@@ -20,10 +20,11 @@ pub(super) enum ReadAs<R> {
     Text(ReadText<R>),
     /// A count or a place.
     Whole(fn(&R) -> Option<u64>),
-    Number(Box<dyn Fn(&R) -> Option<f64>>),
+    Number(ReadNumber<R>),
     Flag(fn(&R) -> Option<bool>),
 }
 
+type ReadNumber<R> = Box<dyn Fn(&R) -> Option<f64>>;
 pub(super) type ReadText<R> = for<'r> fn(&'r R) -> Option<Cow<'r, str>>;
 
 fn new<R>(

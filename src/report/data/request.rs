@@ -56,26 +56,24 @@ impl RequestRow<'_> {
     pub(super) fn columns() -> Vec<DataColumn<Self>> {
         let longest = "The longest silence between two of its chunks";
         let mut all = Self::first_columns();
-        all.extend(LATENCIES[..7].iter().map(Self::exact));
+        all.extend(LATENCIES[..7].iter().copied().map(Self::exact));
         all.push(ms("longest_gap_ms", longest, longest_gap));
-        all.extend(LATENCIES[7..].iter().map(Self::exact));
+        all.extend(LATENCIES[7..].iter().copied().map(Self::exact));
         all.extend(Self::last_columns());
         // The schedule lag is always known.
-        all.extend(LATENCIES[1..].iter().map(Self::at_least));
+        all.extend(LATENCIES[1..].iter().copied().map(Self::at_least));
         all
     }
 
     /// A latency that is known.
-    fn exact(metric: &Metric) -> DataColumn<Self> {
-        let metric = *metric;
+    fn exact(metric: Metric) -> DataColumn<Self> {
         // The catalogue calls the number of output tokens N.
         let formula = metric.info().formula.replace('N', "output tokens");
         ms(format!("{metric}_ms"), formula, move |row: &Self| row.latency.get(metric)?.exact())
     }
 
     /// The least that a latency can be which is not known, because the request was cut off.
-    fn at_least(metric: &Metric) -> DataColumn<Self> {
-        let metric = *metric;
+    fn at_least(metric: Metric) -> DataColumn<Self> {
         let meaning = format!("Of one that was cut off: the least that {metric} can be");
         ms(format!("{metric}_at_least_ms"), meaning, move |row: &Self| {
             let open = row.latency.get(metric).filter(|figure| figure.exact().is_none());

@@ -13,7 +13,9 @@ impl Table {
     pub(crate) fn of<R: Copy>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOf<R> {
         let rows: Vec<R> = rows.into_iter().collect();
         let mut table = Self::new(caption, [] as [TableColumn; 0]);
-        rows.iter().for_each(|_| table.row([] as [TableCell; 0]));
+        for _ in &rows {
+            table.row([] as [TableCell; 0]);
+        }
         TableOf { rows, table }
     }
 }

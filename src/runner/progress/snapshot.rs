@@ -26,7 +26,7 @@ pub struct Snapshot {
     pub tokens: u64,
     /// Requests of the window alone.
     pub measured: WindowCounts,
-    /// LiveRates over the last complete seconds; `None` in the run's first second.
+    /// `LiveRates` over the last complete seconds; `None` in the run's first second.
     pub rates: Option<LiveRates>,
     /// Time to first token, from the scheduled time.
     pub ttft: LiveLatency,
@@ -71,7 +71,7 @@ impl WindowCounts {
     }
 }
 
-/// LiveRates per second.
+/// `LiveRates` per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LiveRates {
     /// Requests dispatched.

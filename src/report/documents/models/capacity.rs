@@ -206,9 +206,10 @@ fn compare(capacity: &CapacityPlan, (what, read): Comparable) -> Option<Chart> {
     let mut rows = Vec::new();
     let mut series = Vec::new();
     for (place, offer) in capacity.offers.iter().enumerate() {
-        let (palette, kept) = match offer.keeps() {
-            true => (Palette::Third, "meets the contract"),
-            false => (Palette::Second, "does not meet the contract"),
+        let (palette, kept) = if offer.keeps() {
+            (Palette::Third, "meets the contract")
+        } else {
+            (Palette::Second, "does not meet the contract")
         };
         rows.push(Row { name: offer.name.clone(), words: format!("{offer}, {kept}") });
         let point = read(offer).map(|value| Point::at(value, place as f64, String::new()));

@@ -73,7 +73,7 @@ fn attainments(title: &str, groups: &[Group]) -> Table {
         Some(slo) => format!("{} ({})", shortened(&group.name), bounds(slo)),
         None => group.name.clone(),
     };
-    let declared = |group: &'_ Group| group.slo.declared.then_some(group.slo.clone());
+    let declared = |group: &'_ Group| group.slo.declared.then_some(group.slo);
     Table::of(format!("{title}: SLO attainment"), groups)
         .column("SLO", label)
         .column("requests", |group| group.slo.with_slo)

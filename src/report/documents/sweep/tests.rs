@@ -226,7 +226,7 @@ fn saturated_loads_show_no_goodput() {
     assert!(goodputs(&sweep).is_none(), "nothing was promised");
     let figures = &mut sweep.points[0].figures;
     let known = figures.metric(Metric::RequestRate).cloned();
-    *figures = figures.clone().with(&FigureKey::of(Metric::Goodput), known);
+    *figures = figures.clone().with(&FigureKey::of(Metric::Goodput), known.as_ref());
     assert_ne!(goodputs(&sweep).unwrap()[0], crate::report::document::NOTHING);
     sweep.points[0].class = LoadClass::Saturated;
     assert!(goodputs(&sweep).is_none(), "only this load had one");
