@@ -56,12 +56,12 @@
 //! | the wait under a concurrency cap | `runner/in_flight.rs` |
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
-//! | the 95 % interval of a percentile | `analysis/latency/dependence.rs` |
+//! | the 95 % interval of a percentile | `analysis/latency/row.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
-//! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, a file to each rule beside it |
+//! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |
-//! | the names of the folders of runs | `session/files/folder.rs` |
+//! | the names of the folders of runs | `session/folder.rs` |
 //! | exit codes | `cli/output/exits.rs` |
 //! | to add a server's dialect | `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |

@@ -226,6 +226,16 @@ fn a_name_of_a_public_type_stands_for_one_thing() {
 }
 
 #[test]
+fn files_that_the_design_names_exist() {
+    let text = std::fs::read_to_string(root().join("src/lib.rs")).unwrap();
+    let named = text.split('`').filter(|word| word.ends_with(".rs") && word.contains('/'));
+    let missing: Vec<&str> = named
+        .filter(|path| ![root().join("src").join(path), root().join(path)].iter().any(|at| at.exists()))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
 fn the_old_words_do_not_come_back() {
     let fly = ["fly", "flies", "flew", "flown", "flying", "flight", "flights", "flyer", "flyers"];
     let mut counts = [(0, BTreeMap::new()), (0, BTreeMap::new())];
