@@ -3,7 +3,7 @@
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
-use super::output::{exits, say_saved};
+use super::output::{DryRun, exits, say_saved};
 use crate::analysis::FigureKey;
 use crate::cli::args::{
     CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
@@ -130,7 +130,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     campaign.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let PlannedAb { runs, design, manifest } = args.plan(printer)?;
+    let plan = args.plan(printer)?;
+    if campaign.dry_run {
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
     let resumed = campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
     let resumed = resumed.transpose()?;
@@ -222,7 +226,8 @@ impl AbArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let (spec, [a, b]) = both(self.work.spec(&self.load.overrides(), printer), self.settings(salt))?;
+        let (spec, [a, b]) =
+            both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
@@ -238,6 +243,23 @@ impl AbArgs {
             reset: self.sides.reset_cmd.clone(),
         };
         Ok(PlannedAb { runs, design, manifest })
+    }
+
+    /// Shows what would be run.
+    fn show_plan(&self, plan: &PlannedAb, printer: Printer) -> Result<(), Stop> {
+        let PlannedAb { runs, design, manifest } = plan;
+        let workload = &manifest.question.workload;
+        let [a, b] = &runs.sides;
+        DryRun::of(format!("ab {}", workload.name))
+            .workload(workload)
+            .fact("rounds", format!("{}, each with a run of A and one of B", design.rounds()))
+            .runs(&runs.rounds)
+            .server("A", &a.settings)
+            .server("B", &b.settings)
+            .limits(&a.settings)
+            .fact("warm-up requests", self.design.warmup_requests.to_string())
+            .fact("stored in", self.campaign.out.display().to_string())
+            .show(printer, self.campaign.show.shown())
     }
 
     fn manifest(
@@ -278,6 +300,9 @@ impl AbArgs {
             let screen = self.campaign.live.screen();
             let mut settings = target.settings(&[], LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
+            if self.load.is_rate_max() {
+                settings.requests.max_concurrency = None;
+            }
             Ok::<_, Stop>(settings)
         };
         let server = &self.target.server;

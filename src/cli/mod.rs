@@ -7,6 +7,7 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
+mod help;
 mod matrix;
 mod merge;
 mod mock;
@@ -19,7 +20,7 @@ mod workloads;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop};
@@ -102,6 +103,20 @@ verbs! {
     Trace => trace::TraceVerbArgs,
 }
 
+/// What was typed. A request for help, or a mistake, ends the program here.
+fn typed() -> Cli {
+    let is_short = std::env::args_os().any(|argument| argument == "-h");
+    let command = if is_short { help::shortened(Cli::command()) } else { Cli::command() };
+    let typed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
+    typed.unwrap_or_else(|error| match help::advice(&error) {
+        Some(advice) => {
+            Printer.words(&format!("error: {advice}"));
+            std::process::exit(2)
+        }
+        None => error.exit(),
+    })
+}
+
 /// Runs the program on the process's own arguments.
 pub fn main() -> ExitCode {
     tracing_subscriber::fmt()
@@ -112,7 +127,7 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit = Cli::parse().verb.run(printer).unwrap_or_else(|stop| {
+    let exit = typed().verb.run(printer).unwrap_or_else(|stop| {
         printer.words(&format!("error: {}", stop.message()));
         stop.exit()
     });

@@ -37,6 +37,32 @@ struct Users {
     stream: RandomStream,
 }
 
+/// The requests that the users of a closed loop may still send until they have sent as many as the run has. What they
+/// send then keeps up the load and is not counted.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestsLeft {
+    left: u64,
+    /// The latest moment of those that are counted.
+    latest: Timestamp,
+}
+
+impl RequestsLeft {
+    /// Counts a request that follows an answer, or makes it one of the cool-down.
+    pub fn admit(&mut self, next: PlannedRequest) -> PlannedRequest {
+        if self.left == 0 {
+            return PlannedRequest { phase: Phase::Cooldown, ..next };
+        }
+        self.left -= 1;
+        self.latest = self.latest.max(next.scheduled);
+        next
+    }
+
+    /// The end of the window, just after the last of the counted requests, once all of them are known.
+    pub fn window_end(&self) -> Option<Timestamp> {
+        (self.left == 0).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
+    }
+}
+
 /// How a turn ended, as far as what follows depends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TurnEnd {
@@ -99,6 +125,23 @@ impl SessionPlanner {
     /// The same with the window of this plan.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
         Self { window: (plan.window_start, plan.window_end), ..self }
+    }
+
+    /// The requests that the users may still send after their first, where the run has so many; `plan` is its plan.
+    pub fn requests_left(&self, plan: &PlanFacts) -> Option<RequestsLeft> {
+        let requests = self.workload.requests.filter(|_| self.users.is_some())?;
+        let left = requests.saturating_sub(plan.warmup_requests + plan.measured_requests);
+        Some(RequestsLeft { left, latest: self.last_start() })
+    }
+
+    /// When the last of the users begins.
+    fn last_start(&self) -> Timestamp {
+        match self.workload.arrival {
+            ArrivalPattern::Users { users, ramp_s, .. } => {
+                Timestamp::from_secs_f64(ramp_s * users.saturating_sub(1) as f64 / users as f64)
+            }
+            _ => Timestamp::ZERO,
+        }
     }
 
     /// Whether a workload has sessions.

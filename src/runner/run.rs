@@ -69,6 +69,9 @@ impl<E: Engine> Run<E> {
             if step.is_break() {
                 break;
             }
+            if let Some(end) = run.take_window_end() {
+                drained.as_mut().reset(clock.instant(end.after(run.drain)));
+            }
         }
         let mut footer = run.close().await;
         if let Some(watch) = watch {
@@ -101,9 +104,9 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
         let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out };
-        let next_turns = feed
-            .take_later()
-            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));
+        let next_turns = feed.take_later().map(|later| {
+            NextTurns::start(later, Arc::clone(&engine), pacing, (&plan, until), outlet.clone())
+        });
         pacer::start(pacing, feed, outlet);
         let footer = RunFooter {
             released_until: plan.window_end,
@@ -146,6 +149,17 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
+    }
+
+    /// The end of the window, the first time that it is known, where the answers decide it.
+    fn take_window_end(&mut self) -> Option<Timestamp> {
+        let end = self.in_flight.next_turns.as_ref()?.window_end()?;
+        if self.footer.ending == RunEnding::Interrupted || self.footer.released_until <= end {
+            return None;
+        }
+        self.footer.released_until = end;
+        self.in_flight.end_window(end);
+        Some(end)
     }
 
     fn drain_limit(&mut self) -> ControlFlow<()> {

@@ -10,6 +10,7 @@ mod prompt;
 pub(crate) mod reading;
 mod spec;
 mod trace;
+mod typed;
 mod window;
 
 pub use answer::{
@@ -29,6 +30,7 @@ pub use prompt::{
 pub use reading::{SpecError, SpecMistake};
 pub use spec::WorkloadSpec;
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
+pub use typed::ArrivalForm;
 
 #[cfg(test)]
 mod tests;

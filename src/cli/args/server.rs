@@ -28,11 +28,11 @@ pub(in crate::cli) struct ServerArgs {
     engine: Option<Dialect>,
 
     /// Address of the server, with or without /v1 [default: the engine's own port on this machine]
-    #[arg(long, value_name = "URL", help_heading = "Server")]
+    #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
     /// Model to ask for [default: the first that /v1/models lists]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    #[arg(long, visible_alias = "served-model-name", value_name = "NAME", help_heading = "Server")]
     pub(in crate::cli) model: Option<String>,
 
     /// Wait this long for the server to become ready

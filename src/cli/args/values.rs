@@ -45,6 +45,23 @@ pub(in crate::cli) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
+/// How many requests a second leave, as it is typed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::cli) enum TypedRate {
+    /// So many.
+    PerSecond(f64),
+    /// As many as the server answers: a closed loop.
+    Max,
+}
+
+/// A rate above zero, or `max`, which `vllm bench serve` writes as `inf`.
+pub(in crate::cli) fn rate(text: &str) -> Result<TypedRate, String> {
+    match text {
+        "max" | "inf" => Ok(TypedRate::Max),
+        _ => above_zero(text).map(TypedRate::PerSecond).map_err(|error| format!("{error}, nor `max`")),
+    }
+}
+
 /// Zero or a number above it.
 pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

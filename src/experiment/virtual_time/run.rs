@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::log::{Log, job, leading};
 use crate::clock::Timestamp;
-use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
+use crate::generator::{
+    Blocks, ConversationBreak, PlannedRequest, RequestsLeft, Schedule, SessionPlanner, TurnEnd,
+};
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 
@@ -49,10 +51,10 @@ impl VirtualRun {
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
-        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
+        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan), &self.plan);
         let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
-        let give_up = self.plan.window_end.after(self.drain);
+        let mut window_end = self.plan.window_end;
         let mut clock = Timestamp::ZERO;
         let mut ending = RunEnding::Finished;
         let (mut at_start, mut at_end) = (None, None);
@@ -61,6 +63,7 @@ impl VirtualRun {
             let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
             let due = [next_arrival, turns.next_due(), driver.next_event()];
             let Some(next) = due.into_iter().flatten().min() else { break };
+            let give_up = window_end.after(self.drain);
             if next.max(clock) > give_up {
                 ending = RunEnding::DrainLimit;
                 clock = give_up;
@@ -70,7 +73,8 @@ impl VirtualRun {
             if clock >= self.plan.window_start {
                 at_start.get_or_insert_with(|| effort(&driver));
             }
-            if clock >= self.plan.window_end {
+            window_end = turns.window_end().unwrap_or(window_end);
+            if clock >= window_end {
                 at_end.get_or_insert_with(|| effort(&driver));
             }
             let mut ended = Vec::new();
@@ -95,6 +99,7 @@ impl VirtualRun {
         let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
         let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
+        let window_end = turns.window_end().unwrap_or(window_end);
         let left = driver.stop();
         records.extend(
             left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
@@ -102,7 +107,7 @@ impl VirtualRun {
         SimulatedRun {
             records,
             footer: RunFooter {
-                released_until: self.plan.window_end,
+                released_until: window_end,
                 ended: clock,
                 ending,
                 present_ns: None,
@@ -126,12 +131,15 @@ pub(super) struct LaterTurns {
     sessions: Option<SessionPlanner>,
     /// By moment, then by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,
+    /// What the users of a closed loop may still send, where the run has so many requests.
+    left: Option<RequestsLeft>,
     counts: SessionCounts,
 }
 
 impl LaterTurns {
-    pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
-        Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
+    pub(super) fn new(sessions: Option<SessionPlanner>, plan: &PlanFacts) -> Self {
+        let left = sessions.as_ref().and_then(|sessions| sessions.requests_left(plan));
+        Self { sessions, due: BTreeMap::new(), left, counts: SessionCounts::default() }
     }
 
     /// When the next one leaves.
@@ -157,6 +165,7 @@ impl LaterTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next?;
+        let next = self.left.as_mut().map_or(next, |left| left.admit(next));
         self.due.insert((next.scheduled, next.index), next);
         Some(next.phase)
     }
@@ -165,6 +174,11 @@ impl LaterTurns {
     pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
         let goes_on = self.sessions.as_ref()?.has_next_turn(request);
         request.turn.filter(|turn| goes_on || turn.place() > 0)
+    }
+
+    /// The end of the window, where the answers decided it and it is known.
+    pub(super) fn window_end(&self) -> Option<Timestamp> {
+        self.left?.window_end()
     }
 
     /// Counts of the sessions; absent where there are none.

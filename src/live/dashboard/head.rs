@@ -68,6 +68,9 @@ fn left(time: Duration) -> String {
 
 /// The elapsed and the remaining time at `now`.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
+    if plan.is_open_ended() {
+        return past(now.since(Timestamp::ZERO));
+    }
     let of = format!("{:.0} of {:.0} s", now.as_secs_f64().floor(), plan.window_end.as_secs_f64());
     if now < plan.window_start {
         format!("{of} · warm-up, the window begins in {}", left(plan.window_start.since(now)))
