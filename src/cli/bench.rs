@@ -30,7 +30,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     share: ShareArgs,
 
-    /// Of a closed loop: run the same work in open arrivals afterwards, by a Poisson process at the rate that the users
+    /// For a closed loop: afterwards run the same work with open (Poisson) arrivals at the rate that the users
     /// reached, and show what the closed loop hides
     #[arg(long, help_heading = "Workload")]
     paired_open: bool,
@@ -41,7 +41,7 @@ pub(super) struct BenchArgs {
     #[command(flatten, next_help_heading = "Output")]
     validity: ValidityArgs,
 
-    /// Folder in which the run gets a folder of its own
+    /// Folder in which the run's folder is created
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
@@ -112,13 +112,13 @@ impl BenchArgs {
         let refusal = if !self.paired_open {
             return Ok(());
         } else if spec.arrival.users().is_none() {
-            "--paired-open needs a closed loop to hold the open run against\n\
-             hint: give --users, or leave --paired-open out: this load is not closed"
+            "--paired-open needs a closed loop to compare the open run with\nhint: give --users, or leave --paired-open out: \
+             this load is not closed"
         } else if self.workload.repeats > 1 {
             "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
         } else if self.share.shard.is_some() || self.share.start_at.is_some() {
-            "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
-             hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report tells"
+            "--paired-open needs one generator, because the open run follows the rate that all users reached\nhint: leave \
+             --shard and --start-at out, or run the open run by itself at the rate that the report shows"
         } else {
             return Ok(());
         };
@@ -190,7 +190,7 @@ fn execute_open(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
-    let part = format!("the open run beside the closed one, at {rate}/s");
+    let part = format!("the open run after the closed one, at {rate}/s");
     let run = PlannedRun { part: Some(part), ..PlannedRun::like(schedule, workload)? };
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = context.execute(run, 2, |_| open_folder(&closed.folder))?;

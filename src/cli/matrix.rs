@@ -77,25 +77,25 @@ fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Prin
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is kept, in results/NAME-matrix-TIME:
-  row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
+What is saved, in results/NAME-matrix-TIME:
+  row-A/run-1/   every run, as `skyline bench` saves it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
-  page.html      the table with its pictures
-  *.log          what the commands wrote that start and reset servers
+  page.html      the table with its charts
+  *.log          output of the commands that start and reset servers
 
 Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
   3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
-  130  interrupted; --resume goes on")]
+  130  interrupted; --resume continues")]
 pub(super) struct MatrixArgs {
-    /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
+    /// The table: a TOML or JSON file, or `rows_a_to_f`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]
     file: Option<String>,
 
-    /// Print the table inside the program, to start your own from
+    /// Print the built-in table, as a start for your own
     #[arg(long, exclusive = true)]
     example: bool,
 
@@ -107,7 +107,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
-    /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
+    /// Length of every run, in place of the file's: to rehearse a table quickly [default: as the file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -147,7 +147,7 @@ impl MatrixArgs {
             variant.server.fill_deployment(&typed);
         }
         for name in &self.only {
-            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
+            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
         Ok(experiments)
     }
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(all.cells.len(), all.experiments.order().len());
         assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
         let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
-        assert!(unknown.message().contains("--only asks for"), "{}", unknown.message());
+        assert!(unknown.message().contains("--only names"), "{}", unknown.message());
     }
 
     #[test]

@@ -35,8 +35,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     format: FormatArgs,
 
-    /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
-    /// by what stands in it]
+    /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf
+    /// [default: detected from the file]
     #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
     from: Option<ForeignTool>,
 

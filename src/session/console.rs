@@ -254,12 +254,12 @@ impl Interrupts {
         match so_far {
             Interrupt::None if heeded => {
                 printer.words(
-                    "stopping: nothing more is sent, answers under way are awaited; Ctrl-C again cuts them off",
+                    "stopping: no more requests are sent, and answers in flight are awaited; Ctrl-C again cuts them off",
                 );
                 self.wish.send_replace(Interrupt::StopReleasing);
             }
             Interrupt::StopReleasing if heeded => {
-                printer.words("leaving: answers under way are cut off, every record is kept");
+                printer.words("aborting: answers in flight are cut off, and every record is saved");
                 self.wish.send_replace(Interrupt::Leave);
             }
             _ => {

@@ -230,7 +230,7 @@ const CATALOGUE: [FigureInfo; 24] = [
         ..share("check_pass_rate", "checks passed", Direction::More, "passed / ended")
     },
     FigureInfo {
-        meaning: "answers of the form asked for, of those that were complete",
+        meaning: "answers of the requested form, of those that were complete",
         ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
     },
 ];

@@ -33,7 +33,7 @@ impl Objective {
         let close = close.filter(|(low, high)| (*low..=*high).contains(&self.bound));
         let doubt = close.map_or(String::new(), |(low, high)| {
             let (low, high) = (self.key.show(low), self.key.show(high));
-            format!("; by chance on this side: its 95 % interval, {low} to {high}, holds the bound")
+            format!("; may be chance: its 95 % interval, {low} to {high}, includes the bound")
         });
         let open = figure.filter(|figure| figure.exact().is_none());
         Judgement {
@@ -163,7 +163,7 @@ mod tests {
         let objective = |text: &str| summarise(&log, &[text.parse().unwrap()]).objectives.remove(0);
         let close = objective("p50 ttft < 251ms");
         assert!(close.close && close.passed(), "{close:?}");
-        assert!(close.line.contains("by chance on this side: its 95 % interval, 2"), "{}", close.line);
+        assert!(close.line.contains("may be chance: its 95 % interval, 2"), "{}", close.line);
         assert!(!objective("p50 ttft < 400ms").close);
     }
 

@@ -156,7 +156,7 @@ impl AbTest {
             }
             AbOverall::Inconclusive => "no significant difference, and no equivalence".to_owned(),
             AbOverall::Invalid => format!(
-                "{of_rounds} have figures that can be trusted, and a verdict takes {}",
+                "{of_rounds} have valid figures, and a verdict needs {}",
                 counted(self.fewest_rounds, "round")
             ),
             AbOverall::Unfinished => format!(

@@ -74,7 +74,7 @@ pub struct MatrixCell {
     pub reasons: Vec<String>,
     /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
-    /// Whose fault it is, where it failed.
+    /// Cause of the failure, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_by: Option<FailedBy>,
     /// The figures, by name; what no run has is not there.

@@ -53,7 +53,7 @@ fn title(run: &ForeignRun) -> String {
     let under =
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
-    let under = if under.is_empty() { "it reports nothing of its load".to_owned() } else { under.join(", ") };
+    let under = if under.is_empty() { "no load figures reported".to_owned() } else { under.join(", ") };
     format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 

@@ -168,8 +168,8 @@ fn explain(table: &mut Table, repeats: &Repeats) {
     }
     let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {
-        let meaning = "depends on how long requests took that were cut off: the mean is at most this, and the interval \
-                       holds all that it can be";
+        let meaning = "depends on requests that were cut off: the mean is at most this, and the interval covers all possible \
+                       values";
         table.explain("≤", meaning);
     }
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_none()) {

@@ -61,7 +61,7 @@ impl ExperimentDir {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
-                "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
+                "--resume: cannot read {}: {error}\nhint: name the folder of the interrupted experiment",
                 path.display()
             ))
         })?;
@@ -86,7 +86,7 @@ impl ExperimentDir {
             return Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) });
         }
         Err(Stop::usage(format!(
-            "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
+            "--resume: {} belongs to another experiment:{changes}\nhint: give the same options, or leave --resume out",
             folder.display()
         )))
     }
@@ -123,8 +123,8 @@ impl ExperimentDir {
         let whole = ran_to_its_end(&log);
         if whole && log.header.plan.hash != plan_hash {
             return Err(Stop::usage(format!(
-                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
-                 without --resume",
+                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? \
+                 begin again without --resume",
                 folder.display()
             )));
         }

@@ -171,7 +171,7 @@ fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<
     match checks.into_iter().find(|check| check.outcome == CheckOutcome::Failed) {
         None => Ok(()),
         Some(check) => Err(Stop::usage(format!(
-            "the plan of `{}` with seed {} is not as it declares: {}\nhint: {}",
+            "the plan of `{}` with seed {} does not fit its declared process: {}\nhint: {}",
             spec.name, spec.seed, check.sentence, check.cure
         ))),
     }
@@ -209,7 +209,10 @@ output_tokens = {{ kind = "constant", value = 1 }}
         spec.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
         let stop = check(&spec, &schedule, &schedule.facts()).unwrap_err();
         let refusal = stop.message();
-        assert!(refusal.contains("is not as it declares: ") && refusal.contains("hint: "), "{refusal}");
+        assert!(
+            refusal.contains("does not fit its declared process: ") && refusal.contains("hint: "),
+            "{refusal}"
+        );
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn mistakes_come_all_at_once_and_before_anything_is_started() {
     desk.skyline(&["matrix", "u.toml", "--only", "Z"])
         .assert()
         .code(2)
-        .stderr(contains("row `Z`, which there is not"));
+        .stderr(contains("row `Z`, which does not exist"));
     assert!(desk.runs().is_empty());
 }
 
@@ -175,7 +175,7 @@ fn variants_are_started_flown_decided_on_and_ended() {
     desk.skyline(&[&["matrix", "t.toml"][..], &quick, &resume].concat())
         .assert()
         .code(2)
-        .stderr(contains("of another experiment").and(contains("151ms")));
+        .stderr(contains("another experiment").and(contains("151ms")));
 }
 
 /// A matrix of schema 1: what stops it is called otherwise since.
@@ -256,7 +256,7 @@ fn a_server_that_cannot_serve_is_told_with_its_last_words_and_the_next_is_flown(
     desk.skyline(&["matrix", "t.toml", "--no-calibration", "--only", "A"])
         .assert()
         .code(3)
-        .stderr(contains("something answers at 127.0.0.1"));
+        .stderr(contains("a server already answers at 127.0.0.1"));
 }
 
 /// Before the second run of the row `reset` ends the server, once.

@@ -162,12 +162,9 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
     desk.file("none.txt", "hello\n");
     for (arguments, message) in [
         (&["--trace", "bad.jsonl"][..], "bad.jsonl, line 61, column 38: missing field `output_length`"),
-        (&["--trace", "none.txt"], "begins like no trace"),
+        (&["--trace", "none.txt"], "has no known trace format"),
         (&["--trace", "gone.jsonl"], "gone.jsonl cannot be read"),
-        (
-            &["short_chat", "--time-scale", "2"],
-            "--time-scale is about a trace, and `short_chat` replays none",
-        ),
+        (&["short_chat", "--time-scale", "2"], "--time-scale needs a trace, and `short_chat` replays none"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
         (
             &["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"],
@@ -297,8 +294,7 @@ fn a_prefix_that_a_trace_takes_the_place_of_is_named() {
         crate::quick::QUICK.split("[classes.prompt]").next().unwrap()
     );
     desk.file("pre.toml", &with);
-    let note =
-        "note: the trace says what prompts have in common; the shared prefixes of class `tiny` are left out";
+    let note = "note: the trace defines the shared prefixes; those of class `tiny` are ignored";
     desk.skyline(&["simulate", "pre.toml", "--trace", "some.jsonl", "--allow-invalid"])
         .assert()
         .success()

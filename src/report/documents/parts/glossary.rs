@@ -25,7 +25,7 @@ const ELSEWHERE: [&str; 2] = [
 const WORDS: [Term; 11] = [
     (
         "scheduled",
-        "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
+        "the planned time of a request; latencies count from it, even if the request is dispatched later",
     ),
     (
         "window",
