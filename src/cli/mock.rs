@@ -21,7 +21,7 @@ Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skylin
   slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
   broken_answer off_schema
 
-Extras vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
+Besides vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 pub(super) struct MockArgs {
     /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]

@@ -1,4 +1,4 @@
-//! Whom requests go to, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
+//! Where requests go, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -207,11 +207,11 @@ impl TelemetryArgs {
     }
 }
 
-/// Whether this machine is asked first what it can do, and heeded.
+/// Whether this machine is calibrated before a run, and a plan refused that is too much for it.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 struct MachineArgs {
-    /// Skip the half second that measures this machine before the run
+    /// Do not calibrate this machine first, which takes half a second
     #[arg(long)]
     no_calibration: bool,
 
@@ -220,7 +220,7 @@ struct MachineArgs {
     force: bool,
 }
 
-/// The part of this machine beside others.
+/// The share of this generator in a plan that several run.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 pub(in crate::cli) struct ShareArgs {

@@ -91,7 +91,7 @@ impl Place {
     }
 
     /// Whether both are the same place, however it was spelled.
-    fn is(&self, other: &Self) -> bool {
+    pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(one), Self::Path(another)) => resolved(one) == resolved(another),
             _ => self == other,
@@ -145,7 +145,7 @@ pub(in crate::cli) struct Outputs {
     shown: Option<Format>,
     /// All that was typed.
     pub(super) asked: Vec<Asked>,
-    /// Who is pushed to.
+    /// Where figures are pushed.
     collector: Option<Collector>,
 }
 

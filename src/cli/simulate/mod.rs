@@ -304,6 +304,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_sweep_would_ignore_is_refused() {
+        for ignored in
+            [&["--requests=9"][..], &["--sweep-users=1,2", "--users=3"], &["--sweep-users=1,2", "--rate=3"]]
+        {
+            let typed = [&["simulate", "short_chat", "--sweep"], ignored].concat();
+            let refusal = Typed::try_parse_from(&typed).unwrap_err();
+            assert_eq!(refusal.kind(), clap::error::ErrorKind::ArgumentConflict, "{typed:?}");
+        }
+    }
+
+    #[test]
     fn a_plan_says_which_runs_are_simulated() {
         let runs = |typed: &[&str]| match plan(typed).unwrap().work {
             Work::Runs(runs) => runs.len(),
