@@ -84,7 +84,7 @@ fn a_plan_that_hardly_ever_comes_of_its_process_is_refused() {
             contains("seed 8804")
                 .and(contains("A²"))
                 .and(contains("limit: 4.62"))
-                .and(contains("take another --seed")),
+                .and(contains("use another --seed")),
         );
     assert!(desk.runs().is_empty(), "nothing was flown");
 }

@@ -23,7 +23,7 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
         Some(RunEnding::Interrupted) => Some(finding(
             FindingKind::Interrupted,
             format!(
-                "the run was interrupted: {} still running, {} not yet due",
+                "the run was interrupted: {} still running, {} not due yet",
                 counted(summary.requests.censored, "request"),
                 count(summary.requests.never_due)
             ),

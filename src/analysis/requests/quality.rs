@@ -163,7 +163,7 @@ pub struct ClassForms {
     pub in_slo: bool,
     /// Answers of the form.
     pub valid: u64,
-    /// Complete answers that are not.
+    /// Complete answers without that form.
     pub invalid: u64,
     /// What is wrong with those, most frequent first.
     pub faults: Vec<FormFault>,

@@ -107,7 +107,7 @@ fn latency(run: &ForeignRun) -> Section {
     };
     let mut table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
         .column("", |latency| latency.metric.to_string())
-        .column(("there", 4), |latency| latency.theirs)
+        .column(("its name", 4), |latency| latency.theirs)
         .column(("n", 6), |latency| latency.figures.n().map_or("?".to_owned(), count))
         .column(("mean", 5), statistic(Statistic::Mean))
         .column(("min", 2), statistic(Statistic::Min))

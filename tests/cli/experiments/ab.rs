@@ -240,7 +240,7 @@ fn failures_are_compared_whatever_was_chosen() {
         .assert()
         .code(1)
         .stdout(contains("MIXED").or(contains("WORSE")).and(contains("error_rate")))
-        .stdout(contains("do not count them"));
+        .stdout(contains("leave failed requests out"));
 }
 
 /// An experiment as the first version stored it.

@@ -54,7 +54,7 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     assert_eq!(queued["offers"][0]["queueing"]["instance"], "slots");
     desk.assert_schema("capacity", &queued);
     desk.skyline(&needs).arg("--replicas=1").assert().code(1).stdout(contains("1 instance does not meet"));
-    desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));
+    desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("and the limit is 2"));
     let unpriced = ["capacity", folder, "--target-rate", "1000", "--gpu-hour", "3"];
     desk.skyline(&unpriced).assert().code(2).stderr(contains("--gpus-per-instance N"));
 

@@ -122,7 +122,7 @@ output_tokens = { kind = "constant", value = 4 }
         desk.skyline(&[verb, "dies_out.toml", "--seed", seed])
             .assert()
             .code(2)
-            .stderr(contains("requests, and 50 were asked for"))
+            .stderr(contains("requests, and 50 were requested"))
             .stdout("");
     }
     desk.skyline(&["simulate", "dies_out.toml", "--seed", "2", "--requests", "20"]).assert().code(0);

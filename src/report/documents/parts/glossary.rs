@@ -88,7 +88,7 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         .column("tool", |alias| alias.tool)
         .column("name", |alias| alias.name)
         .column("what it is", |alias| alias.formula)
-        .column("here", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
+        .column("skyline", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
         .column("p50, ms", |alias| shown(alias, Quantile::P50))
         .column("p99, ms", |alias| shown(alias, Quantile::P99));
     [section, Section::reference("Names elsewhere").with_table(table.table())]

@@ -207,7 +207,7 @@ fn requests(summary: &Summary) -> String {
     for (number, what) in [
         (counts.failed, "failed"),
         (counts.censored, "censored"),
-        (counts.never_due, "never due"),
+        (counts.never_due, "not due"),
         (counts.unrecorded, "without a record"),
         (counts.unplanned, "unplanned"),
     ] {
