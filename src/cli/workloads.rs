@@ -13,6 +13,7 @@ use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
 use crate::report::{Style, documents};
+use crate::session::stored::run::runs_in;
 use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 
@@ -120,12 +121,6 @@ fn is_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *br#"{"header":"#
 }
 
-/// Whether it is a folder in which runs have folders of their own.
-fn holds_runs(path: &Path) -> bool {
-    let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| entry.path()).any(|path| path.join(RunLog::FILE_NAME).exists())
-}
-
 fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
         return Err(Stop::usage(format!(
@@ -139,7 +134,7 @@ fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
 
 fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     let path = args.source.display().to_string();
-    if holds_runs(&args.source) {
+    if runs_in(&args.source).is_ok_and(|runs| !runs.is_empty()) {
         return Err(Stop::usage(format!(
             "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; name \
              the run's own folder inside it"

@@ -32,8 +32,8 @@ pub(in crate::cli) struct FormatArgs {
 
 /// What `--help` says of `--otlp`.
 const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
-                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a push that fails is told, and \
-                    takes nothing with it [default: no push]";
+                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a push that fails is \
+                    reported, and loses nothing [default: no push]";
 
 /// What `--help` says of the formats.
 fn help() -> String {
@@ -91,7 +91,7 @@ impl Place {
     }
 
     /// Whether both are the same place, however it was spelled.
-    fn is(&self, other: &Self) -> bool {
+    pub(super) fn is(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Path(one), Self::Path(another)) => resolved(one) == resolved(another),
             _ => self == other,
@@ -145,7 +145,7 @@ pub(in crate::cli) struct Outputs {
     shown: Option<Format>,
     /// All that was typed.
     pub(super) asked: Vec<Asked>,
-    /// Who is pushed to.
+    /// Where figures are pushed.
     collector: Option<Collector>,
 }
 

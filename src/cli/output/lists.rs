@@ -48,7 +48,7 @@ impl Outputs {
 }
 
 impl RunList {
-    /// Whether nobody asked for one.
+    /// Whether none is asked for.
     pub(in crate::cli) fn is_empty(&self) -> bool {
         self.lists.is_empty()
     }

@@ -1,5 +1,6 @@
 //! What `--format` takes and what it refuses.
 
+use super::ShowArgs;
 use super::formats::{AB, Asked, FormatArgs, RUN, SWEEP};
 use crate::report::{Extent, Extras, Format, RunReport};
 use crate::session::{Printer, Stop};
@@ -76,6 +77,19 @@ fn two_documents_do_not_share_a_file() {
     let twice = args(&["json=/dev/null", "text=/dev/null"]);
     let refusal = refusal(twice.outputs().unwrap().check(&RUN));
     assert!(refusal.contains("something else is written there too"), "{refusal}");
+}
+
+#[test]
+fn two_forms_of_a_result_do_not_share_a_file() {
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        show: ShowArgs,
+    }
+    let check = |formats| <Typed as clap::Parser>::parse_from(["skyline", "--format", formats]).show.check();
+    let refusal = refusal(check("html=/dev/null,markdown=/dev/null"));
+    assert!(refusal.contains("both go to /dev/null"), "{refusal}");
+    check("json,html=/dev/null").unwrap();
 }
 
 #[test]
