@@ -207,6 +207,11 @@ impl Interrupts {
         *self.wish.borrow() != Interrupt::None
     }
 
+    /// Why there is no use in waiting for a server: the user wants no other run.
+    pub(crate) fn in_vain(&self) -> Option<Stop> {
+        self.stop_is_wished().then(|| Stop::interrupted("stopped while the server was awaited"))
+    }
+
     /// Ends when no other run is to begin.
     pub(crate) async fn stop_wished(&self) {
         let mut wishes = self.wish.subscribe();

@@ -97,10 +97,7 @@ impl<'a> Serving<'a> {
 
     /// Why there is no use in waiting for it, if there is a reason.
     pub(crate) fn in_vain(&self) -> Option<Stop> {
-        if self.interrupts.stop_is_wished() {
-            return Some(Stop::interrupted("stopped while the server was awaited"));
-        }
-        self.process.as_ref().and_then(ServerProcess::ended)
+        self.interrupts.in_vain().or_else(|| self.process.as_ref().and_then(ServerProcess::ended))
     }
 
     /// Ends it. Where a `stop` command does that, waits until nothing answers at its address any more.

@@ -84,10 +84,10 @@ impl RunSettings {
 impl CheckedWorkload {
     /// Calibrates this machine, waits for the server and sends it a test request, so that runs can begin.
     pub(crate) fn connect(&self, interrupts: &Interrupts, printer: Printer) -> Result<RunContext, Stop> {
-        self.connect_unless(&|| None, interrupts, printer)
+        self.connect_unless(&|| interrupts.in_vain(), interrupts, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready.
+    /// The same, until `give_up` knows a reason not to wait for the server.
     pub(crate) fn connect_unless(
         &self,
         give_up: GiveUp<'_>,
@@ -109,7 +109,8 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        Ok(RunContext { conditions, ..self.open(&|| None, None, interrupts, printer)? })
+        let context = self.open(&|| interrupts.in_vain(), None, interrupts, printer)?;
+        Ok(RunContext { conditions, ..context })
     }
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {

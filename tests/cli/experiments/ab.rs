@@ -228,6 +228,24 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     assert!(!last.exists());
 }
 
+/// One interrupt is enough: nothing has been measured that would have to be reported.
+#[test]
+fn who_interrupts_the_wait_for_a_server_waits_no_longer() {
+    let desk = Desk::new();
+    let nobody = "http://127.0.0.1:9";
+    let mut waiting = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .current_dir(desk.path())
+        .args([&QUICK[..], &["--a", nobody, "--b", nobody]].concat())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut words = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    assert!(words.any(|line| line.unwrap().contains("waiting for the server")));
+    signal(&waiting, "-INT");
+    assert!(words.any(|line| line.unwrap().contains("stopped while the server was awaited")));
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
+}
+
 #[test]
 fn failures_are_compared_whatever_was_chosen() {
     let desk = Desk::new();
