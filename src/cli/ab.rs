@@ -16,7 +16,6 @@ use crate::record::DeploymentFacts;
 use crate::report::documents;
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets, Require};
 use crate::session::campaign::executor::CampaignExecutor;
-use crate::session::run::check_plan;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
@@ -226,7 +225,7 @@ impl AbArgs {
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
-        rounds.iter().try_for_each(check_plan)?;
+        rounds.iter().try_for_each(PlannedRun::check)?;
         let runs = AbPlan {
             sides: [a, b],
             rounds,
@@ -274,7 +273,7 @@ impl AbArgs {
                 DeploymentFacts { labels: labels.iter().cloned().collect(), ..DeploymentFacts::default() },
             );
             let screen = self.campaign.live.screen();
-            let mut settings = target.settings(&[], LoadOption::OfAllRuns, screen)?;
+            let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
             Ok::<_, Stop>(settings)
         };

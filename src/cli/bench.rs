@@ -11,7 +11,7 @@ use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::documents;
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
-use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::stored::open_folder;
 use crate::session::{
@@ -86,7 +86,7 @@ impl BenchArgs {
         let ((), checked) = both(self.check_pair(&spec), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise(repeats, printer);
-        runs.iter().try_for_each(check_plan)?;
+        runs.iter().try_for_each(PlannedRun::check)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
@@ -102,9 +102,8 @@ impl BenchArgs {
     }
 
     fn settings(&self) -> Result<RunSettings, Stop> {
-        let objectives = self.objectives.objectives();
-        let settings = self.target.settings(&objectives, LoadOption::OfOneRun, self.live.screen())?;
-        Ok(RunSettings { share: self.share.settings(), ..settings })
+        let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
+        Ok(RunSettings { share: self.share.settings(), objectives: self.objectives.objectives(), ..settings })
     }
 
     /// Refuses `--paired-open` where there is no closed loop, or not one run.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::output::exits;
+use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::engine::Dialect;
 use crate::experiment::drive;
@@ -21,9 +22,9 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::{check_plan, of_one_server};
+use crate::session::run::of_one_server;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
-use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
 pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
@@ -208,10 +209,10 @@ impl MatrixArgs {
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
         let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
-        save::check_objectives(&row.bounds(), &spec)?;
+        Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
-        runs.iter().try_for_each(check_plan)?;
+        runs.iter().try_for_each(PlannedRun::check)?;
         let (row, variant) = (&row.name, &variant.name);
         let one = experiments.has_one_variant();
         let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
@@ -252,9 +253,8 @@ impl MatrixArgs {
         let server = self.target.server.with(server, &format!("variant {}", variant.name))?;
         let target = self.target.with(server, facts(experiments, row, variant));
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
-        let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
-        let screen = self.campaign.live.screen();
-        let mut settings = target.settings(objectives, LoadOption::InFile, screen)?;
+        let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
+        settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)

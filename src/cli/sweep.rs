@@ -195,9 +195,8 @@ struct PlannedSweep {
 impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let objectives = self.objectives.objectives();
-        let screen = self.campaign.live.screen();
-        let settings = self.target.settings(&objectives, LoadOption::OfLoads, screen);
-        let (spec, settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
+        let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
+        let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
@@ -205,6 +204,7 @@ impl SweepArgs {
         let finds_start = typed.is_none() && from_per_s.is_none();
         let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
         let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
+        settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })

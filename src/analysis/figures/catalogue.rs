@@ -259,6 +259,12 @@ impl Metric {
         all
     };
 
+    /// The latencies of a request that a user feels: every table leads with them.
+    pub const MAIN: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
+
+    /// The same with the gaps between tokens.
+    pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
+
     /// Its row of the catalogue.
     pub const fn info(self) -> &'static FigureInfo {
         &CATALOGUE[self as usize]

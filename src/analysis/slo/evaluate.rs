@@ -9,6 +9,16 @@ use crate::analysis::summary::run::Summary;
 use crate::units::count;
 
 impl Objective {
+    /// Holds the run against each of `objectives`, and counts the requests that are over its bound.
+    pub(crate) fn evaluate_all(
+        objectives: &[Self],
+        observed: &Observed<'_>,
+        summary: &Summary,
+    ) -> Vec<Judgement> {
+        let judged = |one: &Self| Judgement { over_share: one.over_share(observed), ..one.evaluate(summary) };
+        objectives.iter().map(judged).collect()
+    }
+
     /// Holds the run against this objective.
     pub fn evaluate(&self, summary: &Summary) -> Judgement {
         let figure = self.key.read(summary);
@@ -66,7 +76,7 @@ impl Objective {
     ///
     /// Its mean over runs is the share of all requests that ever come, however short the runs are; that of a percentile
     /// is not the percentile.
-    pub(crate) fn over_share(&self, observed: &Observed<'_>) -> Option<f64> {
+    fn over_share(&self, observed: &Observed<'_>) -> Option<f64> {
         let metric = self.key.metric;
         if self.key.quantile().is_none() || !metric.is_one_per_request() {
             return None;

@@ -158,8 +158,6 @@ fn judged(measure: Measure, value: f64, bar: f64, late: String, quantile: Quanti
 /// The percentiles that must not be touched. Those further out rest on so few requests that the one pause which a
 /// long run may well have moves them: they are named, and the run stays valid.
 const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
-/// The latencies whose percentiles they are.
-const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
 
 const UNTOUCHED: Measure = Measure {
     rule: Rule::HostStalls,
@@ -190,7 +188,7 @@ fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
         let row = summary.latency.row(figure.metric);
         row.is_some_and(|row| row.percentile(figure.quantile).mark.is_none())
     };
-    JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
+    Metric::MAIN.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
 }
 
 #[cfg(test)]

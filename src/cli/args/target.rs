@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::server::ServerArgs;
 use super::values::{at_least_one, label, some_time};
-use crate::analysis::Objective;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
@@ -57,10 +56,9 @@ impl TargetArgs {
         self.run.salt
     }
 
-    /// How runs are executed that are judged by `objectives`, or all mistakes in it.
+    /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.
     pub(in crate::cli) fn settings(
         &self,
-        objectives: &[Objective],
         load_option: LoadOption,
         screen: Screen,
     ) -> Result<RunSettings, Stop> {
@@ -71,7 +69,7 @@ impl TargetArgs {
             requests,
             machine: self.machine.settings(),
             share: Share::default(),
-            objectives: objectives.to_vec(),
+            objectives: Vec::new(),
             load_option,
             screen,
         })

@@ -107,6 +107,11 @@ impl TraceArgs {
         self.trace.is_some()
     }
 
+    /// Whether anything is typed of a trace.
+    pub(super) fn is_typed(&self) -> bool {
+        self.is_named() || self.skip_bad || self.slice.first_change().is_some()
+    }
+
     /// Whether what cannot be used is left out.
     pub(super) fn skip_bad(&self) -> bool {
         self.skip_bad

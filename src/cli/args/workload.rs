@@ -5,8 +5,8 @@ use strum::VariantNames;
 
 use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, seconds};
-use crate::session::{Printer, Stop};
-use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, WorkloadSpec};
+use crate::session::{Printer, Stop, survey};
+use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, Trace, WorkloadSpec};
 
 /// The workload, what load it brings, and its overrides.
 #[derive(Debug, Args)]
@@ -134,7 +134,13 @@ impl WorkArgs {
             dataset: self.dataset.change(self.trace.skip_bad()),
             ..load.clone()
         };
-        let spec = self.trace.apply(workload, self.seed, printer)?;
+        let spec = match workload {
+            Some(name) if !self.trace.is_typed() => {
+                let survey_of = |trace: &mut Trace, of_spec| survey(trace, self.seed.unwrap_or(of_spec));
+                WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?
+            }
+            _ => self.trace.apply(workload, self.seed, printer)?,
+        };
         spec.with(&overrides).map_err(Stop::usage)
     }
 }

@@ -14,6 +14,7 @@ use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::bench::advise;
 use super::output::{ShowArgs, exits, render, say_saved};
+use crate::analysis::Objective;
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment,
     RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
@@ -112,7 +113,7 @@ impl SimulateArgs {
         let (model, engine_fit) = described;
         let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
         let objectives = self.objectives.objectives();
-        save::check_objectives(&objectives, &spec)?;
+        Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
         let simulation = Simulation {
             spec,

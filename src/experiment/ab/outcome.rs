@@ -299,8 +299,8 @@ impl JudgedRounds<'_> {
 fn explored() -> Vec<FigureKey> {
     const OTHERS: [Metric; 4] =
         [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
-    let latencies = &[Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-    FigureKey::listed(latencies, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS).collect()
+    FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS)
+        .collect()
 }
 
 /// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since

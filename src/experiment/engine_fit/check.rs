@@ -107,9 +107,8 @@ impl RunCheck {
 
 impl FigureCheck {
     fn all(measured: &Summary, predicted: &Summary) -> Vec<Self> {
-        let wanted = [Metric::Ttft, Metric::Tpot, Metric::E2e]
-            .into_iter()
-            .flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
+        let wanted =
+            Metric::MAIN.into_iter().flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
         wanted
             .filter_map(|(metric, quantile)| {
                 let figure =

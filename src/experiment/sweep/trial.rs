@@ -224,7 +224,7 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
         Metric::InFlight,
     ];
     let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
-    FigureKey::listed(&[Metric::Ttft, Metric::Tpot, Metric::E2e], quantiles, &OTHERS)
+    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS)
 }
 
 /// The figures of a run of a sweep.
