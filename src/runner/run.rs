@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
-use super::feed::{DispatchedRequest, RequestFeed};
 use super::in_flight::{EndedTask, InFlightSet};
 use super::options::{Interrupt, Pacing, RunOptions};
-use super::pacer::{self, Outlet};
+use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
@@ -84,7 +83,6 @@ impl<E: Engine> Run<E> {
 /// The state of the run loop.
 struct RunLoop<E, K> {
     clock: RunClock,
-    plan: PlanFacts,
     drain: Duration,
     /// Requests that the pacers have dispatched.
     pacer: mpsc::UnboundedReceiver<DispatchedRequest>,
@@ -120,7 +118,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
         let awaited = plan.warmup_requests + plan.measured_requests;
-        Self { clock, plan, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
+        Self { clock, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
     }
 
     fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {
@@ -176,7 +174,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             self.stop_pacer.store(true, Relaxed);
             self.dispatching = false;
             self.footer.ending = RunEnding::Interrupted;
-            self.footer.released_until = now.min(self.plan.window_end);
+            self.footer.released_until = now.min(self.footer.released_until);
             self.in_flight.progress.stopped(now);
             // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
             // any more.

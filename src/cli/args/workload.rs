@@ -8,10 +8,10 @@ use strum::VariantNames;
 use super::trace::TraceArgs;
 use super::values::{TypedRate, above_zero, duration, one_of, rate, seconds};
 use crate::analysis::wording::counted;
-use crate::session::{Printer, Stop};
+use crate::session::{Printer, Stop, survey};
 use crate::workload::{
     ArrivalForm, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder, Slo,
-    WorkloadSpec,
+    Trace, WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.
@@ -21,7 +21,7 @@ pub(in crate::cli) struct WorkloadArgs {
     load: LoadArgs,
 
     /// Run it N times, one run after another, each with a seed of its own drawn from the first, and report every
-    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
+    /// figure with its 95 % interval across the runs; 5 or more are advised, because fewer give a wide interval
     #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
     pub(in crate::cli) repeats: u64,
@@ -54,23 +54,23 @@ impl WorkloadArgs {
 /// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
-    /// of them are done [default: no such end]
+    /// End the run after this many requests instead, warm-up included; uncounted load continues until the last of
+    /// them are done [default: no limit]
     #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     requests: Option<u64>,
 
-    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is over
-    /// whole periods, all stages, or in the long run, and of spikes the base rate: a window may expect another, which
-    /// the report shows; a trace has --rate-scale. `max` with --max-concurrency N is a closed loop of N users
+    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
+    /// over whole periods, all stages, or in the long run, for spikes the base rate: a window may have another, which
+    /// the report shows; for a trace use --rate-scale. `max` with --max-concurrency N is a closed loop of N users
     /// [default: the workload's]
     #[arg(long, visible_alias = "request-rate", value_name = "PER_S", help_heading = "Workload", value_parser = rate,
           allow_negative_numbers = true)]
     rate: Option<TypedRate>,
 
-    /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer and
-    /// sends the next. How many requests that makes is up to the server, a slow one gets fewer; --requests ends it after
-    /// so many [default: the workload's arrivals]
+    /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer
+    /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
+    /// the loop after so many [default: the workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     users: Option<u64>,
@@ -138,8 +138,8 @@ pub(in crate::cli) struct WorkArgs {
     /// a trace or a dataset
     workload: Option<String>,
 
-    /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
-    /// last of them are done; each run of a sweep is as long at least [default: the workload's]
+    /// Horizon: requests scheduled in the first SECONDS belong to the run; uncounted load continues until the last of
+    /// them are done; each run of a sweep lasts at least as long [default: the workload's]
     #[arg(value_parser = seconds, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
@@ -153,7 +153,7 @@ pub(in crate::cli) struct WorkArgs {
     #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
     seed: Option<u64>,
 
-    /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
+    /// Leave requests scheduled in this first part out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
     warmup: Option<std::time::Duration>,
 
@@ -214,13 +214,18 @@ impl WorkArgs {
             dataset: self.dataset.change(self.trace.skip_bad()),
             ..load.clone()
         };
-        let spec = if self.is_described() {
-            let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
-            self.trace.check_slice(&spec)?;
-            let name = if self.dataset.dataset.is_some() { "dataset" } else { "synthetic" };
-            WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
-        } else {
-            self.trace.apply(workload, self.seed, printer)?
+        let spec = match workload {
+            None if self.is_described() => {
+                let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
+                self.trace.check_slice(&spec)?;
+                let name = if self.dataset.dataset.is_some() { "dataset" } else { "synthetic" };
+                WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
+            }
+            Some(name) if !self.trace.is_typed() => {
+                let survey_of = |trace: &mut Trace, of_spec| survey(trace, self.seed.unwrap_or(of_spec));
+                WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?
+            }
+            _ => self.trace.apply(workload, self.seed, printer)?,
         };
         spec.with(&overrides).map_err(Stop::usage)
     }
@@ -284,8 +289,8 @@ struct DatasetArgs {
     #[arg(long, value_name = "ORDER", value_parser = one_of::<RowOrder>(RowOrder::VARIANTS))]
     dataset_order: Option<RowOrder>,
 
-    /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT, by estimate
-    /// where there is no --tokenizer [default: none]
+    /// Filter of its rows: `vllm` keeps the ShareGPT conversations that `vllm bench serve` keeps, by estimate without
+    /// --tokenizer [default: none]
     #[arg(long, value_name = "RULE", value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
     dataset_filter: Option<RowFilter>,
 }

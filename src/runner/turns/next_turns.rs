@@ -12,9 +12,8 @@ use crate::generator::{
     ConversationBreak, PlannedRequest, PromptBuilder, RequestsLeft, SessionPlanner, TurnEnd,
 };
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, SessionCounts};
-use crate::runner::feed::DispatchedRequest;
 use crate::runner::options::Pacing;
-use crate::runner::pacer::Outlet;
+use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
 
 /// Schedules the next turns of sessions.

@@ -3,7 +3,7 @@
 use crate::workload::arrival::clients::{Client, GapFamily};
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::Distribution;
-use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::overrides::Overrides;
 use crate::workload::spec::WorkloadSpec;
 
 fn load(name: &str) -> WorkloadSpec {

@@ -6,6 +6,7 @@ use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 
+use crate::quick::QUICK;
 use crate::support::Desk;
 
 /// Constant delays, so that every figure of a run in virtual time is known: 50 ms to the first of 8 tokens, one at a time.
@@ -26,6 +27,49 @@ fn section<'t>(text: &'t str, heading: &str) -> &'t str {
     text[begin.unwrap()..].split("\n\n").next().unwrap()
 }
 
+/// What people coming from other tools type first.
+const PEERS: [&str; 6] = ["--input-tokens", "128", "--output-tokens", "16", "--requests", "100"];
+
+#[test]
+fn a_closed_loop_of_so_many_requests_ends_after_them() {
+    let desk = Desk::new();
+    let simulated =
+        json(desk.skyline(&[&["simulate", "--json", "--users", "16"], &PEERS[..], &PLAIN].concat()));
+    assert_eq!(simulated["requests"]["completed"], 100, "{simulated}");
+    assert_eq!(simulated["window"]["cut_short"], false);
+    let flags = [
+        "bench",
+        "--json",
+        "--rate",
+        "max",
+        "--max-concurrency",
+        "16",
+        "--no-calibration",
+        "--allow-invalid",
+    ];
+    let mut bench = desk.skyline(&[&flags[..], &PEERS].concat());
+    let output = bench.assert().code(0).stderr(contains("a closed loop of 16 users"));
+    let bench: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(bench["requests"]["completed"], 100, "{bench}");
+    assert_eq!(
+        (&bench["run"]["workload"], &bench["window"]["cut_short"]),
+        (&"synthetic".into(), &false.into())
+    );
+    // Read again, the run is the same.
+    let again = json(desk.skyline(&["report", desk.run().to_str().unwrap(), "--json", "--allow-invalid"]));
+    assert_eq!(again["requests"], bench["requests"]);
+}
+
+#[test]
+fn a_dry_run_sends_nothing_and_a_workload_comes_from_standard_input() {
+    let desk = Desk::new();
+    let text = stdout(desk.skyline(&["bench", "-", "2", "--dry-run", "--users", "3"]).write_stdin(QUICK));
+    for said in ["DRY RUN", "quick", "3 users", "hash "] {
+        assert!(text.contains(said), "no {said:?} in\n{text}");
+    }
+    assert!(desk.runs().is_empty(), "nothing is sent");
+}
+
 #[test]
 fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
     let desk = Desk::new();
@@ -42,14 +86,14 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
     ");
     let hidden = section(&text, "What the closed loop hides");
     insta::assert_snapshot!(hidden, @r"
-    What the closed loop hides: 20.0 requests/s from its users, and as many whatever the server does, ms
+    What the closed loop hides: 20.0 requests/s from its users, and from open arrivals at that rate, ms
                 closed  open  open ÷ closed
       TTFT p50    50.0   337           6.73
       TTFT p99   50.0*  645*          12.9*
       e2e p50     50.0   337           6.73
       e2e p99    50.0*  645*          12.9*
-      p99 TTFT is 50.0 ms for the users, and 645 ms when the same 20.0 requests/s come whatever the
-      server does: 12.9 times as long
+      p99 TTFT is 50.0 ms in the closed loop, and 645 ms with open arrivals at the same 20.0 requests/s:
+      12.9 times as long
     ");
     assert!(!text.contains("requests offered"), "{text}");
 
