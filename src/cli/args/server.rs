@@ -172,7 +172,9 @@ impl ServerArgs {
             (Some(url), _) => {
                 url.parse().map(ServerAddress::At).map_err(|error| Stop::usage(format!("--url: {error}")))
             }
-            (None, _) if dialect == Dialect::Mock => Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default())),
+            (None, _) if dialect == Dialect::Mock => {
+                Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default()))
+            }
             (None, Some(port)) => {
                 format!("http://127.0.0.1:{port}").parse().map(ServerAddress::At).map_err(Stop::usage)
             }

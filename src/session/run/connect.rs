@@ -17,7 +17,7 @@ use crate::units::spoken;
 use crate::workload::{AnswerShape, WorkloadSpec};
 
 /// How long the one test request may take: a cold server may compile kernels first.
-const SMOKE_LIMIT: Duration = Duration::from_mins(2);
+const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// A server that is ready within this is not waited for in words.
 const PATIENCE: Duration = Duration::from_millis(500);
