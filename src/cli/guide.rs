@@ -52,7 +52,7 @@ fn found(words: &str) -> Result<String, Stop> {
         .collect();
     if words.is_empty() || hits.is_empty() {
         return Err(Stop::usage(format!(
-            "no section of the guide has `{}`\nhint: fewer or shorter words find more; skyline guide lists all topics",
+            "no section of the guide has `{}`\nhint: fewer or shorter words find more; `skyline guide` lists all topics",
             words.join(" ")
         )));
     }
@@ -71,7 +71,7 @@ fn unknown(asked: &str) -> Stop {
     let known = TOPICS.iter().flat_map(|topic| std::iter::once(topic.name).chain(topic.also.iter().copied()));
     let near = nearest(asked, known).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     Stop::usage(format!(
-        "the guide has no topic `{asked}`{near}\nhint: skyline guide lists all topics; skyline guide --search {asked} looks \
+        "the guide has no topic `{asked}`{near}\nhint: `skyline guide` lists all topics; `skyline guide --search {asked}` looks \
          into them"
     ))
 }

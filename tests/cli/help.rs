@@ -115,3 +115,8 @@ fn trace_show() {
 fn trace_from() {
     insta::assert_snapshot!(help(&["trace", "from"]));
 }
+
+#[test]
+fn guide() {
+    insta::assert_snapshot!(help(&["guide"]));
+}

@@ -11,14 +11,19 @@ use crate::analysis::test_runs::run;
 const INTRODUCTION: &str = "\
 # The figures
 
-Every figure of a run has one name. Objectives, `--max-regression`, `--metric` and files use it. This chapter is made from
-the catalogue in `src/analysis/figures/catalogue.rs`.
+Every figure of a run has one name. Objectives, `--max-regression`, `--metric`
+and files use it. This chapter is made from the catalogue in
+`src/analysis/figures/catalogue.rs`.
 
-A **latency** is a distribution. An objective names a statistic of it: `p50`, `p90`, `p95`, `p99`, `p99.9`, any other
-percentile, `mean`, `min` or `max`. A **rate**, a **share** and a **count** are one number. Figures with a tick under
-*parts* exist for a single class, priority, tenant or model too: `p95 ttft of search`. In the formulas N is the number of
-output tokens. *Scheduled* is the moment that the plan names, *dispatched* the moment at which the client begins,
-*sent* the moment at which the request reaches the socket.
+A **latency** is a distribution. An objective names a statistic of it: `p50`,
+`p90`, `p95`, `p99`, `p99.9`, `mean`, `min` or `max`. A
+**rate**, a **share** and a **count** are one number. Figures with a tick under
+*parts* exist for a single class, priority, tenant or model too:
+`p95 ttft of search`.
+
+In the formulas N is the number of output tokens. *Scheduled* is the moment that
+the plan names. *Dispatched* is the moment at which the client begins. *Sent* is
+the moment at which the request reaches the socket.
 ";
 
 fn chapter() -> String {
@@ -27,7 +32,7 @@ fn chapter() -> String {
         (
             FigureKind::Latency,
             "Latencies, in milliseconds",
-            "Less is better. Each request is one sample, but for `itl` and `chunk_gap`: there each gap is one.",
+            "Less is better. Each request is one sample. Of `itl` and `chunk_gap` each gap is\none.",
         ),
         (FigureKind::Rate, "Rates", "More is better."),
         (FigureKind::Count, "Counts", "Less is better."),
@@ -66,7 +71,7 @@ fn chapter() -> String {
         let _ = writeln!(text, "| {} | `{}` | {} | {here} |", alias.tool, alias.name, alias.formula);
     }
     text.push_str(
-        "\n`skyline guide other-tools` says what a file of another tool holds and what can be compared.\n",
+        "\n`skyline guide other-tools` says what a file of another tool holds, and what can\nbe compared.\n",
     );
     text
 }

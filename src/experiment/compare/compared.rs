@@ -89,7 +89,7 @@ const SHOWN: usize = 8;
 
 fn in_words(names: &[String], differences: &[Difference]) -> String {
     let mut text = String::from(
-        "these runs cannot be held against each other, for they differ in more than what serves:",
+        "these runs cannot be compared, for they differ in more than what serves:",
     );
     let mut conditions: Vec<Condition> = differences.iter().map(|difference| difference.condition).collect();
     conditions.dedup();
