@@ -12,7 +12,7 @@ use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
-use crate::report::{Format, Style, documents};
+use crate::report::{Style, documents};
 use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 
@@ -50,9 +50,8 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
     let workloads = library::all().map_err(Stop::impossible)?;
-    show.show(printer, |format| match format {
-        Format::Text(_) => Ok(documents::workloads_text(&workloads)),
-        _ => rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads)),
+    show.show(printer, |format| {
+        rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
     })
 }
 
