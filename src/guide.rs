@@ -77,46 +77,20 @@ impl Topic {
         self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
     }
 
-    /// Its sections: the heading of each and the lines below it. A line that begins with `#` inside a block of code is
-    /// no heading.
-    pub fn sections(&self) -> Vec<Section> {
-        let mut sections: Vec<Section> = Vec::new();
+    /// Its sections, each a heading and the lines below it. A line that begins with `#` inside a block of code is no
+    /// heading.
+    pub fn sections(&self) -> Vec<(&'static str, Vec<&'static str>)> {
+        let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
         let mut in_code = false;
         for line in self.text.lines() {
             in_code ^= line.starts_with("```");
             if !in_code && line.starts_with('#') {
-                sections.push(Section { heading: line.trim_start_matches(['#', ' ']), lines: Vec::new() });
-            } else if let Some(section) = sections.last_mut() {
-                section.lines.push(line);
+                sections.push((line.trim_start_matches(['#', ' ']), Vec::new()));
+            } else if let Some((_, lines)) = sections.last_mut() {
+                lines.push(line);
             }
         }
         sections
-    }
-}
-
-/// A part of a topic.
-#[derive(Clone, Debug)]
-pub struct Section {
-    /// Its heading.
-    pub heading: &'static str,
-    /// The lines below it.
-    pub lines: Vec<&'static str>,
-}
-
-impl Section {
-    /// The line that says most about `words`, in small letters, if the section has all of them: one with all words, else
-    /// the first with one.
-    pub fn best_line(&self, words: &[String]) -> Option<&'static str> {
-        let has = |line: &str, word: &String| line.to_lowercase().contains(word);
-        let lines = || std::iter::once(self.heading).chain(self.lines.iter().copied());
-        if !words.iter().all(|word| lines().any(|line| has(line, word))) {
-            return None;
-        }
-        let whole = self.lines.iter().find(|line| words.iter().all(|word| has(line, word)));
-        whole
-            .or_else(|| self.lines.iter().find(|line| words.iter().any(|word| has(line, word))))
-            .copied()
-            .or(Some(""))
     }
 }
 
@@ -151,15 +125,9 @@ mod tests {
     }
 
     #[test]
-    fn a_section_is_found_by_its_words() {
-        let section =
-            Section { heading: "Bursts", lines: vec!["", "A rate steps up.", "The rate is a mean."] };
-        let line = |words: &[&str]| {
-            section.best_line(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(line(&["burst", "rate"]), Some("A rate steps up."));
-        assert_eq!(line(&["rate", "mean"]), Some("The rate is a mean."));
-        assert_eq!(line(&["burst"]), Some(""));
-        assert_eq!(line(&["rate", "user"]), None);
+    fn a_comment_in_code_is_no_heading() {
+        let sections = Topic::find("first-run").map(Topic::sections).unwrap_or_default();
+        assert_eq!(sections[0].0, "Your first run against a server");
+        assert!(sections.iter().all(|(heading, _)| !heading.starts_with("ready?")), "{sections:?}");
     }
 }

@@ -45,10 +45,11 @@ fn list() -> String {
 /// The sections that have all of the words: those first whose heading has them.
 fn found(words: &str) -> Result<String, Stop> {
     let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let sections =
-        TOPICS.iter().flat_map(|topic| topic.sections().into_iter().map(move |section| (topic, section)));
+    let sections = TOPICS
+        .iter()
+        .flat_map(|topic| topic.sections().into_iter().map(|(heading, lines)| (topic.name, heading, lines)));
     let mut hits: Vec<_> = sections
-        .filter_map(|(topic, section)| Some((topic, section.heading, section.best_line(&words)?)))
+        .filter_map(|(topic, heading, lines)| Some((topic, heading, best_line(heading, &lines, &words)?)))
         .collect();
     if words.is_empty() || hits.is_empty() {
         return Err(Stop::usage(format!(
@@ -56,15 +57,30 @@ fn found(words: &str) -> Result<String, Stop> {
             words.join(" ")
         )));
     }
-    hits.sort_by_key(|(_, heading, _)| !words.iter().all(|word| heading.to_lowercase().contains(word)));
+    hits.sort_by_key(|(_, heading, _)| !has_all(heading, &words));
     let mut text = String::new();
     for (topic, heading, line) in hits {
-        let _ = writeln!(text, "{heading}  →  skyline guide {}", topic.name);
+        let _ = writeln!(text, "{heading}  →  skyline guide {topic}");
         if !line.is_empty() {
             let _ = writeln!(text, "    {}", line.trim());
         }
     }
     Ok(text)
+}
+
+fn has_all(line: &str, words: &[String]) -> bool {
+    let line = line.to_lowercase();
+    words.iter().all(|word| line.contains(word))
+}
+
+/// The line of a section that says most about `words`, if the section has all of them: one with all words, else the first
+/// with one, else none.
+fn best_line<'t>(heading: &str, lines: &[&'t str], words: &[String]) -> Option<&'t str> {
+    if !has_all(&format!("{heading}\n{}", lines.join("\n")), words) {
+        return None;
+    }
+    let with = |words: &[String]| lines.iter().copied().find(|line| has_all(line, words));
+    with(words).or_else(|| words.iter().find_map(|word| with(std::slice::from_ref(word)))).or(Some(""))
 }
 
 fn unknown(asked: &str) -> Stop {
@@ -94,6 +110,18 @@ mod tests {
         let text = found("Burst").unwrap();
         assert!(text.contains("skyline guide workloads"), "{text}");
         assert!(found("no such words here").is_err() && found(" ").is_err());
+    }
+
+    #[test]
+    fn a_section_is_found_by_its_words() {
+        let lines = ["", "A rate steps up.", "The rate is a mean."];
+        let line = |words: &[&str]| {
+            best_line("Bursts", &lines, &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(line(&["burst", "rate"]), Some("A rate steps up."));
+        assert_eq!(line(&["rate", "mean"]), Some("The rate is a mean."));
+        assert_eq!(line(&["burst"]), Some(""));
+        assert_eq!(line(&["rate", "user"]), None);
     }
 
     #[test]

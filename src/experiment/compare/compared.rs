@@ -88,9 +88,7 @@ pub(super) fn allowed<'a>(
 const SHOWN: usize = 8;
 
 fn in_words(names: &[String], differences: &[Difference]) -> String {
-    let mut text = String::from(
-        "these runs cannot be compared, for they differ in more than what serves:",
-    );
+    let mut text = String::from("these runs cannot be compared, for they differ in more than what serves:");
     let mut conditions: Vec<Condition> = differences.iter().map(|difference| difference.condition).collect();
     conditions.dedup();
     for condition in &conditions {

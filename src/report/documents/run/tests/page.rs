@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::run_page;
-use crate::analysis::{Metric, summarise};
 use crate::analysis::test_runs::{class, ms, record, run};
+use crate::analysis::{Metric, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
