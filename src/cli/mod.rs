@@ -7,6 +7,7 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
+mod guide;
 mod help;
 mod matrix;
 mod merge;
@@ -18,10 +19,12 @@ mod sweep;
 mod trace;
 mod workloads;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::guide::Topic;
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop};
 
@@ -101,20 +104,27 @@ verbs! {
     Workloads => workloads::WorkloadsArgs,
     /// Inspect a trace, or create one from a run or an access log
     Trace => trace::TraceVerbArgs,
+    /// Read the guide: one chapter a topic
+    Guide => guide::GuideArgs,
 }
 
-/// What was typed. A request for help, or a mistake, ends the program here.
-fn typed() -> Cli {
-    let is_short = std::env::args_os().any(|argument| argument == "-h");
-    let command = if is_short { help::shortened(Cli::command()) } else { Cli::command() };
-    let typed = command.try_get_matches().and_then(|matches| Cli::from_arg_matches(&matches));
-    typed.unwrap_or_else(|error| match help::advice(&error) {
-        Some(advice) => {
-            Printer.words(&format!("error: {advice}"));
-            std::process::exit(2)
-        }
-        None => error.exit(),
-    })
+/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
+fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
+    let command = Cli::command().mut_subcommands(|verb| {
+        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
+        let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+        verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
+    });
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let command = if is_short { help::shortened(command) } else { command };
+    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+/// Whether the program would take this command line; the message where not. For the test of the guide's commands.
+#[doc(hidden)]
+pub fn understands(arguments: &[String]) -> Result<(), String> {
+    parsed(arguments.iter().map(OsString::from)).map(drop).map_err(|error| error.to_string())
 }
 
 /// Runs the program on the process's own arguments.
@@ -127,7 +137,14 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit = typed().verb.run(printer).unwrap_or_else(|stop| {
+    let typed = parsed(std::env::args_os()).unwrap_or_else(|error| match help::advice(&error) {
+        Some(advice) => {
+            printer.words(&format!("error: {advice}"));
+            std::process::exit(2)
+        }
+        None => error.exit(),
+    });
+    let exit = typed.verb.run(printer).unwrap_or_else(|stop| {
         printer.words(&format!("error: {}", stop.message()));
         stop.exit()
     });

@@ -35,8 +35,8 @@ fn a_closed_loop_of_so_many_requests_ends_after_them() {
     let desk = Desk::new();
     let simulated =
         json(&mut desk.skyline(&[&["simulate", "--json", "--users", "16"], &PEERS[..], &PLAIN].concat()));
-    assert_eq!(simulated["requests"]["completed"], 100, "{simulated}");
-    assert_eq!(simulated["window"]["cut_short"], false);
+    assert_eq!(simulated["summary"]["requests"]["completed"], 100, "{simulated}");
+    assert_eq!(simulated["summary"]["window"]["cut_short"], false);
     let flags = [
         "bench",
         "--json",
@@ -56,14 +56,15 @@ fn a_closed_loop_of_so_many_requests_ends_after_them() {
         (&"synthetic".into(), &false.into())
     );
     // Read again, the run is the same.
-    let again = json(&mut desk.skyline(&["report", desk.run().to_str().unwrap(), "--json", "--allow-invalid"]));
+    let again =
+        json(&mut desk.skyline(&["report", desk.run().to_str().unwrap(), "--json", "--allow-invalid"]));
     assert_eq!(again["requests"], bench["requests"]);
 }
 
 #[test]
 fn a_dry_run_sends_nothing_and_a_workload_comes_from_standard_input() {
     let desk = Desk::new();
-    let text = stdout(&mut desk.skyline(&["bench", "-", "2", "--dry-run", "--users", "3"]).write_stdin(QUICK));
+    let text = stdout(desk.skyline(&["bench", "-", "2", "--dry-run", "--users", "3"]).write_stdin(QUICK));
     for said in ["DRY RUN", "quick", "3 users", "hash "] {
         assert!(text.contains(said), "no {said:?} in\n{text}");
     }
