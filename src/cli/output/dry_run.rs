@@ -79,7 +79,7 @@ impl DryRun {
     pub(in crate::cli) fn server(self, name: &'static str, settings: &RunSettings) -> Self {
         let server = &settings.server;
         let address = match &server.address {
-            ServerAddress::EmbeddedMock => "inside this process".to_owned(),
+            ServerAddress::EmbeddedMock(_) => "inside this process".to_owned(),
             ServerAddress::At(url) => format!("at {url}"),
         };
         let model = server.model.as_deref().unwrap_or("the first that it lists");
