@@ -3,7 +3,9 @@
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
-use super::output::{DryRun, exits, say_saved};
+use super::output::{
+    exits, planned_limits, planned_load, planned_requests, planned_server, say_saved, show_dry_run,
+};
 use crate::analysis::FigureKey;
 use crate::cli::args::{
     CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
@@ -247,16 +249,14 @@ impl AbArgs {
         let PlannedAb { runs, design, manifest } = plan;
         let workload = &manifest.question.workload;
         let [a, b] = &runs.sides;
-        DryRun::of(format!("ab {}", workload.name))
-            .workload(workload)
-            .fact("rounds", format!("{}, each with a run of A and one of B", design.rounds()))
-            .runs(&runs.rounds)
-            .server("A", &a.settings)
-            .server("B", &b.settings)
-            .limits(&a.settings)
-            .fact("warm-up requests", self.design.warmup_requests.to_string())
-            .fact("stored in", self.campaign.out.display().to_string())
-            .show(printer, self.campaign.show.shown())
+        let mut facts = planned_requests(workload);
+        facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
+        facts.extend(planned_load(&runs.rounds));
+        facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
+        facts.extend(planned_limits(&a.settings));
+        facts.push(("warm-up requests", self.design.warmup_requests.to_string()));
+        facts.push(("stored in", self.campaign.out.display().to_string()));
+        show_dry_run(&format!("ab {}", workload.name), facts, printer, self.campaign.show.shown())
     }
 
     fn manifest(

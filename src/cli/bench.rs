@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs};
-use super::output::{DryRun, FormatArgs, Outputs, RUN, exits, render, render_run, say_saved};
+use super::output::{
+    FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
+    render_run, say_saved, show_dry_run,
+};
 use crate::experiment::{InvalidRuns, PairedOpen, RepeatsExperiment, drive};
 use crate::generator::Schedule;
 use crate::record::RunEnding;
@@ -117,14 +120,13 @@ impl BenchArgs {
     fn show_plan(&self, plan: &BenchPlan, printer: Printer) -> Result<(), Stop> {
         let CheckedWorkload { spec, settings, .. } = &plan.checked;
         let format = plan.outputs.shown().unwrap_or(Format::Json);
-        DryRun::of(format!("bench {}", spec.name))
-            .workload(spec)
-            .runs(&plan.runs)
-            .server("server", settings)
-            .limits(settings)
-            .fact("warm-up requests", self.warmup_requests.to_string())
-            .fact("stored in", plan.out.display().to_string())
-            .show(printer, format)
+        let mut facts = planned_requests(spec);
+        facts.extend(planned_load(&plan.runs));
+        facts.push(planned_server("server", settings));
+        facts.extend(planned_limits(settings));
+        facts.push(("warm-up requests", self.warmup_requests.to_string()));
+        facts.push(("stored in", plan.out.display().to_string()));
+        show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
     }
 
     /// What is executed, or all mistakes that can be found before anything is sent.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{DryRun, exits, say_saved};
+use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{
     CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
@@ -224,16 +224,15 @@ impl SweepArgs {
             LoadAxis::Automatic { from_per_s } => format!("searched from {from_per_s}/s on"),
             _ => loads.join(", "),
         };
-        DryRun::of(format!("sweep {}", planned.spec.name))
-            .workload(&planned.spec)
-            .fact("loads", loads)
-            .fact("runs", format!("{repeats} of each load at least, {most_trials} in all at most"))
-            .fact("lasts", format!("until {samples} requests are measured, {longest_s} s a run at most"))
-            .server("server", &planned.checked.settings)
-            .limits(&planned.checked.settings)
-            .fact("warm-up requests", self.loads.warmup_requests.to_string())
-            .fact("stored in", self.campaign.out.display().to_string())
-            .show(printer, self.campaign.show.shown())
+        let mut facts = planned_requests(&planned.spec);
+        facts.push(("loads", loads));
+        facts.push(("runs", format!("{repeats} of each load at least, {most_trials} in all at most")));
+        facts.push(("lasts", format!("until {samples} requests are measured, {longest_s} s a run at most")));
+        facts.push(planned_server("server", &planned.checked.settings));
+        facts.extend(planned_limits(&planned.checked.settings));
+        facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
+        facts.push(("stored in", self.campaign.out.display().to_string()));
+        show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
     }
 
     fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {

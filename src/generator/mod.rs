@@ -15,7 +15,7 @@ pub use draws::{LengthSampler, prefixes_of};
 pub use prompts::{PromptBuilder, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;
-pub use sessions::{ConversationBreak, NextTurn, RequestsLeft, SessionPlanner, TurnEnd};
+pub use sessions::{ConversationBreak, NextTurn, SessionPlanner, TurnEnd};
 pub use traces::{
     AccessLog, AccessLogFields, Blocks, RequestTrace, TraceWriter, TracedRequest, TracedWindow, read_log,
     survey,

@@ -27,6 +27,10 @@ pub struct SessionPlanner {
     users: Option<Users>,
     /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
+    /// Requests that the users of a closed loop may still send, where the run has so many.
+    left: Option<u64>,
+    /// The latest moment of those that are counted.
+    latest: Timestamp,
 }
 
 /// The users of a closed loop.
@@ -35,32 +39,6 @@ struct Users {
     count: u64,
     pauses: ThinkTime,
     stream: RandomStream,
-}
-
-/// The requests that the users of a closed loop may still send until they have sent as many as the run has. What they
-/// send then keeps up the load and is not counted.
-#[derive(Clone, Copy, Debug)]
-pub struct RequestsLeft {
-    left: u64,
-    /// The latest moment of those that are counted.
-    latest: Timestamp,
-}
-
-impl RequestsLeft {
-    /// Counts a request that follows an answer, or makes it one of the cool-down.
-    pub fn admit(&mut self, next: PlannedRequest) -> PlannedRequest {
-        if self.left == 0 {
-            return PlannedRequest { phase: Phase::Cooldown, ..next };
-        }
-        self.left -= 1;
-        self.latest = self.latest.max(next.scheduled);
-        next
-    }
-
-    /// The end of the window, just after the last of the counted requests, once all of them are known.
-    pub fn window_end(&self) -> Option<Timestamp> {
-        (self.left == 0).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
-    }
 }
 
 /// How a turn ended, as far as what follows depends on it.
@@ -118,20 +96,41 @@ impl SessionPlanner {
             rows: datasets.rows(&workload).into_iter().map(|rows| rows.map(RowDraws::in_order)).collect(),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
+            left: None,
+            latest: Timestamp::ZERO,
             workload,
         }
     }
 
     /// The same with the window of this plan.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
-        Self { window: (plan.window_start, plan.window_end), ..self }
+        let requests = self.workload.requests.filter(|_| self.users.is_some());
+        let planned = plan.warmup_requests + plan.measured_requests;
+        Self {
+            window: (plan.window_start, plan.window_end),
+            left: requests.map(|requests| requests.saturating_sub(planned)),
+            latest: self.last_start(),
+            ..self
+        }
     }
 
-    /// The requests that the users may still send after their first, where the run has so many; `plan` is its plan.
-    pub fn requests_left(&self, plan: &PlanFacts) -> Option<RequestsLeft> {
-        let requests = self.workload.requests.filter(|_| self.users.is_some())?;
-        let left = requests.saturating_sub(plan.warmup_requests + plan.measured_requests);
-        Some(RequestsLeft { left, latest: self.last_start() })
+    /// Counts a request that follows an answer. Where a closed loop has so many requests and all are known, it is one of
+    /// the cool-down: it keeps up the load.
+    pub fn counted(&mut self, next: PlannedRequest) -> PlannedRequest {
+        match &mut self.left {
+            None => next,
+            Some(0) => PlannedRequest { phase: Phase::Cooldown, ..next },
+            Some(left) => {
+                *left -= 1;
+                self.latest = self.latest.max(next.scheduled);
+                next
+            }
+        }
+    }
+
+    /// The end of the window of a closed loop that has so many requests, just after the last of them, once all are known.
+    pub fn counted_end(&self) -> Option<Timestamp> {
+        (self.left == Some(0)).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
     }
 
     /// When the last of the users begins.

@@ -102,9 +102,9 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
         let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out };
-        let next_turns = feed.take_later().map(|later| {
-            NextTurns::start(later, Arc::clone(&engine), pacing, (&plan, until), outlet.clone())
-        });
+        let next_turns = feed
+            .take_later()
+            .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));
         pacer::start(pacing, feed, outlet);
         let footer = RunFooter {
             released_until: plan.window_end,

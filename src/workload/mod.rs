@@ -31,7 +31,6 @@ pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::WorkloadSpec;
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
-pub use typed::ArrivalForm;
 
 #[cfg(test)]
 mod tests;

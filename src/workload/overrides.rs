@@ -2,7 +2,6 @@
 
 use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
-use super::typed::ArrivalForm;
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::arrival::stages::RateStage;
@@ -37,8 +36,8 @@ pub struct Overrides {
     pub warmup_s: Option<f64>,
     /// `--drain` in seconds.
     pub drain_s: Option<f64>,
-    /// `--arrival`: how arrivals are spaced around their mean rate, in place of the workload's process.
-    pub arrival: Option<ArrivalForm>,
+    /// `--arrival`: another process of arrivals; its rate becomes that of `--rate`, else the workload's mean.
+    pub arrival: Option<ArrivalPattern>,
     /// `--burstiness`: the shape of gamma gaps around the mean rate, in place of the workload's process.
     pub burstiness: Option<f64>,
     /// `--ramp`: from one rate to another over a time, in place of the workload's process; the run lasts as long, unless
@@ -178,10 +177,10 @@ impl WorkloadSpec {
                  `--burstiness` out"
             }
             _ if ramp.is_some() => return None,
-            Some(ArrivalForm::Gamma) if burstiness.is_none() => {
+            Some(ArrivalPattern::Gamma { .. }) if burstiness.is_none() => {
                 "`--arrival gamma` does not say how bursty; give `--burstiness` too, such as 0.5"
             }
-            Some(ArrivalForm::Poisson | ArrivalForm::Constant) if burstiness.is_some() => {
+            Some(other) if burstiness.is_some() && !matches!(other, ArrivalPattern::Gamma { .. }) => {
                 "`--burstiness` is of gamma gaps; leave it out, or give `--arrival gamma`"
             }
             _ if self.arrival.users().is_some() && overrides.rate_per_s.is_none() => {
@@ -197,11 +196,10 @@ impl WorkloadSpec {
     /// The arrivals that the command line describes, if it does.
     fn typed_arrival(&self, overrides: &Overrides) -> Option<ArrivalPattern> {
         let rate_per_s = overrides.rate_per_s.unwrap_or_else(|| self.arrival.mean_rate_per_s());
-        Some(match (overrides.ramp, overrides.burstiness, overrides.arrival) {
+        Some(match (overrides.ramp, overrides.burstiness, &overrides.arrival) {
             (Some(stage), ..) => ArrivalPattern::Stages { stages: vec![stage] },
             (None, Some(burstiness), _) => ArrivalPattern::Gamma { rate_per_s, burstiness },
-            (None, None, Some(ArrivalForm::Constant)) => ArrivalPattern::Constant { rate_per_s },
-            (None, None, Some(_)) => ArrivalPattern::Poisson { rate_per_s },
+            (None, None, Some(arrival)) => arrival.clone().with_mean_rate(rate_per_s),
             (None, None, None) => return None,
         })
     }

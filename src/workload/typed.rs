@@ -1,7 +1,6 @@
 //! Reads lengths, SLOs and arrivals as they are typed, by the readers of workload files.
 
-use strum::{Display, EnumString, VariantNames};
-
+use super::arrival::pattern::ArrivalPattern;
 use super::arrival::stages::RateStage;
 use super::class::request_class::Slo;
 use super::lengths::Distribution;
@@ -119,16 +118,25 @@ impl Slo {
     }
 }
 
-/// How arrivals are spaced around their mean rate, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, VariantNames)]
-#[strum(serialize_all = "snake_case")]
-pub enum ArrivalForm {
-    /// At random, as those of many independent users.
-    Poisson,
-    /// Evenly.
-    Constant,
-    /// With gamma gaps, as bursty as is said beside it.
-    Gamma,
+impl ArrivalPattern {
+    /// Reads how arrivals are spaced around their mean rate: `poisson`, `constant`, or `gamma`, whose burstiness is typed
+    /// beside it. The rate is 1.
+    ///
+    /// # Errors
+    ///
+    /// What may be typed, as a sentence.
+    pub fn typed(text: &str) -> Result<Self, String> {
+        let rate_per_s = 1.0;
+        match text {
+            "poisson" => Ok(Self::Poisson { rate_per_s }),
+            "constant" => Ok(Self::Constant { rate_per_s }),
+            "gamma" => Ok(Self::Gamma { rate_per_s, burstiness: 1.0 }),
+            _ => {
+                Err("the forms are poisson, constant and gamma; others are written in a workload file"
+                    .to_owned())
+            }
+        }
+    }
 }
 
 impl RateStage {
@@ -190,7 +198,7 @@ impl WorkloadSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{ArrivalPattern, Overrides};
+    use crate::workload::Overrides;
 
     #[test]
     fn lengths_are_read_in_every_form() {
@@ -268,8 +276,11 @@ mod tests {
     #[test]
     fn options_say_when_requests_arrive() {
         let changed = |overrides| WorkloadSpec::load("short_chat").unwrap().with(&overrides);
-        let constant =
-            Overrides { arrival: Some(ArrivalForm::Constant), rate_per_s: Some(3.0), ..Overrides::default() };
+        let constant = Overrides {
+            arrival: ArrivalPattern::typed("constant").ok(),
+            rate_per_s: Some(3.0),
+            ..Overrides::default()
+        };
         assert_eq!(changed(constant).unwrap().arrival, ArrivalPattern::Constant { rate_per_s: 3.0 });
         let bursty = Overrides { burstiness: Some(0.5), ..Overrides::default() };
         let gamma = ArrivalPattern::Gamma { rate_per_s: 10.0, burstiness: 0.5 };
@@ -282,10 +293,13 @@ mod tests {
             (Overrides { users: Some(3), ..bursty.clone() }, "`--users` and `--burstiness` both say when"),
             (Overrides { rate_per_s: Some(3.0), ..ramp }, "`--ramp` says both"),
             (
-                Overrides { arrival: Some(ArrivalForm::Gamma), ..Overrides::default() },
+                Overrides { arrival: ArrivalPattern::typed("gamma").ok(), ..Overrides::default() },
                 "give `--burstiness` too",
             ),
-            (Overrides { arrival: Some(ArrivalForm::Constant), ..bursty }, "`--burstiness` is of gamma gaps"),
+            (
+                Overrides { arrival: ArrivalPattern::typed("constant").ok(), ..bursty },
+                "`--burstiness` is of gamma gaps",
+            ),
         ] {
             let error = changed(overrides).unwrap_err().to_string();
             assert!(error.contains(problem), "{error}");

@@ -45,20 +45,11 @@ pub(in crate::cli) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
-/// How many requests a second leave, as it is typed.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(in crate::cli) enum TypedRate {
-    /// So many.
-    PerSecond(f64),
-    /// As many as the server answers: a closed loop.
-    Max,
-}
-
-/// A rate above zero, or `max`, which `vllm bench serve` writes as `inf`.
-pub(in crate::cli) fn rate(text: &str) -> Result<TypedRate, String> {
+/// A rate above zero; `max`, which `vllm bench serve` writes as `inf`, is infinite.
+pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
     match text {
-        "max" | "inf" => Ok(TypedRate::Max),
-        _ => above_zero(text).map(TypedRate::PerSecond).map_err(|error| format!("{error}, nor `max`")),
+        "max" | "inf" => Ok(f64::INFINITY),
+        _ => above_zero(text).map_err(|error| format!("{error}, nor `max`")),
     }
 }
 

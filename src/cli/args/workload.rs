@@ -6,12 +6,12 @@ use clap::Args;
 use strum::VariantNames;
 
 use super::trace::TraceArgs;
-use super::values::{TypedRate, above_zero, duration, one_of, rate, seconds};
+use super::values::{above_zero, duration, one_of, rate, seconds};
 use crate::analysis::wording::counted;
 use crate::session::{Printer, Stop, survey};
 use crate::workload::{
-    ArrivalForm, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder, Slo,
-    Trace, WorkloadSpec,
+    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder,
+    Slo, Trace, WorkloadSpec,
 };
 
 /// The workload, what load it brings, and its overrides.
@@ -66,7 +66,7 @@ pub(in crate::cli) struct LoadArgs {
     /// [default: the workload's]
     #[arg(long, visible_alias = "request-rate", value_name = "PER_S", help_heading = "Workload", value_parser = rate,
           allow_negative_numbers = true)]
-    rate: Option<TypedRate>,
+    rate: Option<f64>,
 
     /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer
     /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
@@ -98,15 +98,15 @@ impl LoadArgs {
 
     /// Whether the users of a closed loop stand for a rate.
     pub(in crate::cli) fn is_rate_max(&self) -> bool {
-        self.rate == Some(TypedRate::Max)
+        self.rate == Some(f64::INFINITY)
     }
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
         let Self { requests, rate, users, ramp } = *self;
-        let (rate_per_s, users) = match rate {
-            Some(TypedRate::PerSecond(rate)) => (Some(rate), users),
-            Some(TypedRate::Max) => (None, Some(self.users_in_place_of_a_rate(cap, printer)?)),
-            None => (None, users),
+        let (rate_per_s, users) = if self.is_rate_max() {
+            (None, Some(self.users_in_place_of_a_rate(cap, printer)?))
+        } else {
+            (rate, users)
         };
         Ok(Overrides { requests, rate_per_s, users, ramp, ..Overrides::default() })
     }
@@ -206,7 +206,7 @@ impl WorkArgs {
             think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
-            arrival: self.requests.arrival,
+            arrival: self.requests.arrival.clone(),
             burstiness: self.requests.burstiness,
             input_tokens: self.requests.input_tokens.clone(),
             output_tokens: self.requests.output_tokens.clone(),
@@ -255,8 +255,8 @@ struct RequestArgs {
 
     /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with --burstiness
     /// [default: the workload's arrivals]
-    #[arg(long, value_name = "FORM", value_parser = one_of::<ArrivalForm>(ArrivalForm::VARIANTS))]
-    arrival: Option<ArrivalForm>,
+    #[arg(long, value_name = "FORM", value_parser = ArrivalPattern::typed)]
+    arrival: Option<ArrivalPattern>,
 
     /// Gamma gaps of this shape between requests: 1 is poisson, below 1 comes in bursts, above 1 is more even
     /// [default: the workload's arrivals]

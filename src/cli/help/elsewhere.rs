@@ -82,7 +82,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     (&["--metric-percentiles"], "--percentiles 50,95,99.5 chooses the percentiles of the table"),
     (
         &["--ignore-eos"],
-        "there is nothing to say: an engine that can is told to make answers as long as asked; extra fields of the body are \
+        "there is nothing to say: answers are forced to the requested length where the engine can; extra fields of the body are \
       --extra-body",
     ),
     (

@@ -8,7 +8,9 @@ mod show;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::dry_run::DryRun;
+pub(super) use self::dry_run::{
+    planned_limits, planned_load, planned_requests, planned_server, show_dry_run,
+};
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
 pub(super) use self::lists::{OwnFiles, RunList};
 pub(super) use self::show::{ShowArgs, render, render_run, rendered, say_saved};

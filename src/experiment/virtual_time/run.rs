@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::log::{Log, job, leading};
 use crate::clock::Timestamp;
-use crate::generator::{
-    Blocks, ConversationBreak, PlannedRequest, RequestsLeft, Schedule, SessionPlanner, TurnEnd,
-};
+use crate::generator::{Blocks, ConversationBreak, PlannedRequest, Schedule, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, RunEnding, RunFooter, SessionCounts, Turn};
 use crate::simulator::{Driver, ServerGauges, SimulatedServer, WorkTotals};
 
@@ -51,7 +49,7 @@ impl VirtualRun {
     pub fn execute<S: SimulatedServer + ?Sized>(&self, server: &mut S) -> SimulatedRun {
         let mut driver = Driver::new(server);
         let mut arrivals = self.schedule.requests().peekable();
-        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan), &self.plan);
+        let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
         let mut window_end = self.plan.window_end;
@@ -131,15 +129,12 @@ pub(super) struct LaterTurns {
     sessions: Option<SessionPlanner>,
     /// By moment, then by index.
     due: BTreeMap<(Timestamp, u64), PlannedRequest>,
-    /// What the users of a closed loop may still send, where the run has so many requests.
-    left: Option<RequestsLeft>,
     counts: SessionCounts,
 }
 
 impl LaterTurns {
-    pub(super) fn new(sessions: Option<SessionPlanner>, plan: &PlanFacts) -> Self {
-        let left = sessions.as_ref().and_then(|sessions| sessions.requests_left(plan));
-        Self { sessions, due: BTreeMap::new(), left, counts: SessionCounts::default() }
+    pub(super) fn new(sessions: Option<SessionPlanner>) -> Self {
+        Self { sessions, due: BTreeMap::new(), counts: SessionCounts::default() }
     }
 
     /// When the next one leaves.
@@ -159,13 +154,14 @@ impl LaterTurns {
     /// record of a turn after which its conversation had no more context.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
         let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
-        let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
+        let sessions = self.sessions.as_mut()?;
+        let sequel = sessions.after(last, TurnEnd { at: record.ended, answered });
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next?;
-        let next = self.left.as_mut().map_or(next, |left| left.admit(next));
+        let next = sessions.counted(next);
         self.due.insert((next.scheduled, next.index), next);
         Some(next.phase)
     }
@@ -178,7 +174,7 @@ impl LaterTurns {
 
     /// The end of the window, where the answers decided it and it is known.
     pub(super) fn window_end(&self) -> Option<Timestamp> {
-        self.left?.window_end()
+        self.sessions.as_ref()?.counted_end()
     }
 
     /// Counts of the sessions; absent where there are none.

@@ -8,10 +8,8 @@ use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::Timestamp;
 use crate::engine::Engine;
-use crate::generator::{
-    ConversationBreak, PlannedRequest, PromptBuilder, RequestsLeft, SessionPlanner, TurnEnd,
-};
-use crate::record::{Outcome, Phase, PlanFacts, RequestRecord, SessionCounts};
+use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
+use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
 use crate::runner::options::Pacing;
 use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
@@ -22,8 +20,6 @@ pub(crate) struct NextTurns {
     writer: mpsc::UnboundedSender<TurnEvent>,
     /// No turn is dispatched from this time on.
     until: Timestamp,
-    /// What the users of a closed loop may still send, where the run has so many requests.
-    left: Option<RequestsLeft>,
     /// Counts of all sessions.
     pub(crate) counts: SessionCounts,
 }
@@ -34,13 +30,12 @@ impl NextTurns {
         (sessions, prompts): (SessionPlanner, Arc<PromptBuilder>),
         engine: Arc<E>,
         pacing: Pacing,
-        (plan, until): (&PlanFacts, Timestamp),
+        until: Timestamp,
         outlet: Outlet,
     ) -> Self {
         let (writer, events) = mpsc::unbounded_channel();
         pacer::start(pacing, TurnWriter::new(engine, sessions.clone(), prompts), events, outlet);
-        let left = sessions.requests_left(plan);
-        Self { sessions, writer, until, left, counts: SessionCounts::default() }
+        Self { sessions, writer, until, counts: SessionCounts::default() }
     }
 
     /// Notes a request that was dispatched.
@@ -70,7 +65,7 @@ impl NextTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
-        let next = next.map(|next| self.left.as_mut().map_or(next, |left| left.admit(next)));
+        let next = next.map(|next| self.sessions.counted(next));
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         self.announce(TurnEvent::Ended { last, captured, next });
@@ -79,7 +74,7 @@ impl NextTurns {
 
     /// The end of the window, where the answers decided it and it is known.
     pub(crate) fn window_end(&self) -> Option<Timestamp> {
-        self.left?.window_end()
+        self.sessions.counted_end()
     }
 
     fn announce(&self, event: TurnEvent) {

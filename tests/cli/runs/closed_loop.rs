@@ -196,7 +196,7 @@ fn an_open_run_is_paired_with_one_closed_loop() {
 fn conversations_are_told_turn_by_turn() {
     let desk = Desk::new();
     let talk = "conversation = { turns = 3, think_time_s = 1 }\n[classes.prompt]";
-    desk.file("talk.toml", &crate::quick::QUICK.replace("[classes.prompt]", talk));
+    desk.file("talk.toml", &QUICK.replace("[classes.prompt]", talk));
     let talk = ["simulate", "talk.toml", "40", "--rate", "5", "--ttft", "50ms", "--itl", "10ms"];
     let text = stdout(&mut desk.skyline(&talk));
     assert!(text.starts_with("VALID: partly open, "), "{text}");
