@@ -10,7 +10,7 @@ use clap::Args;
 use super::output::exits;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::cli::output::rendered;
-use crate::engine::Dialect;
+use crate::engine::{DEFAULT_WAIT, Dialect};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
     Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
@@ -243,6 +243,10 @@ impl MatrixArgs {
         let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
         let screen = self.campaign.live.screen();
         let mut settings = target.settings(objectives, LoadOption::InFile, screen)?;
+        if filed.serve.is_some() || filed.start.is_some() {
+            // A command starts the server, which loads its model.
+            settings.server.wait.get_or_insert(DEFAULT_WAIT);
+        }
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)

@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
-use reqwest::Client;
 use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
 use serde_json::Value;
 
-use crate::engine::{BaseUrl, TlsOptions, client_config};
+use crate::engine::{Scheme, TlsOptions, client_config, http_url};
 use crate::report::{RunReport, otlp_json};
 use crate::session::console::{Printer, Stop};
 
@@ -22,9 +22,9 @@ const PATH: &str = "/v1/metrics";
 /// Headers for a collector, the more special variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-/// The address of a collector, as typed.
+/// Where a collector takes metrics.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CollectorUrl(BaseUrl);
+pub(crate) struct CollectorUrl(Url);
 
 impl FromStr for CollectorUrl {
     type Err = String;
@@ -38,7 +38,14 @@ impl FromStr for CollectorUrl {
                         OTEL_EXPORTER_OTLP_HEADERS"
                 .to_owned());
         }
-        BaseUrl::read(base, "http://localhost:4318").map(Self)
+        let mut url = http_url(base, "http://localhost:4318")?;
+        if url.query().is_some() {
+            return Err("the address must end before `?`".to_owned());
+        }
+        let path = url.path().trim_end_matches('/');
+        let path = format!("{}{PATH}", path.strip_suffix("/v1").unwrap_or(path));
+        url.set_path(&path);
+        Ok(Self(url))
     }
 }
 
@@ -52,7 +59,7 @@ pub(crate) struct Collector {
 impl Collector {
     /// Finds what is wrong with how it would be asked; nothing is sent.
     pub(crate) fn new(url: &CollectorUrl) -> Result<Self, Stop> {
-        let tls = client_config(&TlsOptions::default(), url.0.scheme()).map_err(Stop::usage)?;
+        let tls = client_config(&TlsOptions::default(), Scheme::of(&url.0)).map_err(Stop::usage)?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
@@ -60,7 +67,7 @@ impl Collector {
             .default_headers(headers(|name| std::env::var(name))?)
             .build()
             .map_err(|error| Stop::impossible(format!("the HTTP client cannot be set up: {error}")))?;
-        Ok(Self { client, url: url.0.join(PATH) })
+        Ok(Self { client, url: url.0.to_string() })
     }
 
     /// Pushes a run and says how that went. A push that fails takes nothing with it: the run is kept, and can be pushed
@@ -190,7 +197,7 @@ mod tests {
     fn an_address_is_taken_with_the_path_and_without() {
         for text in ["http://localhost:4318", "http://localhost:4318/", "http://localhost:4318/v1/metrics"] {
             let CollectorUrl(url) = text.parse().unwrap();
-            assert_eq!(url.join(PATH), "http://localhost:4318/v1/metrics");
+            assert_eq!(url.as_str(), "http://localhost:4318/v1/metrics");
         }
         let refused = "http://user:s3cret@localhost".parse::<CollectorUrl>().unwrap_err();
         assert!(refused.contains("OTEL_EXPORTER_OTLP_HEADERS") && !refused.contains("s3cret"), "{refused}");

@@ -71,6 +71,8 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token lies outside of the server.
     OutsideServer,
+    /// Requests went through an HTTP proxy.
+    Proxy,
 }
 
 pub(super) fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {

@@ -8,12 +8,14 @@ mod counters;
 mod engine;
 mod http_client;
 mod preflight;
+mod readiness;
 
 pub use connect::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
 pub use preflight::{ServerChanged, SmokeReport};
+pub use readiness::DEFAULT_WAIT;
 
 #[cfg(test)]
 mod tests;

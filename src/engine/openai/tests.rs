@@ -20,6 +20,7 @@ mod server;
 #[cfg(target_os = "linux")]
 mod stamps;
 mod tls;
+mod urls;
 
 use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve, serve_with};
 

@@ -6,7 +6,11 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, SmokeReport, Target};
+use super::waiting::{WaitNotice, test_answer};
+use crate::engine::{
+    ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
+};
+use crate::live::Screen;
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
@@ -17,12 +21,6 @@ use crate::workload::{AnswerShape, WorkloadSpec};
 
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_mins(2);
-
-/// A server that is ready within this is not waited for in words.
-const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How often a server that is not ready is mentioned.
-const MENTION: Duration = Duration::from_secs(5);
 
 /// How often it is asked whether waiting is in vain.
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -59,8 +57,13 @@ impl ServerConnection {
     }
 
     /// Waits for the server, connects and sends one test request, before any load.
-    pub(crate) fn open(server: &ServerSettings, needs: RequestNeeds, printer: Printer) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, server, needs, printer)
+    pub(crate) fn open(
+        server: &ServerSettings,
+        needs: RequestNeeds,
+        screen: Screen,
+        printer: Printer,
+    ) -> Result<Self, Stop> {
+        Self::open_unless(&|| None, server, needs, screen, printer)
     }
 
     /// The same, unless `give_up` knows a reason why the server will never be ready.
@@ -68,6 +71,7 @@ impl ServerConnection {
         give_up: GiveUp<'_>,
         server: &ServerSettings,
         needs: RequestNeeds,
+        screen: Screen,
         printer: Printer,
     ) -> Result<Self, Stop> {
         let (url, mock) = match &server.address {
@@ -86,27 +90,29 @@ impl ServerConnection {
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
         let RequestNeeds { models, priority, answers } = needs;
-        let target = Target { models, answers, priority, ..server.target(url) };
-        let mut mentioned = None;
+        let proxy = Proxy::of_environment(url.whole()).map_err(Stop::usage)?;
+        if let Some(proxy) = &proxy {
+            printer.words(&format!("requests go through the proxy {proxy}, which the environment names"));
+        }
+        let mut notice = WaitNotice::new(url.to_string(), screen, printer);
+        let target = Target { models, answers, priority, proxy, ..server.target(url) };
         let (engine, smoke) = runtime.block_on(async {
-            let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
-                ConnectProgress::Waiting { reason, elapsed } => {
-                    if elapsed >= mentioned.map_or(PATIENCE, |last| last + MENTION) {
-                        printer
-                            .words(&format!("waiting for the server, {} so far: {reason}", spoken(elapsed)));
-                        mentioned = Some(elapsed);
-                    }
-                }
-                ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
-                    printer.words(&format!(
-                        "{listed} models are served; taking the first, {model} (choose with --model)"
-                    ));
-                }
-                ConnectProgress::ModelChosen { .. } => {}
-            });
             let opening = async {
+                let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
+                    ConnectProgress::Waiting { reason, elapsed, limit } => {
+                        notice.waiting(&reason, elapsed, limit);
+                    }
+                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
+                        printer.words(&format!(
+                            "{listed} models are served; taking the first, {model} (choose with --model)"
+                        ));
+                    }
+                    ConnectProgress::ModelChosen { .. } => {}
+                });
                 let engine = connecting.await.map_err(of_server)?;
-                let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(of_server)?;
+                notice.over();
+                let smoke = test_answer(SMOKE_LIMIT, printer, engine.smoke_test(SMOKE_LIMIT)).await;
+                let smoke = smoke.map_err(of_server)?;
                 engine.probe_forms(SMOKE_LIMIT).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };

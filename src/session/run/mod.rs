@@ -8,6 +8,7 @@ mod machine;
 mod pages;
 mod setup;
 mod tokens;
+mod waiting;
 mod warm;
 
 pub(crate) use self::connect::{RequestNeeds, ServerConnection};

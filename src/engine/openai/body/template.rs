@@ -4,8 +4,9 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
+use crate::engine::address::Endpoint;
 use crate::engine::dialect_traits::LengthForcing;
-use crate::engine::target::{AnswerForm, Endpoint, Target};
+use crate::engine::target::{AnswerForm, Target};
 use crate::generator::Prompt;
 
 /// The body of every request of a run: constant fields are serialised once, the prompt and the length are

@@ -14,8 +14,8 @@ use crate::engine::dialect::Dialect;
 use crate::engine::target::{CertificateCheck, Target};
 use crate::record::FailureKind;
 
-/// A TLS server whose certificate is `tests/data/tls/server.cert.pem`, its own root.
-async fn serve_tls() -> String {
+/// Accepts TLS with the certificate `tests/data/tls/server.cert.pem`, its own root.
+pub(super) fn acceptor() -> tokio_rustls::TlsAcceptor {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/");
     let certificate = CertificateDer::from_pem_file(format!("{folder}server.cert.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}server.key.pem")).unwrap();
@@ -26,7 +26,11 @@ async fn serve_tls() -> String {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    tokio_rustls::TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve_tls() -> String {
+    let acceptor = acceptor();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
