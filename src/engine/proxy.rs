@@ -7,12 +7,12 @@ use http::header::HeaderValue;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use reqwest::Url;
 
-use super::address::is_loopback;
+use super::http_url::is_loopback;
 
 /// An HTTP proxy that requests go through: a request for an `http` address is sent to it, and for an `https` address it
 /// opens a tunnel.
 #[derive(Clone, Debug)]
-pub struct Proxy(Intercept);
+pub(crate) struct Proxy(Intercept);
 
 impl Proxy {
     /// The one that `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` name for an address, in lower or upper case.

@@ -49,7 +49,7 @@ pub struct Target {
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
     /// The proxy that requests go through.
-    pub proxy: Option<Proxy>,
+    pub(crate) proxy: Option<Proxy>,
     /// The header that carries the id of a request's session, so that a balancer can keep sessions together.
     pub session_header: Option<HeaderName>,
 }

@@ -74,7 +74,7 @@ fn a_window_that_never_settles_is_told() {
 }
 
 #[test]
-fn a_proxy_is_told() {
+fn a_proxy_is_reported() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
     assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Proxy), None);
     log.header.engine.proxy = Some("http://proxy:3128".to_owned());

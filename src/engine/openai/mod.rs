@@ -3,6 +3,7 @@
 mod body;
 mod cache;
 mod connect;
+mod connect_error;
 mod control;
 mod counters;
 mod engine;
@@ -10,7 +11,7 @@ mod http_client;
 mod preflight;
 mod readiness;
 
-pub use connect::ConnectProgress;
+pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::connect::{ConnectError, ConnectProgress};
+use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError};
 use crate::engine::answer::{Cause, DiagnosedFailure};
 use crate::engine::dialect::Dialect;

@@ -2,15 +2,14 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use super::waiting::{WaitNotice, test_answer};
 use crate::engine::{
     ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
 };
-use crate::live::Screen;
+use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
@@ -21,6 +20,11 @@ use crate::workload::{AnswerShape, WorkloadSpec};
 
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_mins(2);
+
+/// A server that is ready within this is not awaited in words.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// A test request that is answered within this is not mentioned.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether waiting is in vain.
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -123,6 +127,60 @@ impl ServerConnection {
         })?;
         Ok(Self { runtime, engine, smoke, mock })
     }
+}
+
+/// The wait for one server.
+/// On a terminal a line is redrawn; elsewhere there is one line at the beginning and one at the end.
+struct WaitNotice {
+    url: String,
+    printer: Printer,
+    screen: Screen,
+    line: Option<StepLine>,
+    began: Instant,
+    /// The limit that was announced last.
+    announced: Option<Duration>,
+}
+
+impl WaitNotice {
+    fn new(url: String, screen: Screen, printer: Printer) -> Self {
+        Self { url, printer, screen, line: None, began: Instant::now(), announced: None }
+    }
+
+    /// It is not ready for this reason, and is awaited up to `limit`.
+    fn waiting(&mut self, reason: &str, elapsed: Duration, limit: Duration) {
+        if elapsed < PATIENCE {
+            return;
+        }
+        let Self { url, printer, screen, line, announced, .. } = self;
+        let limit_in_words = spoken(limit);
+        if matches!(screen, Screen::Dashboard | Screen::Line) {
+            let line = line.get_or_insert_with(|| StepLine::start(screen.in_a_line()));
+            let elapsed = elapsed.as_secs();
+            line.at(&format!("waiting for {url}, {elapsed} s of up to {limit_in_words} (--wait): {reason}"));
+        } else if *announced != Some(limit) {
+            printer.words(&format!("waiting for {url}, up to {limit_in_words} (--wait): {reason}"));
+        }
+        *announced = Some(limit);
+    }
+
+    /// It is ready.
+    fn over(self) {
+        drop(self.line);
+        if self.announced.is_some() {
+            let Self { url, printer, began, .. } = self;
+            printer.words(&format!("{url} is ready after {}", spoken(began.elapsed())));
+        }
+    }
+}
+
+/// What comes of a test request, which may take up to `limit`.
+async fn test_answer<T>(limit: Duration, printer: Printer, answer: impl Future<Output = T>) -> T {
+    let mut answer = std::pin::pin!(answer);
+    if let Ok(answer) = tokio::time::timeout(ANSWER_PATIENCE, &mut answer).await {
+        return answer;
+    }
+    printer.words(&format!("waiting for the answer to one test request, up to {}", spoken(limit)));
+    answer.await
 }
 
 /// What the server did not do.

@@ -8,7 +8,6 @@ mod machine;
 mod pages;
 mod setup;
 mod tokens;
-mod waiting;
 mod warm;
 
 pub(crate) use self::connect::{RequestNeeds, ServerConnection};

@@ -275,7 +275,7 @@ fn a_server_that_never_pauses_cannot_put_a_limit_off() {
             "--drain",
             "60s",
         ])
-        .timeout(std::time::Duration::from_secs(50))
+        .timeout(Duration::from_secs(50))
         .assert()
         .code(3)
         .stdout(contains("timeout in total"));

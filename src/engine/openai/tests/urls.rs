@@ -17,7 +17,8 @@ use crate::engine::answer::{Answer, Engine};
 use crate::engine::dialect::Dialect;
 use crate::engine::proxy::Proxy;
 use crate::engine::target::{CertificateCheck, Target};
-use crate::generator::{PlannedRequest, Prompt, Turn};
+use crate::generator::{PlannedRequest, Prompt};
+use crate::record::Turn;
 
 type Seen = Arc<Mutex<Vec<String>>>;
 
@@ -241,7 +242,8 @@ async fn every_turn_of_a_session_carries_its_id() {
     target.session_header = Some(HeaderName::from_static("x-session-id"));
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {
-        let turn = (index != 700).then(|| Turn { session: 7, ..Turn::default() });
+        let turn =
+            (index != 700).then(|| Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
         let planned = PlannedRequest { index, turn, ..PlannedRequest::default() };
         let request = engine.prepare(&planned.into_spec(Prompt::default()));
         let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));

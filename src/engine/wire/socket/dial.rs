@@ -15,9 +15,10 @@ use tokio_rustls::TlsConnector;
 
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
-use super::tunnel::Tunnel;
-use crate::engine::address::{BaseUrl, Scheme};
+use super::tunnel::{open_tunnel, tunnel_request};
+use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Cause, DiagnosedFailure};
+use crate::engine::http_url::Scheme;
 use crate::engine::proxy::Proxy;
 use crate::record::{Failure, FailureKind};
 
@@ -31,7 +32,7 @@ pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
     proxy: Option<Proxy>,
     /// What asks the proxy for a tunnel, where TLS is spoken through it.
-    tunnel: Option<Tunnel>,
+    tunnel: Option<Vec<u8>>,
     /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
@@ -61,7 +62,7 @@ impl Dialer {
         } else {
             None
         };
-        let tunnel = proxy.filter(|_| tls.is_some()).map(|proxy| Tunnel::new(url, proxy));
+        let tunnel = proxy.filter(|_| tls.is_some()).map(|proxy| tunnel_request(url, proxy));
         Ok(Self { addresses, proxy: proxy.cloned(), tunnel, preferred: AtomicUsize::new(0), tls })
     }
 
@@ -76,7 +77,7 @@ impl Dialer {
     async fn open_unlimited(&self) -> Result<Socket, DiagnosedFailure> {
         let mut tcp = self.tcp().await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
         if let Some(tunnel) = &self.tunnel {
-            tunnel.open(&mut tcp).await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
+            open_tunnel(&mut tcp, tunnel).await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
         }
         let socket = Stamped::new(tcp);
         let Some((connector, name)) = &self.tls else { return Ok(Socket::Plain(socket)) };
@@ -120,7 +121,7 @@ impl Dialer {
     }
 }
 
-/// The same told of the proxy, where there is one and nothing on this machine is to blame.
+/// The same as a failure of the proxy, where there is one and nothing on this machine is to blame.
 fn through(proxy: Option<&Proxy>, fault: DiagnosedFailure) -> DiagnosedFailure {
     let Some(proxy) = proxy.filter(|_| fault.failure.reason != FailureKind::ClientLimit) else {
         return fault;
