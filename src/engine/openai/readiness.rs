@@ -1,6 +1,7 @@
 //! Waits until a server is ready, no longer than that may help.
 
 use std::future::Future;
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -20,6 +21,8 @@ pub const DEFAULT_WAIT: Duration = Duration::from_mins(2);
 const SHORT_WAIT: Duration = Duration::from_secs(5);
 /// Time between two attempts.
 const PAUSE: Duration = Duration::from_millis(250);
+/// How often an attempt without an answer is reported.
+const SILENCE: Duration = Duration::from_secs(2);
 /// The least time for one attempt, however little of the wait is left.
 const SHORTEST_LOOK: Duration = Duration::from_secs(1);
 
@@ -33,11 +36,21 @@ pub(super) async fn ready(
     let start = Instant::now();
     loop {
         let look = wait.unwrap_or(DEFAULT_WAIT).saturating_sub(start.elapsed()).max(SHORTEST_LOOK);
-        let NotReadyYet { reason, hint, prospect } =
-            match check_once(target, control, tls.clone(), look).await {
-                Ok(dialer) => return Ok(dialer),
-                Err(not_yet) => not_yet,
-            };
+        let mut checking = pin!(check_once(target, control, tls.clone(), look));
+        let checked = loop {
+            match tokio::time::timeout(SILENCE, &mut checking).await {
+                Ok(checked) => break checked,
+                Err(_) => progress(ConnectProgress::Waiting {
+                    reason: "no answer yet".to_owned(),
+                    elapsed: start.elapsed(),
+                    limit: wait.unwrap_or(DEFAULT_WAIT),
+                }),
+            }
+        };
+        let NotReadyYet { reason, hint, prospect } = match checked {
+            Ok(dialer) => return Ok(dialer),
+            Err(not_yet) => not_yet,
+        };
         let url = target.url.to_string();
         let limit = match prospect {
             Prospect::None => return Err(ConnectError::Unusable { url, reason, hint }),
@@ -170,4 +183,53 @@ fn start_hint(Target { url, dialect, .. }: &Target) -> String {
         hints.push(format!("or start a mock, which needs no GPU: `skyline mock --port {port}`"));
     }
     hints.join("\nhint: ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Failure;
+
+    /// The limit that is announced where nobody said how long to wait; `None` where there is no wait.
+    fn limit(url: &str, cause: Cause) -> Option<Duration> {
+        let target = Target::new(url.parse().unwrap(), Dialect::Vllm);
+        let fault = DiagnosedFailure { failure: Failure::new(FailureKind::Connect, "no"), cause };
+        match NotReadyYet::of(&target, fault).prospect {
+            Prospect::Good => Some(DEFAULT_WAIT),
+            Prospect::Poor => Some(SHORT_WAIT),
+            Prospect::None => None,
+        }
+    }
+
+    #[test]
+    fn what_waiting_rarely_cures_is_awaited_shortly() {
+        for (url, cause, awaited) in [
+            ("http://localhost:8000", Cause::Refused, Some(SHORT_WAIT)),
+            ("http://gpu-1:8000", Cause::Refused, Some(DEFAULT_WAIT)),
+            ("http://localhost:8000", Cause::Unknown, Some(DEFAULT_WAIT)),
+            ("http://gpu-1:8000", Cause::UnknownHost, Some(SHORT_WAIT)),
+            ("http://gpu-1:8000", Cause::Proxy, Some(SHORT_WAIT)),
+            ("https://gpu-1:8000", Cause::ProxyRefuses, None),
+            ("https://gpu-1:8000", Cause::Untrusted, None),
+            ("https://gpu-1:8000", Cause::NotTls, None),
+        ] {
+            assert_eq!(limit(url, cause), awaited, "{url} {cause:?}");
+        }
+    }
+
+    #[test]
+    fn every_server_is_started_by_its_own_command() {
+        for (dialect, command) in [
+            (Dialect::Vllm, "`vllm serve MODEL --port 81`"),
+            (Dialect::Sglang, "`python -m sglang.launch_server --model-path MODEL --port 81`"),
+            (Dialect::Mock, "start the server: `skyline mock --port 81`"),
+            (Dialect::Openai, "start the server; if"),
+        ] {
+            let hints = start_hint(&Target::new("http://127.0.0.1:81".parse().unwrap(), dialect));
+            assert!(hints.contains(command), "{hints}");
+            assert_eq!(hints.matches("skyline mock").count(), 1, "{hints}");
+        }
+        let elsewhere = start_hint(&Target::new("http://gpu-1".parse().unwrap(), Dialect::Vllm));
+        assert!(!elsewhere.contains("vllm serve"), "{elsewhere}");
+    }
 }

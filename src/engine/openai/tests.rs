@@ -34,6 +34,12 @@ async fn engine(target: Target) -> OpenAiEngine {
     OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap()
 }
 
+/// The progress of a connection to what will never be ready: an attempt may take its time, a second one is in vain.
+fn never_ready(progress: ConnectProgress) {
+    let slow = matches!(&progress, ConnectProgress::Waiting { reason, .. } if reason == "no answer yet");
+    assert!(slow, "{progress:?}");
+}
+
 async fn ask(engine: &OpenAiEngine) -> (Vec<AnswerEvent>, AnswerEnd) {
     let body = engine_body();
     let mut answer = engine.generate(PreparedRequest::new(42, body), RunClock::starting_in(Duration::ZERO));

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 
 use super::server::{Act, good, json, read_request};
 use super::tls::acceptor;
-use super::{OpenAiEngine, ask};
+use super::{OpenAiEngine, ask, never_ready};
 use crate::clock::RunClock;
 use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Answer, Engine};
@@ -215,7 +215,7 @@ async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
 async fn a_proxy_that_refuses_is_named_at_once() {
     let server = listen("127.0.0.1:0", LIST, 407).await.unwrap();
     let target = server.proxied("https://example.org".parse().unwrap());
-    let connecting = OpenAiEngine::connect(target, Duration::from_mins(10), |_| panic!("no waiting"));
+    let connecting = OpenAiEngine::connect(target, Duration::from_mins(10), never_ready);
     let error = connecting.await.err().unwrap().to_string();
     for part in [&format!("the proxy http://{}: it refuses with 407", server.address), "NO_PROXY=HOST"] {
         assert!(error.contains(part) && !error.contains("secret"), "{error}");
