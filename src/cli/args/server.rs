@@ -23,8 +23,8 @@ const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
-    /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
-    /// [default: mock, which is started for the run; vllm when --url is given]
+    /// The server's dialect of the OpenAI protocol; `openai` is for any other server [default: mock, which is started
+    /// for the run; vllm when --url is given]
     #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
           value_parser = dialect())]
     engine: Option<Dialect>,
@@ -38,7 +38,7 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     path: Option<String>,
 
-    /// Model to ask for; needed where the server lists none [default: the first that /v1/models lists]
+    /// Model to request; needed where the server lists none [default: the first that /v1/models lists]
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     pub(in crate::cli) model: Option<String>,
 
@@ -68,16 +68,16 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, help_heading = "Server")]
     insecure: bool,
 
-    /// Endpoint to ask [default: the one that --url or --path names, else chat]
+    /// Endpoint to request [default: the one that --url or --path names, else chat]
     #[arg(long, value_name = "ENDPOINT", help_heading = "Requests",
           value_parser = one_of::<Endpoint>(&["chat", "completions"]))]
     endpoint: Option<Endpoint>,
 
-    /// Ask for answers in one piece; TTFT, TPOT and ITL are then absent
+    /// Do not stream answers; TTFT, TPOT and ITL are then absent
     #[arg(long, help_heading = "Requests")]
     no_stream: bool,
 
-    /// JSON object merged into every body; `null` takes a field out [default: nothing]
+    /// JSON object merged into every body; `null` removes a field [default: nothing]
     #[arg(long, value_name = "JSON", help_heading = "Requests")]
     extra_body: Option<String>,
 
@@ -253,7 +253,7 @@ impl ServerArgs {
             && (self.ca_cert.is_some() || self.insecure)
         {
             return Err(Stop::usage(format!(
-                "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
+                "--ca-cert and --insecure need TLS, and {url} does not use it\nhint: is it https?"
             )));
         }
         if let Some(file) = &self.ca_cert {
@@ -292,7 +292,7 @@ mod tests {
 
     fn manifest(options: &[&str]) -> ServerManifest {
         let Typed { target } = Typed::parse_from([&["skyline", "--engine"], options].concat());
-        ServerManifest::of(&target.settings(&[], LoadOption::OfOneRun, Screen::Quiet).unwrap())
+        ServerManifest::of(&target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap())
     }
 
     /// Why an experiment that began with `before` is not resumed with `now`.
