@@ -12,6 +12,7 @@ use crate::engine::{
     AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
     session_header,
 };
+use crate::record::DeploymentFacts;
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
 
@@ -184,7 +185,7 @@ impl ServerArgs {
             (Some(url), _) => url.parse().map_err(|error| Stop::usage(format!("--url: {error}")))?,
             (None, _) if dialect == Dialect::Mock => {
                 return match &self.path {
-                    None => Ok(ServerAddress::EmbeddedMock),
+                    None => Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default())),
                     Some(_) => Err(Stop::usage(
                         "--path: the mock that is started for the run has the usual path\n\
                          hint: name the server with --url, or leave --path out",
@@ -209,7 +210,7 @@ impl ServerArgs {
     fn endpoint(&self, address: &ServerAddress) -> Result<Endpoint, Stop> {
         let named = match address {
             ServerAddress::At(url) => url.endpoint(),
-            ServerAddress::EmbeddedMock => None,
+            ServerAddress::EmbeddedMock(_) => None,
         };
         match (self.endpoint, named) {
             (Some(typed), Some(named)) if typed != named => Err(Stop::usage(format!(
