@@ -82,7 +82,7 @@ impl FindingKind {
             Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
                 "validity"
             }
-            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",
