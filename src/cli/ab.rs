@@ -8,7 +8,7 @@ use crate::analysis::FigureKey;
 use crate::cli::args::{
     CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
 };
-use crate::engine::{AnswerForm, BaseUrl, Dialect};
+use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
     AbDesign, AbExperiment, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
 };
@@ -275,6 +275,10 @@ impl AbArgs {
             let screen = self.campaign.live.screen();
             let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
+            if self.sides.switch_cmd.is_some() {
+                // The command starts a server, which loads its model.
+                settings.server.wait.get_or_insert(DEFAULT_WAIT);
+            }
             Ok::<_, Stop>(settings)
         };
         let server = &self.target.server;

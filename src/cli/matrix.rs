@@ -10,7 +10,7 @@ use clap::Args;
 use super::output::exits;
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
-use crate::engine::Dialect;
+use crate::engine::{DEFAULT_WAIT, Dialect};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
     Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
@@ -255,6 +255,10 @@ impl MatrixArgs {
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
         let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
+        if filed.serve.is_some() || filed.start.is_some() {
+            // A command starts the server, which loads its model.
+            settings.server.wait.get_or_insert(DEFAULT_WAIT);
+        }
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)

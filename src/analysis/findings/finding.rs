@@ -71,14 +71,18 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
+    /// Requests went through an HTTP proxy.
+    Proxy,
 }
 
 impl FindingKind {
     /// The topic of the guide that explains it.
     pub const fn topic(self) -> Option<&'static str> {
         Some(match self {
-            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => "validity",
-            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
+                "validity"
+            }
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",

@@ -74,6 +74,15 @@ fn a_window_that_never_settles_is_told() {
 }
 
 #[test]
+fn a_proxy_is_reported() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+    assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Proxy), None);
+    log.header.engine.proxy = Some("http://proxy:3128".to_owned());
+    let said = sentence(&summarise(&log, &[]), FindingKind::Proxy).unwrap();
+    assert!(said.contains("the HTTP proxy http://proxy:3128") && said.contains("every latency"), "{said}");
+}
+
+#[test]
 fn one_is_said_as_one() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
     log.records[0].opened_connection = true;

@@ -94,6 +94,7 @@ pub(super) fn engine(model: &Described) -> EngineFacts {
     EngineFacts {
         engine: ENGINE.to_owned(),
         url: "virtual time".to_owned(),
+        proxy: None,
         endpoint: "no wire".to_owned(),
         streamed: true,
         model: model.model.clone(),

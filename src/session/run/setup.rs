@@ -137,7 +137,8 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         let Self { settings, spec, datasets, salt, .. } = self;
-        let server = ServerConnection::open_unless(give_up, &settings.server, self.needs.clone(), printer)?;
+        let (needs, screen) = (self.needs.clone(), settings.screen);
+        let server = ServerConnection::open_unless(give_up, &settings.server, needs, screen, printer)?;
         let pages = pages::find(&settings.requests.telemetry, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
