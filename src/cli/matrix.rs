@@ -8,23 +8,23 @@ use std::time::Duration;
 use clap::Args;
 
 use super::output::exits;
+use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
-use crate::cli::output::rendered;
 use crate::engine::Dialect;
 use crate::experiment::drive;
 use crate::experiment::matrix::{
     Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
 };
 use crate::record::DeploymentFacts;
+use crate::report;
 use crate::report::documents::{self, PlannedRow};
-use crate::report::{Extent, Format};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::{check_plan, of_one_server};
+use crate::session::run::of_one_server;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
-use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
 pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
@@ -37,8 +37,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
     if args.plan {
-        printer.data(&shown(&plan)?)?;
-        return Ok(Exit::Fine);
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {
@@ -77,25 +76,25 @@ fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Prin
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is kept, in results/NAME-matrix-TIME:
-  row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
+What is saved, in results/NAME-matrix-TIME:
+  row-A/run-1/   every run, as `skyline bench` saves it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
-  page.html      the table with its pictures
-  *.log          what the commands wrote that start and reset servers
+  page.html      the table with its charts
+  *.log          output of the commands that start and reset servers
 
 Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
   3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
-  130  interrupted; --resume goes on")]
+  130  interrupted; --resume continues")]
 pub(super) struct MatrixArgs {
-    /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
+    /// The table: a TOML or JSON file, or `rows_a_to_f`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]
     file: Option<String>,
 
-    /// Print the table inside the program, to start your own from
+    /// Print the built-in table, as a start for your own
     #[arg(long, exclusive = true)]
     example: bool,
 
@@ -107,7 +106,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
-    /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
+    /// Length of every run, in place of the file's: to rehearse a table quickly [default: as the file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -147,9 +146,23 @@ impl MatrixArgs {
             variant.server.fill_deployment(&typed);
         }
         for name in &self.only {
-            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
+            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
         Ok(experiments)
+    }
+
+    /// Shows the runs of the rows that are asked for; as JSON the manifest of the whole table.
+    fn show_plan(&self, plan: &MatrixPlan, printer: Printer) -> Result<(), Stop> {
+        let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
+        let row = |cell: &PlannedCell| PlannedRow {
+            slot: cell.slot,
+            runs: cell.runs.len() as u64,
+            load: cell.runs.iter().map(PlannedRun::length).sum(),
+            requests: cell.runs.iter().map(requests).sum(),
+        };
+        let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
+        let document = || documents::matrix_plan(&plan.experiments, &rows);
+        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
     /// Whether the row of this name is asked for.
@@ -196,18 +209,18 @@ impl MatrixArgs {
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
         let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
-        save::check_objectives(&row.bounds(), &spec)?;
+        Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
-        runs.iter().try_for_each(check_plan)?;
+        runs.iter().try_for_each(PlannedRun::check)?;
         let (row, variant) = (&row.name, &variant.name);
         let one = experiments.has_one_variant();
         let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
         Ok(PlannedCell { slot, row: row.clone(), folder, checked, runs })
     }
 
-    /// Whether the rows that are requested have several addresses. Refuses a page of metrics that is one server's of several, as far as
-    /// addresses tell.
+    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one server's of several,
+    /// as far as addresses show it.
     fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
         let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
             ServerAddress::At(url) => Some(url.join("/")),
@@ -240,27 +253,12 @@ impl MatrixArgs {
         let server = self.target.server.with(server, &format!("variant {}", variant.name))?;
         let target = self.target.with(server, facts(experiments, row, variant));
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
-        let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
-        let screen = self.campaign.live.screen();
-        let mut settings = target.settings(objectives, LoadOption::InFile, screen)?;
+        let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
+        settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)
     }
-}
-
-/// The runs of the table, for people.
-fn shown(plan: &MatrixPlan) -> Result<String, Stop> {
-    let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
-    let row = |cell: &PlannedCell| PlannedRow {
-        slot: cell.slot,
-        runs: cell.runs.len() as u64,
-        load: cell.runs.iter().map(PlannedRun::length).sum(),
-        requests: cell.runs.iter().map(requests).sum(),
-    };
-    let rows: Vec<_> = plan.cells.iter().map(row).collect();
-    let document = || documents::matrix_plan(&plan.experiments, &rows);
-    rendered(Format::Text(Extent::Full), document, || Ok(String::new()))
 }
 
 /// What every run's header says of the row's place in the table.
@@ -286,6 +284,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::experiment::{Experiment as _, InvalidRuns};
+    use crate::session::campaign::executor::Campaign as _;
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -303,7 +303,22 @@ mod tests {
         assert_eq!(all.cells.len(), all.experiments.order().len());
         assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
         let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
-        assert!(unknown.message().contains("--only asks for"), "{}", unknown.message());
+        assert!(unknown.message().contains("--only names"), "{}", unknown.message());
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_that_of_the_rows_asked_for() {
+        let mut plan = plan(&["rows_a_to_f", "--repeats", "1", "--only", "A", "--only", "C"]).unwrap();
+        let slow = &mut plan.cells[1].runs[0].plan;
+        slow.window_end = slow.window_end.after(Duration::from_secs(1_000));
+        let (dir, interrupts) = (ExperimentDir::unlocked("nowhere".into()), Interrupts::default());
+        let mut campaign = MatrixCampaign::new(&plan, &dir, &interrupts, Printer, Duration::ZERO);
+        let only = vec!["A".to_owned(), "C".to_owned()];
+        let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
+        let request = experiment.next().unwrap();
+        let run = campaign.plan(&request).unwrap();
+        let left = campaign.runs_left(&request, &run, &experiment);
+        assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 
     #[test]

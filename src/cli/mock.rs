@@ -21,7 +21,7 @@ Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skylin
   slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
   broken_answer off_schema
 
-Extras vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
+Besides vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 pub(super) struct MockArgs {
     /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]
@@ -51,16 +51,16 @@ pub(super) struct MockArgs {
     #[arg(long, help_heading = "Answers")]
     echo: bool,
 
-    /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
+    /// Answer prompts that contain these words with this text, such as 'capital of France?=Paris'; repeat for more
     /// [default: none]
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
     answers: Vec<CannedAnswer>,
 
-    /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
+    /// Inject this fault into that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
     faults: Vec<FaultChance>,
 
-    /// Tell in `usage` how much of a prompt was cached, as vLLM's option of this name
+    /// Report in `usage` how much of a prompt was cached, as vLLM's option of this name
     #[arg(long, help_heading = "Answers")]
     enable_prompt_tokens_details: bool,
 
@@ -68,8 +68,7 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "N", help_heading = "Answers", default_value_t = 0)]
     seed: u64,
 
-    /// Write what was really done to this file, one line a request; what was in it is lost [default: kept in memory
-    /// only]
+    /// Write the ground truth to this file, one line a request, and overwrite it [default: in memory only]
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     truth: Option<PathBuf>,
 }

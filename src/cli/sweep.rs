@@ -45,8 +45,8 @@ pub(super) struct SweepArgs {
 /// Which loads are measured, how often and for how long.
 #[derive(Debug, Args)]
 struct SweepLoadArgs {
-    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2; of
-    /// conversations they begin so many a second [default: the search finds them, doubling until a rate fails and
+    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
+    /// for conversations, how many begin a second [default: the search finds them, doubling until a rate fails and
     /// refining then]
     #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
     rates: Option<LoadAxis>,
@@ -56,8 +56,8 @@ struct SweepLoadArgs {
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     users: Option<LoadAxis>,
 
-    /// Beside each closed loop run the same work in open arrivals, by a Poisson process at the rate that its users
-    /// reached, and show what the closed loop hides
+    /// After each closed loop run the same work with open (Poisson) arrivals at the rate that its users reached, and
+    /// show what the closed loop hides
     #[arg(long, requires = "users")]
     paired_open: bool,
 
@@ -90,7 +90,7 @@ struct SweepLoadArgs {
           allow_negative_numbers = true)]
     max_runs: u64,
 
-    /// Go no higher after this many loads in a row that saturate the server
+    /// Try no higher load after this many in a row that saturate the server
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=100),
           allow_negative_numbers = true)]
     stop_after_saturated: u64,
@@ -100,7 +100,7 @@ struct SweepLoadArgs {
           allow_negative_numbers = true)]
     warmup_requests: u64,
 
-    /// Hold the highest load that passed for this long in the end, and say whether it stays within the objectives
+    /// At the end, run the highest load that passed for this long, and report whether it meets the objectives
     /// [default: no such run]
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
     sustain: Option<Duration>,
@@ -112,9 +112,11 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
     folder::base(&args.campaign.out)?;
+    // Locked first: to calibrate this machine would disturb another process that runs the sweep.
+    let resumed = args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
     let context = plan.checked.connect(&interrupts, printer)?;
     interrupts.series_begins();
-    let Some((manifest, dir)) = plan.begin(args, &context)? else { return Ok(Exit::Interrupted) };
+    let Some((manifest, dir)) = plan.begin(args, resumed, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
     let forced = settings.machine == MachineCheck::Overridden;
     let mut experiment = experiment(forced, &manifest, &context)?;
@@ -193,9 +195,8 @@ struct PlannedSweep {
 impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let objectives = self.objectives.objectives();
-        let screen = self.campaign.live.screen();
-        let settings = self.target.settings(&objectives, LoadOption::OfLoads, screen);
-        let (spec, settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
+        let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
+        let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
@@ -203,6 +204,7 @@ impl SweepArgs {
         let finds_start = typed.is_none() && from_per_s.is_none();
         let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
         let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
+        settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })
@@ -229,18 +231,18 @@ impl SweepArgs {
 }
 
 impl PlannedSweep {
-    /// Warms the server, measures what decides the first run, and creates the sweep's folder or opens the one that is
-    /// resumed; `None` where the user stopped it.
+    /// Warms the server, measures what decides the first run, and creates the sweep's folder where none is resumed; `None`
+    /// where the user stopped it.
     fn begin(
         &self,
         args: &SweepArgs,
+        resumed: Option<ExperimentDir>,
         context: &RunContext,
     ) -> Result<Option<(SweepManifest, ExperimentDir)>, Stop> {
         let Self { spec, lowest, .. } = self;
         let warmup_requests = args.loads.warmup_requests;
         let mut manifest = self.manifest(args, context);
-        let resumed = args.campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
-        let resumed = resumed.transpose()?;
+        let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
         context.warm_server(&lowest.schedule, warmup_requests as usize);
         if self.finds_start {
             match start_of_search(context, lowest, warmup_requests)? {

@@ -12,7 +12,8 @@ use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
-use crate::report::{Format, Style, documents};
+use crate::report::{Style, documents};
+use crate::session::stored::run::runs_in;
 use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 
@@ -29,12 +30,12 @@ pub(super) struct WorkloadsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print a workload's TOML, to start your own from: `skyline workloads show short_chat > my.toml`
+    /// Print a workload's TOML, as a start for your own: `skyline workloads show short_chat > my.toml`
     Show {
         /// Name of an embedded workload, or the path of a file, which is then checked
         workload: String,
     },
-    /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit
+    /// Fit a workload to a stored run or to a trace, and report how well it fits
     Fit(Box<FitArgs>),
 }
 
@@ -50,9 +51,8 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
     let workloads = library::all().map_err(Stop::impossible)?;
-    show.show(printer, |format| match format {
-        Format::Text(_) => Ok(documents::workloads_text(&workloads)),
-        _ => rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads)),
+    show.show(printer, |format| {
+        rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
     })
 }
 
@@ -65,11 +65,12 @@ fn show(workload: &str) -> Result<String, Stop> {
     }
 }
 
-/// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
+/// Fit a workload to a stored run or to a trace, and report how well it fits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up what happened once: to
-run the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
+The workload is TOML with the report of the fit as its first comment. A fit keeps distributions,
+not single requests: to run the same requests again, replay the trace (bench --trace), or create one from the run
+(skyline trace from).
 
 Examples:
   skyline workloads fit results/my-run > fitted.toml
@@ -85,7 +86,7 @@ struct FitArgs {
     #[command(flatten)]
     slice: SliceArgs,
 
-    /// Leave out lines of the trace that cannot be used, and count them [default: refuse the file]
+    /// Skip and count unusable lines of the trace [default: refuse the file]
     #[arg(long, help_heading = "Trace")]
     skip_bad: bool,
 }
@@ -121,16 +122,10 @@ fn is_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *br#"{"header":"#
 }
 
-/// Whether it is a folder in which runs have folders of their own.
-fn holds_runs(path: &Path) -> bool {
-    let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| entry.path()).any(|path| path.join(RunLog::FILE_NAME).exists())
-}
-
 fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
         return Err(Stop::usage(format!(
-            "{option} is about a trace, and {} is a run\nhint: make a trace of it first: skyline trace from {0}",
+            "{option} needs a trace, and {} is a run\nhint: make a trace of it first: skyline trace from {0}",
             args.source.display()
         )));
     }
@@ -140,7 +135,7 @@ fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
 
 fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     let path = args.source.display().to_string();
-    if holds_runs(&args.source) {
+    if runs_in(&args.source).is_ok_and(|runs| !runs.is_empty()) {
         return Err(Stop::usage(format!(
             "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; name \
              the run's own folder inside it"

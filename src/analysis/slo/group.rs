@@ -19,15 +19,15 @@ pub struct Group {
     pub name: String,
     /// Their SLO targets, in the order of the workload.
     pub slo_targets: Vec<SloTarget>,
-    /// Requests whose moment came.
+    /// Requests that came due.
     pub requests: u64,
-    /// Those whose answer came whole.
+    /// Those with a complete answer.
     pub completed: u64,
     /// Those that failed.
     pub failed: u64,
     /// Those still running when the run stopped waiting.
     pub censored: u64,
-    /// Those that failed, as a share between 0 and 1 of those whose moment came.
+    /// Those that failed, as a share between 0 and 1 of those that came due.
     pub error_rate: Option<f64>,
     /// The same of those that the server refused (429, 503).
     pub reject_rate: Option<f64>,
@@ -151,7 +151,7 @@ pub struct Fairness {
     pub tenants: u64,
     /// Of x = a tenant's attainment; absent unless each has an SLO.
     pub attainment: Option<f64>,
-    /// Of x = answer tokens of its completed requests ÷ those that it asked for.
+    /// Of x = answer tokens of its completed requests ÷ those that it requested.
     pub service: Option<f64>,
     /// Of x = 1 ÷ its mean TTFT: whether some wait longer than others.
     pub promptness: Option<f64>,
@@ -164,26 +164,24 @@ impl Fairness {
             return None;
         }
         let waited = |group: &Group| group.latency.row(Metric::Ttft)?.mean_ms.filter(|&mean| mean > 0.0);
-        let mut numbers: Vec<_> = observed.requests.iter().map(|request| request.record.tenant).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let service = numbers.iter().map(|&tenant| service(observed, tenant));
         Some(Self {
             tenants: tenants.len() as u64,
             attainment: index(tenants.iter().map(|group| group.slo.slo_attainment)),
-            service: index(service),
+            service: index(service(observed).into_iter()),
             promptness: index(tenants.iter().map(|group| waited(group).map(|mean| 1.0 / mean))),
         })
     }
 }
 
-/// Answer tokens that a tenant got whole, as a share of those that it asked for.
-fn service(observed: &Observed<'_>, tenant: Option<u16>) -> Option<f64> {
-    let own = || observed.requests.iter().filter(|request| request.record.tenant == tenant);
-    let asked: u64 = own().map(|request| u64::from(request.record.output_tokens_asked)).sum();
-    let whole = |request: &&Measured<'_>| request.record.outcome == Outcome::Completed;
-    let got: u64 = own().filter(whole).map(|request| request.record.output_tokens).sum();
-    (asked > 0).then(|| got as f64 / asked as f64)
+/// Answer tokens that each tenant got whole, as a share of those that it asked for.
+fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
+    let mut tokens: BTreeMap<Option<u16>, (u64, u64)> = BTreeMap::new();
+    for record in observed.requests.iter().map(|request| request.record) {
+        let (asked, got) = tokens.entry(record.tenant).or_default();
+        *asked += u64::from(record.output_tokens_asked);
+        *got += if record.outcome == Outcome::Completed { record.output_tokens } else { 0 };
+    }
+    tokens.into_values().map(|(asked, got)| (asked > 0).then(|| got as f64 / asked as f64)).collect()
 }
 
 fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {

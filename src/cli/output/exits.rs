@@ -1,12 +1,26 @@
 //! The exit code of each result.
 
+use std::process::ExitCode;
+
 use crate::analysis::{Judgement, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::{AbOverall, AcrossJudgement, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::Exit;
 use crate::session::campaign::ab::Require;
 
-/// Of a run. 3 before 1, since a missed objective of a run that deserves no belief says nothing.
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Missed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
+
+/// Of a run. 3 before 1: the objectives of an INVALID run say nothing.
 pub(in crate::cli) fn of_run(summary: &Summary, invalid: InvalidRuns) -> Exit {
     of(summary.verdict.valid, invalid, summary.objectives.iter().all(Judgement::passed))
 }
@@ -60,7 +74,7 @@ pub(in crate::cli) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
     }
 }
 
-/// Of a table. 3 before 1: a hypothesis that figures without belief refute says nothing.
+/// Of a table. 3 before 1: INVALID figures confirm and refute nothing.
 pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;

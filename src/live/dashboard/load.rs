@@ -68,11 +68,11 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
     let goodput = figure("goodput", rate(|rates| rates.met), met);
     let mut figures = vec![
         figure("offered", rate(|rates| rates.released), planned),
-        figure("completed", rate(|rates| rates.completed), format!("{} in all", count(snapshot.completed))),
+        figure("completed", rate(|rates| rates.completed), format!("{} total", count(snapshot.completed))),
         Figure {
             troubles: snapshot.failed > 0,
             is_vital: false,
-            ..figure("failed", rate(|rates| rates.failed), format!("{} in all", count(snapshot.failed)))
+            ..figure("failed", rate(|rates| rates.failed), format!("{} total", count(snapshot.failed)))
         },
         figure(
             "in flight",
@@ -81,7 +81,7 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
         ),
         Figure {
             is_vital: !state.watched.has_slo,
-            ..figure("tokens", rate(|rates| rates.tokens), format!("{} in all", count(snapshot.tokens)))
+            ..figure("tokens", rate(|rates| rates.tokens), format!("{} total", count(snapshot.tokens)))
         },
     ];
     if state.watched.has_slo {

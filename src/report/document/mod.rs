@@ -1,7 +1,6 @@
 //! What a result says, before it looks like anything.
 
 mod chart;
-mod columns;
 mod note;
 mod outline;
 mod table;
@@ -12,5 +11,5 @@ pub use outline::Document;
 pub(crate) use outline::{Block, KeyFigure, NamedFact, Section, Statement, VerdictLine};
 pub(crate) use table::{
     ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure,
-    figure_as, known, mark, percentile, range, shortened,
+    figure_as, known, mark, mean, percentile, range, shortened,
 };

@@ -1,4 +1,5 @@
-//! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks.
+//! The one table: columns with alignment and worth, rows of cells with intervals, and notes on their marks. It is made
+//! row by row, or column by column.
 
 use super::note::Level;
 use crate::analysis::{AcrossRuns, Figure, Percentile, SampleWarning};
@@ -102,6 +103,16 @@ impl Table {
         Self { caption: caption.into(), columns, rows: Vec::new(), notes: Vec::new() }
     }
 
+    /// A table of these rows, to which columns are added.
+    pub(crate) fn of<R: Copy>(caption: impl Into<String>, rows: impl IntoIterator<Item = R>) -> TableOf<R> {
+        let rows: Vec<R> = rows.into_iter().collect();
+        let mut table = Self::new(caption, [] as [TableColumn; 0]);
+        for _ in &rows {
+            table.row([] as [TableCell; 0]);
+        }
+        TableOf { rows, table }
+    }
+
     pub(crate) fn row<C: Into<TableCell>>(&mut self, cells: impl IntoIterator<Item = C>) {
         self.row_of(Level::Summary, cells);
     }
@@ -145,6 +156,55 @@ impl Table {
     }
 }
 
+/// A table in the making: each column says what it holds of a row.
+pub(crate) struct TableOf<R> {
+    rows: Vec<R>,
+    table: Table,
+}
+
+impl<R: Copy> TableOf<R> {
+    /// Adds a column: its title, perhaps with its worth, and its cell of a row.
+    pub(crate) fn column<C: Into<TableCell>>(
+        mut self,
+        title: impl Into<TableColumn>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        let mut column = title.into();
+        if self.table.columns.is_empty() {
+            column.align = Align::Left;
+        }
+        self.table.columns.push(column);
+        for (of, row) in self.rows.iter().zip(&mut self.table.rows) {
+            row.cells.push(cell(*of).into());
+        }
+        self
+    }
+
+    /// Adds a column if this holds.
+    pub(crate) fn column_if<C: Into<TableCell>>(
+        self,
+        holds: bool,
+        title: impl Into<TableColumn>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        if holds { self.column(title, cell) } else { self }
+    }
+
+    /// Adds a column if a row has something in it.
+    pub(crate) fn column_where_known<C: Into<TableCell>>(
+        self,
+        title: impl Into<TableColumn>,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        let is_known = self.rows.iter().any(|row| cell(*row).into().text != NOTHING);
+        self.column_if(is_known, title, cell)
+    }
+
+    pub(crate) fn table(self) -> Table {
+        self.table
+    }
+}
+
 /// What stands in a table's cell.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TableCell {
@@ -184,8 +244,7 @@ impl From<&Percentile> for TableCell {
 /// The mean over several runs with the mark of its reservation.
 impl From<&AcrossRuns> for TableCell {
     fn from(across: &AcrossRuns) -> Self {
-        let mean = across.mean_figure().map_or(NOTHING.to_owned(), figure);
-        format!("{mean}{}", mark(across.mark)).into()
+        mean(across, 1.0).into()
     }
 }
 
@@ -236,6 +295,12 @@ pub(crate) fn figure_as(figure: Figure, words: impl Fn(f64) -> String) -> String
         Figure::Between { high, .. } => format!("≤ {}", words(high)),
         Figure::AtLeast(limit) => format!("> {}", words(limit)),
     }
+}
+
+/// The mean over several runs times `scale`, with the mark of its reservation.
+pub(crate) fn mean(across: &AcrossRuns, scale: f64) -> String {
+    let mean = across.mean_figure().map(|mean| figure_as(mean, |value| cell(value * scale)));
+    format!("{}{}", mean.as_deref().unwrap_or(NOTHING), mark(across.mark))
 }
 
 /// A percentile with the mark of its reservation.

@@ -174,8 +174,15 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.pause
     }
 
-    fn time_of(&self, request: &RunRequest<MatrixRun>, _run: &PlannedRun, runs: u64) -> Duration {
+    fn time_of(
+        &self,
+        request: &RunRequest<MatrixRun>,
+        _run: &PlannedRun,
+        runs: u64,
+        experiment: &MatrixExperiment,
+    ) -> Duration {
         let cells = self.plan.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
+        let cells = cells.filter(|cell| experiment.wants(cell.slot));
         let left = cells.flat_map(|cell| &cell.runs).skip(request.part.repeat as usize - 1);
         left.take(runs as usize).map(|run| run.length() + self.pause).sum()
     }
@@ -222,8 +229,8 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             // An interrupted run says nothing of its server.
             Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
             Some(why) => Err(Stop::impossible(format!(
-                "in run {} the server was gone, or answered nothing: {why}\n\
-                 hint: look at its log, and go on with --resume, which runs it again",
+                "in run {} the server was gone, or answered nothing: {why}\nhint: look at its log, and continue with \
+                 --resume, which runs it again",
                 request.part.repeat
             ))
             .of_server()),

@@ -14,7 +14,7 @@ use crate::workload::WorkloadSpec;
 
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
-/// Time for a person to start generators by hand.
+/// Time to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
 
 /// What this machine can measure, unless that is skipped or fails.
@@ -71,10 +71,9 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
         String::new()
     };
     Stop::impossible(format!(
-        "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
-         average, take {} cores of the one that a client has; it is trusted up to half of it\n\
-         hint: lower the rate: {option} {} at most\n\
-         {together}hint: or run it as it is, with --force; the report may say INVALID",
+        "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need {} of \
+         the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at most\n{together}hint: \
+         or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),
@@ -88,7 +87,7 @@ fn commands(of: u64) -> Vec<String> {
     let start = start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let command = |number| {
         let shard = Shard { number, of }.to_string();
-        // Several runs and several generators are not to be had at once.
+        // --repeats and --shard exclude each other.
         let options = [("--shard", &*shard), ("--start-at", &start)];
         let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
         format!("  {again}")

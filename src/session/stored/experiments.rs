@@ -3,10 +3,9 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::run::completed;
-use super::save;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
@@ -57,11 +56,6 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
 
 /// The table of experiments in `folder`.
 pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop> {
-    /// What was requested of it, as far as it is judged by that.
-    #[derive(Deserialize)]
-    struct Manifest {
-        experiments: serde_json::Value,
-    }
     let unreadable = |file: &str, error: &dyn Display| {
         Stop::usage(format!(
             "cannot read {}: {error}\nhint: show one of its runs, such as row-A/run-1",
@@ -77,10 +71,10 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
             format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(FILES[0], &newer));
     }
-    let manifest: Manifest =
+    let manifest: Value =
         serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
-    let experiments =
-        Experiments::from_stored(&manifest.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
+    let experiments = Experiments::from_stored(&manifest["experiments"]);
+    let experiments = experiments.map_err(|error| unreadable(MANIFEST, &error))?;
     let mut cells = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: row_runs(folder, &experiments, slot)?, failed: None };
@@ -107,7 +101,7 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
 
 /// The sweep stored at `path` as it would be with these objectives and the same runs.
 pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
-    save::check_objectives(objectives, &stored.workload)?;
+    Objective::check_all(objectives, &stored.workload).map_err(Stop::usage)?;
     let before = stored.plan.objectives_in_words();
     let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan };
     let mut search = Search::new(plan).map_err(Stop::usage)?;

@@ -42,14 +42,14 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
     ");
     let hidden = section(&text, "What the closed loop hides");
     insta::assert_snapshot!(hidden, @r"
-    What the closed loop hides: 20.0 requests/s from its users, and as many whatever the server does, ms
+    What the closed loop hides: 20.0 requests/s from its users, and from open arrivals at that rate, ms
                 closed  open  open ÷ closed
       TTFT p50    50.0   337           6.73
       TTFT p99   50.0*  645*          12.9*
       e2e p50     50.0   337           6.73
       e2e p99    50.0*  645*          12.9*
-      p99 TTFT is 50.0 ms for the users, and 645 ms when the same 20.0 requests/s come whatever the
-      server does: 12.9 times as long
+      p99 TTFT is 50.0 ms in the closed loop, and 645 ms with open arrivals at the same 20.0 requests/s:
+      12.9 times as long
     ");
     assert!(!text.contains("requests offered"), "{text}");
 
@@ -70,6 +70,25 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
         .iter()
         .find(|check| check["rule"] == "interactive_law");
     assert_eq!(law.unwrap()["outcome"], "passed");
+}
+
+#[test]
+fn an_open_run_that_was_broken_off_is_not_compared() {
+    let desk = Desk::new();
+    let typed = [&["simulate", "quick.toml", "5", "--users", "2", "--out", "results"][..], &PLAIN].concat();
+    assert!(stdout(&mut desk.skyline(&typed)).contains("What the closed loop hides"));
+    let run = desk.run();
+    let log = run.join("open/run.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let without_footer = text.trim_end().rsplit_once('\n').unwrap().0;
+    for broken in [Some(without_footer), Some("{\"half"), None] {
+        match broken {
+            Some(text) => std::fs::write(&log, text).unwrap(),
+            None => std::fs::remove_file(&log).unwrap(),
+        }
+        let again = stdout(&mut desk.skyline(&["report", run.to_str().unwrap()]));
+        assert!(again.starts_with("VALID") && !again.contains("What the closed loop hides"), "{again}");
+    }
 }
 
 #[test]

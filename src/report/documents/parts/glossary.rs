@@ -1,6 +1,6 @@
 //! What the names of figures mean, and what other tools call the same: one text for help and pages.
 
-use crate::analysis::{Alias, FigureInfo, Metric, Quantile};
+use crate::analysis::{Alias, FigureInfo, FigureKind, Metric, Quantile};
 use crate::report::document::{Section, Table, percentile};
 
 /// A name with its meaning.
@@ -22,10 +22,10 @@ const ELSEWHERE: [&str; 2] = [
 ];
 
 /// The other words of a run's page.
-const WORDS: [Term; 11] = [
+const WORDS: [Term; 10] = [
     (
         "scheduled",
-        "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
+        "the planned time of a request; latencies count from it, even if the request is dispatched later",
     ),
     (
         "window",
@@ -41,7 +41,6 @@ const WORDS: [Term; 11] = [
         "SLO",
         "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all of it",
     ),
-    ("goodput", "requests per second of the window that met their SLO"),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
     ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten samples above them"),
     (
@@ -72,6 +71,9 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         let others = if others.is_empty() { others } else { format!(": {others}") };
         section.fact(name, format!("{formula}{others}"));
     }
+    for metric in Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency) {
+        section.fact(metric.name(), metric.info().formula);
+    }
     for (name, meaning) in WORDS {
         section.fact(name, meaning);
     }
@@ -86,7 +88,7 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         .column("tool", |alias| alias.tool)
         .column("name", |alias| alias.name)
         .column("what it is", |alias| alias.formula)
-        .column("here", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
+        .column("skyline", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
         .column("p50, ms", |alias| shown(alias, Quantile::P50))
         .column("p99, ms", |alias| shown(alias, Quantile::P99));
     [section, Section::reference("Names elsewhere").with_table(table.table())]

@@ -4,10 +4,7 @@ use super::setup::arrivals;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
-use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell};
-
-/// The latencies that are drawn.
-const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
+use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
 
 /// Loads that stand out, each with its name.
 pub(in crate::report::documents) type Marked = (f64, String);
@@ -15,16 +12,20 @@ pub(in crate::report::documents) type Marked = (f64, String);
 /// Every latency, the knee marked.
 pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
     let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep))).collect()
+    Metric::MAIN
+        .into_iter()
+        .filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep)))
+        .collect()
 }
 
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
 /// their distances can be compared.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     let bounded = |latency: &Metric| !bounds(sweep, *latency).0.is_empty();
-    let any = LATENCIES.iter().any(bounded);
-    let decide =
-        LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
+    let any = Metric::MAIN.iter().any(bounded);
+    let decide = Metric::MAIN
+        .into_iter()
+        .filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
     let axis =
         || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
     decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()
@@ -32,7 +33,7 @@ pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]
 
 fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Chart> {
     let (whole, parts) = bounds(sweep, metric);
-    // The 95th percentile only where it decides: of three lines none is looked at.
+    // p95 is drawn only where an objective bounds it: three lines are hard to read.
     let p95 = whole.iter().chain(&parts).any(|of| of.key.quantile() == Some(Quantile::P95));
     let colours = [Palette::First, Palette::Third, Palette::Second];
     let drawn = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().zip(colours);
@@ -107,13 +108,12 @@ fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
 
 /// A figure of a load with its interval; open where a run was cut off.
 fn place(point: &SweepPoint, name: Quantile, metric: Metric) -> Option<Point> {
-    let figure = point.figures.percentile(name, metric)?;
-    let at_least = figure.mean.is_none();
-    let y = figure.mean.or(figure.mean_at_least)?;
-    let interval = figure.interval().filter(|_| !at_least);
-    let sign = if at_least { "> " } else { "" };
+    let of_point = point.figures.percentile(name, metric)?;
+    let mean = of_point.mean_figure()?;
+    let (y, at_least) = mean.at_most().map_or((mean.at_least(), true), |most| (most, false));
+    let interval = of_point.interval();
     let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
-    let words = format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point));
+    let words = format!("{}: {name} {} ms{ends}{}", point.load, figure(mean), standing(point));
     let (low, high) = interval.unzip();
     Some(Point { low, high, at_least, ..Point::at(point.load.amount(), y, words) })
 }
