@@ -12,9 +12,9 @@ use super::screen::Screen;
 use crate::clock::{RunClock, Timestamp};
 use crate::units::{count, spoken};
 
-/// A shorter step is not shown on a terminal, and not elsewhere.
+/// A shorter step is not shown: on a terminal, and elsewhere (longer than the usual pause between two runs).
 const SHORT: Duration = Duration::from_millis(200);
-const SHORT_ELSEWHERE: Duration = Duration::from_secs(2);
+const SHORT_ELSEWHERE: Duration = Duration::from_millis(2_500);
 /// Time between two looks at it.
 const REDRAW: Duration = Duration::from_millis(200);
 /// Least time between two lines elsewhere, where the step has several parts.

@@ -97,7 +97,7 @@ fn words_that_are_said_meanwhile_come_after_the_dashboard() {
     assert!(!before.contains(words) && drawn.contains("stopping:"), "{drawn:?}");
     assert!(after.trim_start().starts_with(words) && after.contains("ended with 130"), "{after}");
     // Within the width of the terminal.
-    assert!(after.contains("again cuts them\r\n  off\r\n"), "{after:?}");
+    assert!(after.contains("Ctrl-C\r\n  again cuts them off\r\n"), "{after:?}");
     assert!(after.contains("the terminal is as it was"), "{after}");
 }
 
