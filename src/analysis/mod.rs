@@ -63,6 +63,7 @@ pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
+pub(crate) use slo::targets::SloOutcome;
 pub use slo::targets::SloTarget;
 pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};

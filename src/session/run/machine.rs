@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
 use crate::engine::AnswerForm;
+use crate::live::{Screen, StepLine};
 use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
@@ -17,11 +18,13 @@ const WRITTEN_OUT: u64 = 4;
 const TO_START: Duration = Duration::from_secs(2 * 60);
 
 /// What this machine can measure, unless that is skipped or fails.
-pub(super) fn calibrated(check: MachineCheck, printer: Printer) -> Option<Calibration> {
+pub(super) fn calibrated(check: MachineCheck, screen: Screen, printer: Printer) -> Option<Calibration> {
     if check == MachineCheck::Skipped {
         return None;
     }
+    let line = StepLine::start(screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
     let found = calibrate(QUICK, |_| {});
+    drop(line);
     found.inspect_err(|error| printer.words(&format!("this machine is not calibrated: {error}"))).ok()
 }
 

@@ -105,7 +105,7 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        let calibration = machine::calibrated(self.settings.machine, printer);
+        let calibration = machine::calibrated(self.settings.machine, self.settings.screen, printer);
         machine::check_load(&self.settings, calibration.as_ref(), &self.spec)?;
         self.open(give_up, calibration, interrupts, printer)
     }
