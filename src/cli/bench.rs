@@ -12,7 +12,7 @@ use crate::record::RunEnding;
 use crate::report::documents;
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign};
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
-use crate::session::settings::{LoadOption, RunSettings};
+use crate::session::settings::{LoadOption, RunSettings, Series};
 use crate::session::stored::open_folder;
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
@@ -104,7 +104,8 @@ impl BenchArgs {
     fn settings(&self) -> Result<RunSettings, Stop> {
         let objectives = self.objectives.objectives();
         let settings = self.target.settings(&objectives, LoadOption::OfOneRun, self.live.screen())?;
-        Ok(RunSettings { share: self.share.settings(), ..settings })
+        let series = if self.workload.repeats > 1 { Series::SeveralRuns } else { settings.series };
+        Ok(RunSettings { share: self.share.settings(), series, ..settings })
     }
 
     /// Refuses `--paired-open` where there is no closed loop, or not one run.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 
+use super::args::PriorityArgs;
 use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
 use crate::report::documents;
@@ -22,13 +23,17 @@ pub(super) struct CalibrateArgs {
     seconds: u16,
 
     #[command(flatten)]
+    priority: PriorityArgs,
+
+    #[command(flatten)]
     show: ShowArgs,
 }
 
 pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let length = Duration::from_secs(u64::from(args.seconds));
-    let found = calibrate(length, |stage| {
+    let urgency = args.priority.urgency();
+    let found = calibrate(length, urgency, |stage| {
         printer.words(match stage {
             CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
@@ -36,7 +41,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
         });
     });
     let found = found.map_err(Stop::impossible)?;
-    let host = host_facts();
+    let host = host_facts(Some(urgency.attainable()));
     args.show.show(printer, |format| {
         let json = || documents::calibration_json(&found, &host);
         rendered(format, || documents::calibration(&found, &host), json)

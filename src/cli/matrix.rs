@@ -22,7 +22,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::{check_plan, of_one_server};
+use crate::session::run::{check_plan, check_series, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
 
@@ -39,6 +39,9 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.plan {
         printer.data(&shown(&plan)?)?;
         return Ok(Exit::Fine);
+    }
+    if let Some(cell) = plan.cells.first() {
+        check_series(&cell.checked.settings, printer)?;
     }
     let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {

@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
+use crate::clock::Urgency;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
@@ -119,6 +120,8 @@ impl MockArgs {
             faults: self.faults.clone(),
             truth: self.truth.clone(),
             seed: self.seed,
+            // Other programs on this machine are not to wait for it.
+            urgency: Urgency::Normal,
         }
     }
 }

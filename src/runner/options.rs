@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::clock::Urgency;
+
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
@@ -15,6 +17,8 @@ pub struct RunOptions {
     pub drain: Duration,
     /// How the pacer waits for the next dispatch.
     pub pacing: Pacing,
+    /// Whether the threads that pace, send and read run before all others.
+    pub urgency: Urgency,
 }
 
 /// Limits on one request, counted from its admission. `None` means no limit.

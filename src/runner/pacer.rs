@@ -19,7 +19,7 @@ use tokio::time::sleep_until;
 
 use super::feed::{DispatchedRequest, ReadyRequest, RequestFeed};
 use super::options::Pacing;
-use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Rank, RunClock, SharpWait, Timestamp, Urgency, WaitStep};
 
 /// Longest sleep of a precise pacer before it checks whether to stop.
 pub(super) const NAP: Duration = Duration::from_millis(50);
@@ -30,6 +30,8 @@ pub(super) struct Outlet {
     pub(super) clock: RunClock,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
+    /// The priority of a precise pacer.
+    pub(super) urgency: Urgency,
 }
 
 impl Outlet {
@@ -52,6 +54,7 @@ pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
 }
 
 fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {
+    let _raised = outlet.urgency.raise(Rank::Measuring);
     let mut wait = SharpWait::new(outlet.clock);
     while let Some(ready) = feed.next() {
         loop {

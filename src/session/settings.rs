@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
+use crate::clock::Urgency;
 use crate::engine::{
     AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
     Target, TlsOptions,
@@ -23,6 +24,9 @@ pub(crate) struct RunSettings {
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
     pub(crate) machine: MachineCheck,
+    /// Whether the threads that measure run before all others.
+    pub(crate) urgency: Urgency,
+    pub(crate) series: Series,
     pub(crate) share: Share,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
@@ -153,6 +157,15 @@ pub(crate) enum MachineCheck {
     Overridden,
     /// It is not measured.
     Skipped,
+}
+
+/// Whether a run stands alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Series {
+    /// Nothing else is lost if it is worth nothing.
+    OneRun,
+    /// It is one of several, which take their time.
+    SeveralRuns,
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.

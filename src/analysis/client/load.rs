@@ -26,6 +26,8 @@ pub struct ClientLoad {
     /// TCP segments that the whole machine, in its network namespace, sent again until the last sample of the run, to
     /// anybody; absent where nobody looked.
     pub retransmits: Option<u64>,
+    /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    pub priority_lost: bool,
 }
 
 /// A distribution of delays in brief, milliseconds.
@@ -65,6 +67,7 @@ impl ClientLoad {
             stamps: log.header.stamps,
             peak_memory_bytes: client.peak_memory_bytes,
             retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
+            priority_lost: client.priority_lost,
         })
     }
 }

@@ -8,12 +8,13 @@ use clap::Args;
 use super::server::ServerArgs;
 use super::values::{at_least_one, label, some_time};
 use crate::analysis::Objective;
+use crate::clock::Urgency;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
 use crate::runner::Timeouts;
 use crate::session::settings::{
-    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
+    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Series, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
 
@@ -70,6 +71,12 @@ impl TargetArgs {
             deployment: self.deployment(),
             requests,
             machine: self.machine.settings(),
+            urgency: self.machine.priority.urgency(),
+            series: match load_option {
+                // Rows of a file are one series, which is judged before the first of them.
+                LoadOption::OfOneRun | LoadOption::InFile => Series::OneRun,
+                LoadOption::OfAllRuns | LoadOption::OfLoads => Series::SeveralRuns,
+            },
             share: Share::default(),
             objectives: objectives.to_vec(),
             load_option,
@@ -215,9 +222,29 @@ struct MachineArgs {
     #[arg(long)]
     no_calibration: bool,
 
-    /// Run a plan that asks for more than this machine can be trusted with
+    /// Run a plan that asks for more than this machine can be trusted with, or a series on a machine that is not fit
     #[arg(long, conflicts_with = "no_calibration")]
     force: bool,
+
+    #[command(flatten)]
+    priority: PriorityArgs,
+}
+
+/// The priority of the threads that measure.
+#[derive(Clone, Copy, Debug, Args)]
+#[command(next_help_heading = "This machine")]
+pub(in crate::cli) struct PriorityArgs {
+    /// Leave the threads that send, read and keep time at the normal priority; where the system permits it they have a
+    /// low real-time priority, else nice -20
+    #[arg(long)]
+    no_realtime: bool,
+}
+
+impl PriorityArgs {
+    /// What it means.
+    pub(in crate::cli) fn urgency(self) -> Urgency {
+        if self.no_realtime { Urgency::Normal } else { Urgency::RealTime }
+    }
 }
 
 /// The part of this machine beside others.

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use tokio::sync::mpsc;
 
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{SharpWait, Timestamp, WaitStep};
+use crate::clock::{Rank, SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
 use crate::runner::feed::ReadyRequest;
 use crate::runner::options::Pacing;
@@ -57,6 +57,7 @@ fn write_and_pass_on<E: Engine>(
 }
 
 fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
+    let _raised = outlet.urgency.raise(Rank::Measuring);
     let mut wait = SharpWait::new(outlet.clock);
     let mut due = TimerQueue::default();
     while !outlet.is_stopped() {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{RaisedPriority, Rank, RunClock, Timestamp, Urgency};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
@@ -18,11 +18,15 @@ impl Watcher {
     /// Starts to watch on its own thread, with a higher priority where the system allows it.
     ///
     /// `beside` is called at each step, some hundred times a second, and must be quick.
-    pub(super) fn start(clock: RunClock, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
+    pub(super) fn start(
+        clock: RunClock,
+        urgency: Urgency,
+        beside: impl FnMut(Timestamp) + Send + 'static,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
-            go_first();
+            let _raised = go_first(urgency);
             watch(clock, &stopped, beside)
         });
         let thread = thread.inspect_err(|error| tracing::warn!("host stalls are not detected: {error}")).ok();
@@ -105,19 +109,15 @@ impl RunQueue {
     }
 }
 
-/// Raises this thread's priority, so that a late wake says something about the machine and not about its
-/// load. Most users may not; the watch then runs at the normal priority.
-#[cfg(target_os = "linux")]
-fn go_first() {
-    let this_thread = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this_thread), -20) {
-        tracing::debug!("the watcher runs at normal priority: {error}");
+/// Raises this thread's priority, so that a late wake says something about the machine and not about its load: above the
+/// measuring threads where these run in real time, so that it sees no stall where they could run. Most users may not; the
+/// watch then runs at the normal priority.
+fn go_first(urgency: Urgency) -> RaisedPriority {
+    match urgency {
+        Urgency::Normal => RaisedPriority::nice(),
+        Urgency::RealTime => urgency.raise(Rank::Watching),
     }
 }
-
-/// Elsewhere a thread's priority is not a number.
-#[cfg(not(target_os = "linux"))]
-fn go_first() {}
 
 /// How long the thread sleeps at a time. A sleep and a wake cost up to 14 µs on a virtual machine whose cores
 /// are all busy, a fifth of that on an idle machine: under 0.5 % of a core.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
+use crate::clock::Urgency;
 use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
@@ -60,13 +61,14 @@ impl ServerConnection {
 
     /// Waits for the server, connects and sends one test request, before any load.
     pub(crate) fn open(server: &ServerSettings, needs: RequestNeeds, printer: Printer) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, server, needs, printer)
+        Self::open_unless(&|| None, server, Urgency::Normal, needs, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready.
+    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this urgency.
     pub(super) fn open_unless(
         give_up: GiveUp<'_>,
         server: &ServerSettings,
+        urgency: Urgency,
         needs: RequestNeeds,
         printer: Printer,
     ) -> Result<Self, Stop> {
@@ -75,7 +77,8 @@ impl ServerConnection {
             ServerAddress::EmbeddedMock => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::preset().map_err(Stop::impossible)?;
-                let options = MockOptions { adapters: needs.models.clone(), ..MockOptions::default() };
+                let options =
+                    MockOptions { adapters: needs.models.clone(), urgency, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
