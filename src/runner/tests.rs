@@ -17,7 +17,7 @@ use super::feed::RequestFeed;
 use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
 use super::progress::Progress;
 use super::run::Run;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{RunClock, Timestamp, Urgency};
 use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
@@ -101,6 +101,7 @@ const PATIENT: RunOptions = RunOptions {
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
+    urgency: Urgency::Normal,
 };
 
 #[tokio::test(start_paused = true)]
