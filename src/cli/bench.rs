@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs};
 use super::output::{FormatArgs, Outputs, RUN, exits, render, render_run, say_saved};
-use crate::experiment::{Experiment, InvalidRuns, PairedOpen, RepeatsExperiment, drive};
+use crate::experiment::{InvalidRuns, PairedOpen, RepeatsExperiment, drive};
 use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::documents;
-use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign};
+use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
 use crate::session::settings::{LoadOption, RunSettings, Series};
 use crate::session::stored::open_folder;
@@ -113,13 +113,13 @@ impl BenchArgs {
         let refusal = if !self.paired_open {
             return Ok(());
         } else if spec.arrival.users().is_none() {
-            "--paired-open needs a closed loop to hold the open run against\n\
+            "--paired-open needs a closed loop to compare the open run with\n\
              hint: give --users, or leave --paired-open out: this load is not closed"
         } else if self.workload.repeats > 1 {
             "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
         } else if self.share.shard.is_some() || self.share.start_at.is_some() {
             "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
-             hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report tells"
+             hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report shows"
         } else {
             return Ok(());
         };
@@ -218,7 +218,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
         failure: None,
     };
     drive(&mut experiment, &mut CampaignExecutor::new(campaign, &dir, interrupts, plan.announce))?;
-    let repeats = experiment.result().map_err(Stop::impossible)?;
+    let Some(repeats) = repeats_so_far(&experiment)? else { return Ok(Exit::Interrupted) };
     if let Some(format) = plan.outputs.shown() {
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
     }

@@ -126,10 +126,7 @@ fn offer(
     let candidate = Candidate { name: &name, sweep, gpu_hour };
     let offer = Offer::of(&candidate, contract).map_err(Stop::usage)?;
     let (Some(asked), Some(basis)) = (replicas, offer.per_instance) else { return Ok(offer) };
-    let fit = || {
-        fitted(path, sweep, printer)
-            .map_err(|stop| stop.message().lines().next().unwrap_or_default().to_owned())
-    };
+    let fit = || fitted(path, sweep, printer).map_err(|stop| stop.first_line());
     match Queueing::of(sweep, basis, contract, asked, fit) {
         Ok(queueing) => Ok(Offer::by_queues(&candidate, contract, queueing)),
         Err(why @ NoQueue::Unfitted { .. }) => Ok(offer.without_queues(&why)),
@@ -166,7 +163,7 @@ fn replicas(text: &str) -> Result<Replicas, String> {
     }
 }
 
-/// A rate above 0 that somebody may have.
+/// A rate above 0 and up to the highest target.
 fn target_rate(text: &str) -> Result<f64, String> {
     match above_zero(text)? {
         rate if rate <= MOST_PER_S => Ok(rate),

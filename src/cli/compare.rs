@@ -237,7 +237,7 @@ fn side(folder: &Path, name: String, stored: Stored) -> Result<ComparedSide, Sto
     ComparedSide::of_repeats(name, runs, &[]).map_err(|error| Stop::usage(format!("{problem}: {error}")))
 }
 
-/// Refuses a side whose figures do not deserve belief, for these reasons, unless it is wanted all the same.
+/// Refuses a side that is INVALID for these reasons, unless --allow-invalid is given.
 fn believe(name: &str, reasons: &[String], invalid: InvalidRuns) -> Result<(), Stop> {
     if reasons.is_empty() || invalid == InvalidRuns::Counted {
         return Ok(());

@@ -9,15 +9,14 @@ use clap::Args;
 
 use super::output::exits;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
-use crate::cli::output::rendered;
 use crate::engine::Dialect;
 use crate::experiment::drive;
 use crate::experiment::matrix::{
     Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
 };
 use crate::record::DeploymentFacts;
+use crate::report;
 use crate::report::documents::{self, PlannedRow};
-use crate::report::{Extent, Format};
 use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
@@ -37,8 +36,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
     if args.plan {
-        printer.data(&shown(&plan)?)?;
-        return Ok(Exit::Fine);
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     if let Some(cell) = plan.cells.first() {
         check_series(&cell.checked.settings, printer)?;
@@ -155,6 +153,20 @@ impl MatrixArgs {
         Ok(experiments)
     }
 
+    /// Shows the runs of the rows that are asked for; as JSON the manifest of the whole table.
+    fn show_plan(&self, plan: &MatrixPlan, printer: Printer) -> Result<(), Stop> {
+        let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
+        let row = |cell: &PlannedCell| PlannedRow {
+            slot: cell.slot,
+            runs: cell.runs.len() as u64,
+            load: cell.runs.iter().map(PlannedRun::length).sum(),
+            requests: cell.runs.iter().map(requests).sum(),
+        };
+        let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
+        let document = || documents::matrix_plan(&plan.experiments, &rows);
+        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
+    }
+
     /// Whether the row of this name is asked for.
     fn wants(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|name| name == row)
@@ -209,8 +221,8 @@ impl MatrixArgs {
         Ok(PlannedCell { slot, row: row.clone(), folder, checked, runs })
     }
 
-    /// Whether the rows that are requested have several addresses. Refuses a page of metrics that is one server's of several, as far as
-    /// addresses tell.
+    /// Whether the rows that are asked for have several addresses. Refuses a page of metrics that is one server's of several,
+    /// as far as addresses show it.
     fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
         let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
             ServerAddress::At(url) => Some(url.join("/")),
@@ -252,20 +264,6 @@ impl MatrixArgs {
     }
 }
 
-/// The runs of the table, for people.
-fn shown(plan: &MatrixPlan) -> Result<String, Stop> {
-    let requests = |run: &PlannedRun| run.plan.warmup_requests + run.plan.measured_requests;
-    let row = |cell: &PlannedCell| PlannedRow {
-        slot: cell.slot,
-        runs: cell.runs.len() as u64,
-        load: cell.runs.iter().map(PlannedRun::length).sum(),
-        requests: cell.runs.iter().map(requests).sum(),
-    };
-    let rows: Vec<_> = plan.cells.iter().map(row).collect();
-    let document = || documents::matrix_plan(&plan.experiments, &rows);
-    rendered(Format::Text(Extent::Full), document, || Ok(String::new()))
-}
-
 /// What every run's header says of the row's place in the table.
 fn facts(experiments: &Experiments, row: &MatrixRow, variant: &Variant) -> DeploymentFacts {
     let VariantServer { hardware, gpus, serving_model, precision, flags, .. } = variant.server.clone();
@@ -289,6 +287,8 @@ mod tests {
     use clap::Parser;
 
     use super::*;
+    use crate::experiment::{Experiment as _, InvalidRuns};
+    use crate::session::campaign::executor::Campaign as _;
 
     #[derive(Debug, Parser)]
     struct Typed {
@@ -307,6 +307,21 @@ mod tests {
         assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
         let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
         assert!(unknown.message().contains("--only asks for"), "{}", unknown.message());
+    }
+
+    #[test]
+    fn the_time_that_is_left_is_that_of_the_rows_asked_for() {
+        let mut plan = plan(&["rows_a_to_f", "--repeats", "1", "--only", "A", "--only", "C"]).unwrap();
+        let slow = &mut plan.cells[1].runs[0].plan;
+        slow.window_end = slow.window_end.after(Duration::from_secs(1_000));
+        let (dir, interrupts) = (ExperimentDir::unlocked("nowhere".into()), Interrupts::default());
+        let mut campaign = MatrixCampaign::new(&plan, &dir, &interrupts, Printer, Duration::ZERO);
+        let only = vec!["A".to_owned(), "C".to_owned()];
+        let experiment = MatrixExperiment::new(plan.experiments.clone(), InvalidRuns::LeftOut).only(only);
+        let request = experiment.next().unwrap();
+        let run = campaign.plan(&request).unwrap();
+        let left = campaign.runs_left(&request, &run, &experiment);
+        assert_eq!(left, "; at most 2 runs left, up to 10 s");
     }
 
     #[test]

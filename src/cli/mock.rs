@@ -22,7 +22,7 @@ Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skylin
   slow_start[=TIME] crlf comments split_utf8 coalesced role_early multi_token reasoning tool_calls
   broken_answer off_schema
 
-Extras vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
+Besides vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
 pub(super) struct MockArgs {
     /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]
@@ -57,11 +57,11 @@ pub(super) struct MockArgs {
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
     answers: Vec<CannedAnswer>,
 
-    /// Let this go wrong for that share of requests, such as `reset_mid_stream=0.01`; repeat for more
+    /// Inject this fault into that share of requests, such as `reset_mid_stream=0.01`; repeat for more
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
     faults: Vec<FaultChance>,
 
-    /// Tell in `usage` how much of a prompt was cached, as vLLM's option of this name
+    /// Report in `usage` how much of a prompt was cached, as vLLM's option of this name
     #[arg(long, help_heading = "Answers")]
     enable_prompt_tokens_details: bool,
 

@@ -1,5 +1,4 @@
-//! The door: what a person types, turned into what the rooms do. A verb is its file and its line in the table of
-//! verbs; clap stops here.
+//! The door: the command line, turned into typed plans. A verb is its file and its line in the table of verbs.
 
 mod ab;
 mod args;

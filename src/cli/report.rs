@@ -12,7 +12,7 @@ use super::output::{
 };
 use crate::experiment::Sweep;
 use crate::foreign::{ForeignRun, ForeignTool};
-use crate::report::{self, JSON_SCHEMAS, RunReport, documents};
+use crate::report::{self, JSON_SCHEMAS, documents};
 use crate::session::stored::run::repeats_again;
 use crate::session::stored::{self, JudgedRun, Stored, experiments};
 use crate::session::{Exit, Printer, Stop, folder};
@@ -35,8 +35,8 @@ pub(super) struct ReportArgs {
     #[command(flatten)]
     format: FormatArgs,
 
-    /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default: told
-    /// by what stands in it]
+    /// Read a result of this tool, and say what is missing for it to be one: vllm, sglang, guidellm or aiperf [default:
+    /// recognised by its content]
     #[arg(long, value_name = "TOOL", hide_possible_values = true, value_parser = one_of::<ForeignTool>(ForeignTool::VARIANTS))]
     from: Option<ForeignTool>,
 
@@ -73,17 +73,14 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
             outputs.check(&RUN)?;
             let run = JudgedRun::read(path, &args.objectives.objectives())?;
             let open = run.paired_open(path)?;
-            show_run(&outputs, run.report(open.as_ref()), path, printer)?;
+            let report = run.report(open.as_ref());
+            if let Some(format) = outputs.shown() {
+                printer.data(&render_run(report, format)?)?;
+            }
+            outputs.write_run(report, folder::of(path), printer)?;
             Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
         }
     }
-}
-
-fn show_run(outputs: &Outputs, report: RunReport<'_>, path: &Path, printer: Printer) -> Result<(), Stop> {
-    if let Some(format) = outputs.shown() {
-        printer.data(&render_run(report, format)?)?;
-    }
-    outputs.write_run(report, folder::of(path), printer)
 }
 
 /// Refuses objectives for what is not a run, with the reason.
@@ -118,10 +115,10 @@ fn show_sweep(
     printer: Printer,
 ) -> Result<Exit, Stop> {
     let lists = outputs.take_lists(OwnFiles::None);
+    outputs.check(&SWEEP)?;
     if !lists.is_empty() {
         list_sweep(path, &stored, lists, printer)?;
     }
-    outputs.check(&SWEEP)?;
     let objectives = args.objectives.objectives();
     let sweep = match objectives.as_slice() {
         [] => stored,

@@ -112,9 +112,11 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
     folder::base(&args.campaign.out)?;
+    // Locked first: to calibrate this machine would disturb another process that runs the sweep.
+    let resumed = args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
     let context = plan.checked.connect(&interrupts, printer)?;
     interrupts.series_begins();
-    let Some((manifest, dir)) = plan.begin(args, &context)? else { return Ok(Exit::Interrupted) };
+    let Some((manifest, dir)) = plan.begin(args, resumed, &context)? else { return Ok(Exit::Interrupted) };
     let settings = &plan.checked.settings;
     let forced = settings.machine == MachineCheck::Overridden;
     let mut experiment = experiment(forced, &manifest, &context)?;
@@ -229,18 +231,18 @@ impl SweepArgs {
 }
 
 impl PlannedSweep {
-    /// Warms the server, measures what decides the first run, and creates the sweep's folder or opens the one that is
-    /// resumed; `None` where the user stopped it.
+    /// Warms the server, measures what decides the first run, and creates the sweep's folder where none is resumed; `None`
+    /// where the user stopped it.
     fn begin(
         &self,
         args: &SweepArgs,
+        resumed: Option<ExperimentDir>,
         context: &RunContext,
     ) -> Result<Option<(SweepManifest, ExperimentDir)>, Stop> {
         let Self { spec, lowest, .. } = self;
         let warmup_requests = args.loads.warmup_requests;
         let mut manifest = self.manifest(args, context);
-        let resumed = args.campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
-        let resumed = resumed.transpose()?;
+        let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
         context.warm_server(&lowest.schedule, warmup_requests as usize);
         if self.finds_start {
             match start_of_search(context, lowest, warmup_requests)? {

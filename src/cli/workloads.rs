@@ -12,7 +12,8 @@ use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
 use crate::report::render::{self, Extent};
-use crate::report::{Format, Style, documents};
+use crate::report::{Style, documents};
+use crate::session::stored::run::runs_in;
 use crate::session::{Exit, Printer, Stop, survey};
 use crate::workload::{WorkloadSpec, library};
 
@@ -50,9 +51,8 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
     let workloads = library::all().map_err(Stop::impossible)?;
-    show.show(printer, |format| match format {
-        Format::Text(_) => Ok(documents::workloads_text(&workloads)),
-        _ => rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads)),
+    show.show(printer, |format| {
+        rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
     })
 }
 
@@ -121,12 +121,6 @@ fn is_run(path: &Path) -> bool {
     File::open(path).and_then(|mut file| file.read_exact(&mut begins)).is_ok() && begins == *br#"{"header":"#
 }
 
-/// Whether it is a folder in which runs have folders of their own.
-fn holds_runs(path: &Path) -> bool {
-    let inside = std::fs::read_dir(path).into_iter().flatten().flatten();
-    inside.map(|entry| entry.path()).any(|path| path.join(RunLog::FILE_NAME).exists())
-}
-
 fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
         return Err(Stop::usage(format!(
@@ -140,7 +134,7 @@ fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
 
 fn of_trace(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     let path = args.source.display().to_string();
-    if holds_runs(&args.source) {
+    if runs_in(&args.source).is_ok_and(|runs| !runs.is_empty()) {
         return Err(Stop::usage(format!(
             "{path} holds no file chunk-N-trace.csv (a pool of clients), nor run.jsonl\nhint: there are runs in it; name \
              the run's own folder inside it"

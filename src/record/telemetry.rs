@@ -26,7 +26,7 @@ pub struct TelemetrySource {
 
 /// The servers and exporters whose metric names are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema, strum::VariantArray))]
 #[serde(rename_all = "snake_case")]
 pub enum PageKind {
     /// vLLM or a compatible server.

@@ -214,7 +214,7 @@ impl Export {
         Self { name, what, place: UsualPlace::Folder, run, sweep: &[], ab: &[] }
     }
 
-    /// The usual names of its files, whatever they tell of, each once.
+    /// The usual names of its files, of runs, sweeps and A/B experiments, each once.
     pub(crate) fn files(&self) -> impl Iterator<Item = &'static str> {
         let run = self.run.iter().map(|document| document.file);
         let sweep = self.sweep.iter().map(|document| document.file);

@@ -11,18 +11,18 @@ use crate::record::RunLog;
 /// Where a document is written to.
 pub(crate) type Out<'a> = &'a mut (dyn Write + Send);
 
-/// A run, as those who write it down get it.
+/// A run as every writer gets it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunReport<'a> {
     /// What happened.
     pub(crate) log: &'a RunLog,
     /// What analysis found in it.
     pub(crate) summary: &'a Summary,
-    /// What else there is to say.
+    /// What is said besides.
     pub(crate) extras: Extras<'a>,
 }
 
-/// What else there is to say about a run than its own summary.
+/// What is said about a run besides its own summary.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Extras<'a> {

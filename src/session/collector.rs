@@ -19,7 +19,7 @@ use crate::session::console::{Printer, Stop};
 const LIMIT: Duration = Duration::from_secs(10);
 /// Where collectors take metrics, below their address.
 const PATH: &str = "/v1/metrics";
-/// Headers for a collector, the more special variable first (`OpenTelemetry`, *Protocol Exporter*).
+/// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
 /// The address of a collector, as typed.
@@ -63,8 +63,7 @@ impl Collector {
         Ok(Self { client, url: url.0.join(PATH) })
     }
 
-    /// Pushes a run and says how that went. A push that fails takes nothing with it: the run is kept, and can be pushed
-    /// again.
+    /// Pushes a run and says how that went. A run whose push fails stays stored, and can be pushed again.
     pub(crate) fn push(&self, report: RunReport<'_>, printer: Printer) {
         let sent = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -112,7 +111,7 @@ fn cause(error: &reqwest::Error) -> String {
     innermost.map_or_else(|| "the request failed".to_owned(), ToString::to_string)
 }
 
-/// The headers of the environment: `name=value` with commas between them, values percent-encoded. No value is ever told.
+/// The headers of the environment: `name=value` with commas between them, values percent-encoded. No value is ever printed.
 fn headers(variable: impl Fn(&str) -> Result<String, VarError>) -> Result<HeaderMap, Stop> {
     let mut headers = HeaderMap::new();
     let mut found = None;

@@ -32,7 +32,7 @@ pub(crate) fn masked(arguments: impl IntoIterator<Item = OsString>) -> Vec<Strin
 }
 
 /// The command line to type for the same with these options instead and without those `left_out`, each of which takes
-/// a value; quoted for a shell, secrets masked and their absence told.
+/// a value; quoted for a shell, with a comment at its end where secrets are masked.
 pub(crate) fn again(
     arguments: impl IntoIterator<Item = OsString>,
     left_out: &[&str],

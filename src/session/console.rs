@@ -1,4 +1,4 @@
-//! What the person at the terminal is told: words and data, why a verb stops and with which exit code, and their Ctrl-C.
+//! The user at the terminal: words and data for them, why a verb stops and with which exit code, and their Ctrl-C.
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -13,13 +13,13 @@ use crate::live;
 use crate::report::{Out, printable};
 use crate::runner::Interrupt;
 
-/// Writes for a person or a pipe.
+/// Writes for a user or a pipe.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Printer;
 
 impl Printer {
     /// Data: what a script would read. A reader that has gone away is no error; a full disk is.
-    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    #[allow(clippy::unused_self)] // Only code that was handed the printer may print.
     pub(crate) fn data(self, text: &str) -> Result<(), Stop> {
         let end = if text.ends_with('\n') { "" } else { "\n" };
         let mut out = io::stdout().lock();
@@ -32,9 +32,9 @@ impl Printer {
     }
 
     /// Data that is written piece by piece, under the same rules.
-    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    #[allow(clippy::unused_self)] // Only code that was handed the printer may print.
     pub(crate) fn stream(self, write: impl FnOnce(Out<'_>) -> io::Result<()>) -> Result<(), Stop> {
-        let mut out = WatchedRun { out: io::BufWriter::new(io::stdout()), gone: false };
+        let mut out = PipeWriter { out: io::BufWriter::new(io::stdout()), gone: false };
         match write(&mut out).and_then(|()| out.flush()) {
             // Writers of tables hide the kind of an error in one of their own.
             Err(error) if !out.gone => {
@@ -44,27 +44,27 @@ impl Printer {
         }
     }
 
-    /// Words: what only a person would read. They may hold what a server said, which must not steer a terminal.
-    #[allow(clippy::unused_self)] // Only who was handed the printer may print.
+    /// Words: what only a user reads. They may hold what a server said, which must not steer a terminal.
+    #[allow(clippy::unused_self)] // Only code that was handed the printer may print.
     pub(crate) fn words(self, text: &str) {
         text.lines().for_each(|line| live::say(&printable(line)));
     }
 }
 
 /// Remembers that its reader has gone away.
-struct WatchedRun<W> {
+struct PipeWriter<W> {
     out: W,
     gone: bool,
 }
 
-impl<W> WatchedRun<W> {
+impl<W> PipeWriter<W> {
     fn watch<T>(&mut self, outcome: io::Result<T>) -> io::Result<T> {
         self.gone |= outcome.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe);
         outcome
     }
 }
 
-impl<W: Write> Write for WatchedRun<W> {
+impl<W: Write> Write for PipeWriter<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.out.write(bytes);
         self.watch(written)
@@ -95,7 +95,7 @@ pub(crate) enum Exit {
     Usage,
     /// The run was impossible, or its numbers do not deserve belief.
     Invalid,
-    /// A person stopped the run.
+    /// The user stopped the run.
     Interrupted,
 }
 
@@ -131,7 +131,7 @@ impl Stop {
         Self { exit: Exit::Invalid, message: message.to_string(), of_server: false }
     }
 
-    /// A person stopped it.
+    /// The user stopped it.
     pub(crate) fn interrupted(message: impl Display) -> Self {
         Self { exit: Exit::Interrupted, message: message.to_string(), of_server: false }
     }
@@ -141,7 +141,7 @@ impl Stop {
         Self { message: format!("{what}: {}", self.message), ..self }
     }
 
-    /// The same, told as the server's own failing: it did not start, did not become ready, or ended.
+    /// The same, as a failure of the server: it did not start, did not become ready, or ended.
     pub(crate) fn of_server(self) -> Self {
         Self { of_server: true, ..self }
     }
@@ -188,7 +188,7 @@ const EXIT_CODE: i32 = 130;
 pub(crate) struct Interrupts {
     wish: watch::Sender<Interrupt>,
     /// A run is on.
-    flying: Arc<AtomicBool>,
+    running: Arc<AtomicBool>,
     /// Several runs are: there is something to report between them too.
     series: Arc<AtomicBool>,
 }
@@ -220,6 +220,11 @@ impl Interrupts {
         *self.wish.borrow() != Interrupt::None
     }
 
+    /// Why there is no use in waiting for a server: the user wants no other run.
+    pub(crate) fn in_vain(&self) -> Option<Stop> {
+        self.stop_is_wished().then(|| Stop::interrupted("stopped while the server was awaited"))
+    }
+
     /// Ends when no other run is to begin.
     pub(crate) async fn stop_wished(&self) {
         let mut wishes = self.wish.subscribe();
@@ -232,9 +237,9 @@ impl Interrupts {
         *self.wish.borrow() == Interrupt::Leave
     }
 
-    /// From here on a run is on: interrupts are wishes. One that came since the run before is told to this one.
+    /// From here on a run is on: interrupts are wishes. One that came since the run before reaches this one.
     pub(crate) fn run_begins(&self) -> watch::Receiver<Interrupt> {
-        self.flying.store(true, Relaxed);
+        self.running.store(true, Relaxed);
         let mut wishes = self.wish.subscribe();
         if self.stop_is_wished() {
             wishes.mark_changed();
@@ -244,12 +249,12 @@ impl Interrupts {
 
     /// The run is over: an interrupt ends the process again, unless several are on.
     pub(crate) fn run_ends(&self) {
-        self.flying.store(false, Relaxed);
+        self.running.store(false, Relaxed);
     }
 
     /// Takes one interrupt.
     fn heed(&self, printer: Printer) {
-        let heeded = self.flying.load(Relaxed) || self.series.load(Relaxed);
+        let heeded = self.running.load(Relaxed) || self.series.load(Relaxed);
         let so_far = *self.wish.borrow();
         match so_far {
             Interrupt::None if heeded => {

@@ -58,7 +58,7 @@ pub(crate) fn open(
         let Some(dataset) = class.prompt.dataset() else { continue };
         let Some(found) = dataset.found.as_ref().filter(|found| found.bad_rows > 0) else { continue };
         printer.words(&format!(
-            "{}: {} passed over that cannot be used, {} left",
+            "{}: ignored {} that cannot be used, {} left",
             dataset.path,
             counted(found.bad_rows, "row"),
             count(found.rows)

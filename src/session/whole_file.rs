@@ -16,7 +16,7 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
         let mut out = BufWriter::new(through(path)?);
         return write(&mut out).and_then(|()| out.flush());
     };
-    let (extras, file) = unfinished(path)?;
+    let (temporary, file) = unfinished(path)?;
     let written = || {
         if let Found::File(permissions) = found {
             file.set_permissions(permissions)?;
@@ -24,12 +24,12 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
         let mut out = BufWriter::new(file);
         write(&mut out)?;
         out.flush()?;
-        fs::rename(&extras, path)
+        fs::rename(&temporary, path)
     };
     let finished = written();
     if finished.is_err() {
-        // Half a file is of no use, and what went wrong is told.
-        let _ = fs::remove_file(&extras);
+        // Half a file is of no use, and the error is returned.
+        let _ = fs::remove_file(&temporary);
     }
     finished
 }
@@ -38,7 +38,7 @@ pub(crate) fn whole_file(path: &Path, write: impl FnOnce(Out<'_>) -> io::Result<
 pub(crate) fn try_whole_file(path: &Path) -> io::Result<()> {
     match replaced(path)? {
         None => through_could_be_written(path),
-        Some(_) => unfinished(path).and_then(|(extras, _)| fs::remove_file(extras)),
+        Some(_) => unfinished(path).and_then(|(temporary, _)| fs::remove_file(temporary)),
     }
 }
 
@@ -74,19 +74,19 @@ fn through_could_be_written(path: &Path) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(_) => {
             let target = path.with_file_name(fs::read_link(path)?);
-            unfinished(&target).and_then(|(extras, _)| fs::remove_file(extras))
+            unfinished(&target).and_then(|(temporary, _)| fs::remove_file(temporary))
         }
     }
 }
 
-/// A file of nobody else's beside `path`, under a name that it has until it is whole.
+/// A new file beside `path`, under a temporary name that it keeps until it is whole.
 fn unfinished(path: &Path) -> io::Result<(PathBuf, File)> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let mut last = None;
     for _ in 0..DRAWS {
-        let extras = path.with_file_name(format!(".{name}.{:016x}.new", rand::random::<u64>()));
-        match OpenOptions::new().write(true).create_new(true).open(&extras) {
-            Ok(file) => return Ok((extras, file)),
+        let temporary = path.with_file_name(format!(".{name}.{:016x}.new", rand::random::<u64>()));
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = Some(error),
             Err(error) => return Err(error),
         }

@@ -185,6 +185,14 @@ fn a_page_of_nobody_known_is_of_no_kind() {
     assert_eq!(kind_of("# HELP vllm:x\nprocess_cpu_seconds_total 3\nhttp_requests_total 5\n"), None);
     assert_eq!(kind_of("<html>vllm:num_requests_running 3</html>"), None);
     assert_eq!(kind_of(""), None);
+}
+
+/// A kind without names of its own would be read by those of vLLM.
+#[test]
+fn every_kind_of_page_has_its_own_names() {
+    for kind in <PageKind as strum::VariantArray>::VARIANTS {
+        assert_eq!(MetricNames::of(*kind).kind, *kind);
+    }
     for names in MetricNames::ALL {
         let of = MetricNames::of(names.kind);
         assert_eq!((of.kind, of.prefix), (names.kind, names.prefix));

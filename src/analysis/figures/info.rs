@@ -92,6 +92,16 @@ pub enum FigureKind {
     Count,
 }
 
+impl FigureKind {
+    /// By what values are multiplied in tables and charts, which show shares in percent.
+    pub const fn display_scale(self) -> f64 {
+        match self {
+            Self::Share => 100.0,
+            Self::Latency | Self::Rate | Self::Count => 1.0,
+        }
+    }
+}
+
 impl FigureUnit {
     /// The unit as files have it.
     pub const fn sign(self) -> &'static str {

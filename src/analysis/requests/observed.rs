@@ -195,12 +195,12 @@ pub fn of_request(log: &RunLog, record: &RequestRecord) -> (RequestLatency, Opti
 pub(crate) fn measure<'a>(log: &RunLog, record: &'a RequestRecord) -> Measured<'a> {
     let latency = latency_of(log, record);
     let completed = record.outcome == Outcome::Completed;
-    let promise = log.header.workload.slo_of(record.class, record.priority, record.tenant);
+    let target = log.header.workload.slo_of(record.class, record.priority, record.tenant);
     let latency_of_answer = completed.then_some(&latency);
     let slo = if log.header.engine.streamed {
-        SloOutcome::of(promise, latency_of_answer)
+        SloOutcome::of(target, latency_of_answer)
     } else {
-        SloOutcome::of_whole_answer(promise, latency_of_answer)
+        SloOutcome::of_whole_answer(target, latency_of_answer)
     };
     let class = log.header.workload.classes.get(usize::from(record.class));
     let in_slo = class.and_then(|class| class.answer.as_ref()).is_some_and(AnswerShape::is_in_slo);

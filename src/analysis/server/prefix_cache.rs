@@ -1,4 +1,4 @@
-//! Holds the prefix cache's hit rate that a plan makes against the one that was measured.
+//! The hit rate of the prefix cache: what the plan lets expect, and what was measured.
 
 use std::collections::{HashMap, HashSet};
 

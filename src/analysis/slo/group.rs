@@ -164,26 +164,24 @@ impl Fairness {
             return None;
         }
         let waited = |group: &Group| group.latency.row(Metric::Ttft)?.mean_ms.filter(|&mean| mean > 0.0);
-        let mut numbers: Vec<_> = observed.requests.iter().map(|request| request.record.tenant).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let service = numbers.iter().map(|&tenant| service(observed, tenant));
         Some(Self {
             tenants: tenants.len() as u64,
             attainment: index(tenants.iter().map(|group| group.slo.slo_attainment)),
-            service: index(service),
+            service: index(service(observed).into_iter()),
             promptness: index(tenants.iter().map(|group| waited(group).map(|mean| 1.0 / mean))),
         })
     }
 }
 
-/// Answer tokens that a tenant got whole, as a share of those that it asked for.
-fn service(observed: &Observed<'_>, tenant: Option<u16>) -> Option<f64> {
-    let own = || observed.requests.iter().filter(|request| request.record.tenant == tenant);
-    let asked: u64 = own().map(|request| u64::from(request.record.output_tokens_asked)).sum();
-    let whole = |request: &&Measured<'_>| request.record.outcome == Outcome::Completed;
-    let got: u64 = own().filter(whole).map(|request| request.record.output_tokens).sum();
-    (asked > 0).then(|| got as f64 / asked as f64)
+/// Answer tokens that each tenant got whole, as a share of those that it asked for.
+fn service(observed: &Observed<'_>) -> Vec<Option<f64>> {
+    let mut tokens: BTreeMap<Option<u16>, (u64, u64)> = BTreeMap::new();
+    for record in observed.requests.iter().map(|request| request.record) {
+        let (asked, got) = tokens.entry(record.tenant).or_default();
+        *asked += u64::from(record.output_tokens_asked);
+        *got += if record.outcome == Outcome::Completed { record.output_tokens } else { 0 };
+    }
+    tokens.into_values().map(|(asked, got)| (asked > 0).then(|| got as f64 / asked as f64)).collect()
 }
 
 fn index(shares: impl Iterator<Item = Option<f64>>) -> Option<f64> {

@@ -13,7 +13,7 @@ use crate::engine::{
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
 
-/// Where a key is looked for without being told.
+/// The variable that holds the key unless another is named.
 const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 
 /// The server and the form of requests.

@@ -1,4 +1,4 @@
-//! Whom requests go to, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
+//! Where requests go, and how runs are executed: deployment, limits, prompts, telemetry, this machine.
 
 use std::num::NonZeroUsize;
 use std::time::Duration;
@@ -139,7 +139,7 @@ struct RunArgs {
     tokenizer: Option<String>,
 
     /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); without --scheduling-policy priority vLLM passes over it, and no answer tells
+    /// round); without --scheduling-policy priority vLLM ignores it, and no answer shows that
     #[arg(long)]
     send_priority: bool,
 
@@ -214,11 +214,11 @@ impl TelemetryArgs {
     }
 }
 
-/// Whether this machine is asked first what it can do, and heeded.
+/// Whether this machine is calibrated before a run, and a plan refused that is too much for it.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 struct MachineArgs {
-    /// Do not ask first, for half a second, what this machine can do
+    /// Do not calibrate this machine first, which takes half a second
     #[arg(long)]
     no_calibration: bool,
 
@@ -247,7 +247,7 @@ impl PriorityArgs {
     }
 }
 
-/// The part of this machine beside others.
+/// The share of this generator in a plan that several run.
 #[derive(Clone, Copy, Debug, Args)]
 #[command(next_help_heading = "This machine")]
 pub(in crate::cli) struct ShareArgs {

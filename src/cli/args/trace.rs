@@ -46,7 +46,7 @@ pub(in crate::cli) struct SliceArgs {
     time_scale: Option<f64>,
 
     /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
-    /// itself, each copy turned by a random moment; the seed decides; of servegen, the rates of all clients are
+    /// itself, each copy shifted by a random time; the seed decides; of servegen, the rates of all clients are
     /// multiplied [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,

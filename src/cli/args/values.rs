@@ -12,9 +12,13 @@ use crate::experiment::LoadAxis;
 use crate::mock::StopLength;
 use crate::units;
 
+/// The longest time that can be typed: sums of a few are still times.
+const LONGEST: Duration = Duration::from_hours(24 * 366 * 100);
+
 /// A duration such as `250ms`, `90s` or `2m`.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
-    units::parse_duration(text)
+    let time = units::parse_duration(text)?;
+    if time <= LONGEST { Ok(time) } else { Err(format!("`{text}` is longer than a hundred years")) }
 }
 
 /// A duration of more than nothing.
@@ -192,6 +196,14 @@ mod tests {
         assert_eq!(users("1:10:x1.5"), some(&[1, 2, 3, 5, 8, 10]));
         assert_eq!(users("1:8:x2"), some(&[1, 2, 4, 8]));
         assert_eq!(users("16,4"), some(&[4, 16]));
+    }
+
+    #[test]
+    fn no_time_overflows_a_sum() {
+        assert_eq!(duration("99h"), Ok(Duration::from_hours(99)));
+        for text in ["1000000h", "10000000000000000000s"] {
+            assert_eq!(duration(text), Err(format!("`{text}` is longer than a hundred years")));
+        }
     }
 
     #[test]

@@ -47,12 +47,12 @@ pub(in crate::cli) struct LoadArgs {
 
     /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is over
     /// whole periods, all stages, or in the long run, and of spikes the base rate: a window may expect another, which
-    /// the report tells; a trace has --rate-scale [default: the workload's]
+    /// the report shows; a trace has --rate-scale [default: the workload's]
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer and
-    /// sends the next. How many requests come of it is then the server's doing: a slow one is asked less
+    /// sends the next. How many requests that makes is up to the server: a slow one gets fewer
     /// [default: the workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "requests"], help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]

@@ -6,7 +6,7 @@ use crate::experiment::{AbOverall, AcrossJudgement, InvalidRuns, LoadClass, Repe
 use crate::session::Exit;
 use crate::session::campaign::ab::Require;
 
-/// Of a run. 3 before 1, since a missed objective of a run that deserves no belief says nothing.
+/// Of a run. 3 before 1: the objectives of an INVALID run say nothing.
 pub(in crate::cli) fn of_run(summary: &Summary, invalid: InvalidRuns) -> Exit {
     of(summary.verdict.valid, invalid, summary.objectives.iter().all(Judgement::passed))
 }
@@ -60,7 +60,7 @@ pub(in crate::cli) fn of_ab(verdict: AbOverall, require: Require) -> Exit {
     }
 }
 
-/// Of a table. 3 before 1: a hypothesis that figures without belief refute says nothing.
+/// Of a table. 3 before 1: INVALID figures confirm and refute nothing.
 pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
     if matrix.stopped == MatrixStopped::Interrupted {
         return Exit::Interrupted;

@@ -13,9 +13,9 @@ use crate::session::{Printer, Stop, save, wants_colour};
 
 /// What is printed unless another form is asked for.
 const SCREEN: Format = Format::Text(Extent::Summary);
-/// A report is not made for fewer columns.
+/// Fewest columns of a report.
 const NARROWEST: usize = 80;
-/// Nor does it read better over more.
+/// Most columns: longer lines are harder to read.
 const WIDEST: usize = 120;
 
 /// The forms in which a result is printed.
@@ -24,7 +24,7 @@ pub(in crate::cli) struct ShowArgs {
     /// Print the result as text, json, html or markdown, with commas between several; FORMAT=PATH writes a file
     /// [default: text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
-    formats: Vec<Asked>,
+    formats: Vec<RequestedFormat>,
 
     /// Print the result as JSON: --format json
     #[arg(long, help_heading = "Output")]
@@ -37,12 +37,12 @@ pub(in crate::cli) struct ShowArgs {
 
 /// A form, and where it goes: usually to standard output.
 #[derive(Clone, Debug)]
-struct Asked {
+struct RequestedFormat {
     format: Format,
     place: Place,
 }
 
-impl FromStr for Asked {
+impl FromStr for RequestedFormat {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
@@ -59,15 +59,23 @@ impl FromStr for Asked {
 }
 
 impl ShowArgs {
-    /// Refuses what cannot be printed, before anything is done: two forms on standard output, a file that cannot be
-    /// written.
+    /// Refuses what cannot be printed, before anything is done: two forms on standard output or in one file, a file that
+    /// cannot be written.
     pub(in crate::cli) fn check(&self) -> Result<(), Stop> {
         if self.to_stdout().count() > 1 {
             return Err(Stop::usage(
                 "two formats both go to standard output\nhint: name a file for one of them, as in --format html=page.html",
             ));
         }
-        self.formats.iter().try_for_each(|asked| asked.place.check())
+        for (number, asked) in self.formats.iter().enumerate() {
+            let is_taken = self.formats[..number].iter().any(|before| before.place.is(&asked.place));
+            if let (Place::Path(path), true) = (&asked.place, is_taken) {
+                let twice = format!("two formats both go to {}\nhint: name a file for each", path.display());
+                return Err(Stop::usage(twice));
+            }
+            asked.place.check()?;
+        }
+        Ok(())
     }
 
     /// The forms that go to standard output, each once.

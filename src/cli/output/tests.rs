@@ -1,6 +1,7 @@
 //! What `--format` takes and what it refuses.
 
-use super::formats::{AB, Asked, FormatArgs, RUN, SWEEP};
+use super::ShowArgs;
+use super::formats::{AB, FormatArgs, RUN, RequestedExport, SWEEP};
 use crate::report::{Extent, Extras, Format, RunReport};
 use crate::session::{Printer, Stop};
 
@@ -35,9 +36,9 @@ fn standard_output_takes_one_thing() {
 
 #[test]
 fn an_unknown_format_is_answered_with_the_known() {
-    let error = "word".parse::<Asked>().unwrap_err();
+    let error = "word".parse::<RequestedExport>().unwrap_err();
     assert!(error.starts_with("the formats are text, json, "), "{error}");
-    assert!("html=".parse::<Asked>().unwrap_err().contains("a path"));
+    assert!("html=".parse::<RequestedExport>().unwrap_err().contains("a path"));
 }
 
 #[test]
@@ -76,6 +77,19 @@ fn two_documents_do_not_share_a_file() {
     let twice = args(&["json=/dev/null", "text=/dev/null"]);
     let refusal = refusal(twice.outputs().unwrap().check(&RUN));
     assert!(refusal.contains("something else is written there too"), "{refusal}");
+}
+
+#[test]
+fn two_forms_of_a_result_do_not_share_a_file() {
+    #[derive(clap::Parser)]
+    struct Typed {
+        #[command(flatten)]
+        show: ShowArgs,
+    }
+    let check = |formats| <Typed as clap::Parser>::parse_from(["skyline", "--format", formats]).show.check();
+    let refusal = refusal(check("html=/dev/null,markdown=/dev/null"));
+    assert!(refusal.contains("both go to /dev/null"), "{refusal}");
+    check("json,html=/dev/null").unwrap();
 }
 
 #[test]

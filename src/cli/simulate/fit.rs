@@ -10,12 +10,13 @@ use crate::analysis::wording::percent;
 use crate::cli::args::{Described, ModelArgs};
 use crate::experiment::{CannotFit, CostKind, CostModel, EngineFit, Grade, MeasuredRun};
 use crate::record::{DeploymentFacts, RunLog};
-use crate::session::{ExperimentDir, Printer, Stop};
+use crate::session::stored::run::runs_in;
+use crate::session::{Printer, Stop};
 use crate::simulator::{BatchingConfig, Deployment, EngineModel, StepTime};
 
-/// Blocks of a KV cache of which nobody knows the size: more than any run fills.
+/// Blocks of a KV cache of unknown size: more than any run fills.
 const ENDLESS: u64 = 1 << 22;
-/// Longest context of a server of which nobody knows it, tokens.
+/// Longest context of a server that does not report it, tokens.
 const LONGEST: u32 = 1 << 20;
 
 /// Fitting to runs.
@@ -31,7 +32,7 @@ pub(super) struct FitArgs {
 }
 
 impl FitArgs {
-    /// The model that was described, its engine fitted where that is wanted; a fit that is poor all the same.
+    /// The model that was described, its engine fitted where that is asked for. A poor fit is returned too.
     pub(super) fn describe(
         &self,
         model: &ModelArgs,
@@ -45,7 +46,7 @@ impl FitArgs {
     }
 }
 
-/// The model that was described, its engine fitted to `runs`; a fit that is poor all the same.
+/// The model that was described, its engine fitted to `runs`. A poor fit is returned too.
 pub(in crate::cli) fn fitted_to(
     runs: &[MeasuredRun],
     model: &ModelArgs,
@@ -72,8 +73,11 @@ pub(in crate::cli) fn fitted_to(
     let fit = if let Some(fit) = by_physics {
         fit
     } else {
-        let report = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
-        unnamed(&mut config, (!model.names_context()).then(|| report.unwrap_or(LONGEST)));
+        let reported = first.log.header.engine.max_model_len.and_then(|tokens| u32::try_from(tokens).ok());
+        config.kv_blocks = ENDLESS;
+        if !model.names_context() {
+            config.limits.max_model_len = reported.unwrap_or(LONGEST);
+        }
         for name in ["hardware", "serving_model", "precision", "kv_cache_tokens", "tensor_parallel_size"] {
             described.facts.remove(name);
         }
@@ -163,14 +167,6 @@ fn fitted(runs: &[MeasuredRun], config: &BatchingConfig, family: &CostModel) -> 
     })
 }
 
-/// A server of which nobody knows what it holds.
-fn unnamed(config: &mut BatchingConfig, longest: Option<u32>) {
-    config.kv_blocks = ENDLESS;
-    if let Some(longest) = longest {
-        config.limits.max_model_len = longest;
-    }
-}
-
 fn read_all(paths: &[PathBuf]) -> Result<Vec<MeasuredRun>, Stop> {
     let mut runs = Vec::new();
     for path in paths {
@@ -188,14 +184,7 @@ fn folders(path: &Path) -> Result<Vec<PathBuf>, Stop> {
     if path.is_file() || path.join(RunLog::FILE_NAME).exists() {
         return Ok(vec![path.to_path_buf()]);
     }
-    let entries = std::fs::read_dir(path).map_err(|error| {
+    runs_in(path).map_err(|error| {
         Stop::usage(format!("--fit: cannot read {}: {error}\nhint: name the folder of a run", path.display()))
-    })?;
-    let mut inside: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|folder| folder.join(RunLog::FILE_NAME).exists() && !ExperimentDir::is_aside(folder))
-        .collect();
-    inside.sort();
-    Ok(inside)
+    })
 }

@@ -178,7 +178,7 @@ fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
     }
     if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
         notes.push(
-            "note: the simulator says nothing: checks are not asked, and answers of a form are taken to be as long as \
+            "note: the simulator makes no texts: checks are not sent, and answers of a form are taken to be as long as \
              their limit",
         );
     }
@@ -190,7 +190,7 @@ fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop
     let Some(fit) = fit.filter(|fit| fit.grade == Grade::Poor) else { return Ok(()) };
     printer.words(&fit_in_words(fit)?);
     Err(Stop::impossible(
-        "the engine does not tell the runs again that it was fitted to, so that nothing is predicted from it\n\
+        "the engine does not reproduce the runs that it was fitted to, so nothing is predicted from it\n\
          hint: was it one server that answered, alone, and with what limits (--max-num-seqs, \
          --max-num-batched-tokens)? a queue in front of it is not seen by its steps",
     ))
@@ -303,6 +303,17 @@ mod tests {
         let stop = plan(&["--tokenizer=x", "--tensor-parallel=7"]).err().unwrap();
         for problem in ["--tokenizer counts", "--tensor-parallel 7"] {
             assert!(stop.message().contains(problem), "{problem} in {}", stop.message());
+        }
+    }
+
+    #[test]
+    fn what_a_sweep_would_ignore_is_refused() {
+        for ignored in
+            [&["--requests=9"][..], &["--sweep-users=1,2", "--users=3"], &["--sweep-users=1,2", "--rate=3"]]
+        {
+            let typed = [&["simulate", "short_chat", "--sweep"], ignored].concat();
+            let refusal = Typed::try_parse_from(&typed).unwrap_err();
+            assert_eq!(refusal.kind(), clap::error::ErrorKind::ArgumentConflict, "{typed:?}");
         }
     }
 

@@ -18,7 +18,7 @@ use crate::session::{PlannedRun, Printer, Stop, command_line, folder};
 use crate::simulator::BLOCK_SIZE;
 use crate::workload::WorkloadSpec;
 
-/// What stands in a run where the name of a server would.
+/// The engine's name in the header of a simulated run.
 const ENGINE: &str = "simulator";
 
 /// A simulation that can begin.

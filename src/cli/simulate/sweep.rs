@@ -40,7 +40,7 @@ const ENOUGH: u64 = 100;
 pub(super) struct SimulatedLoads {
     /// Simulate rising loads in place of one, and find the highest that meets the objectives: doubled from a sixteenth of
     /// the workload's rate until one fails, then refined; `sweep` does the same against a server
-    #[arg(long)]
+    #[arg(long, conflicts_with = "requests")]
     pub(super) sweep: bool,
 
     /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit alone:
@@ -50,7 +50,8 @@ pub(super) struct SimulatedLoads {
     pub(super) rates: Option<LoadAxis>,
 
     /// With --sweep: so many users of closed loops, such as 1,2,4,8 or 1:64:x2 [default: rates]
-    #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep")]
+    #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep",
+          conflicts_with_all = ["rate", "users"])]
     sweep_users: Option<LoadAxis>,
 
     /// With --sweep: requests that each run measures

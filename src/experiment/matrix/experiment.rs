@@ -63,7 +63,8 @@ impl MatrixExperiment {
         &self.experiments.rows[slot.row]
     }
 
-    fn wants(&self, slot: MatrixSlot) -> bool {
+    /// Whether the row of this slot is asked for.
+    pub(crate) fn wants(&self, slot: MatrixSlot) -> bool {
         self.only.is_empty() || self.only.contains(&self.row(slot).name)
     }
 

@@ -11,7 +11,7 @@ const LINE: f64 = 13.0;
 const CHARACTER: f64 = 6.7;
 /// Points from which it does not matter how many more a label hides.
 const MOST_HIDDEN: usize = 8;
-/// Characters of the longest label; the line has the whole of it for who hovers over it.
+/// Characters of the longest label; hovering over its line shows the whole of it.
 const LONGEST: usize = 34;
 /// Room that a label keeps from lines and other labels.
 const ROOM: f64 = 4.0;
@@ -34,7 +34,7 @@ struct Patch {
     bottom: f64,
 }
 
-/// The lines with their labels, and with their whole text for who hovers over them.
+/// The lines with their labels; hovering over a line shows its whole text.
 ///
 /// `drawn` are lines through points of the chart, by their values: labels keep off them where they can.
 pub(super) fn draw(rules: &[ReferenceLine], drawn: &[Vec<(f64, f64)>], frame: &Frame<'_>) -> Markup {

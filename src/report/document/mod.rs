@@ -12,5 +12,5 @@ pub use outline::Document;
 pub(crate) use outline::{Block, KeyFigure, NamedFact, Section, Statement, VerdictLine};
 pub(crate) use table::{
     ALWAYS, Align, FIRST_COLUMN, NOTHING, Table, TableCell, TableColumn, TableRow, cell, cut, figure,
-    figure_as, known, mark, percentile, range, shortened,
+    figure_as, known, mark, mean, percentile, range, shortened,
 };

@@ -1,4 +1,4 @@
-//! Notes: what went well or wrong, why, and what to do about it. For whom a part of a document is, and whether it is good news.
+//! Notes: what went well or wrong, why, and what to do about it; the level and the tone of a part of a document.
 
 use crate::analysis::Status;
 
@@ -10,14 +10,14 @@ pub(crate) enum Tone {
     Bad,
 }
 
-/// Who needs a section, a row or a column.
+/// How much of a report must be asked for before a section, a row or a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
-    /// Everybody: a terminal shows it within a screen, a page shows it unfolded.
+    /// Always shown: a terminal has it within a screen, a page has it unfolded.
     Summary,
-    /// Who asks: a terminal shows it with `--full`, a page and Markdown fold it.
+    /// A terminal shows it with `--full`, a page and Markdown fold it.
     Detail,
-    /// Who looks something up: explanations and copies of files, which only a page holds.
+    /// To look something up: explanations and copies of files, which only a page holds.
     Reference,
 }
 

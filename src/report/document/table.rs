@@ -184,8 +184,7 @@ impl From<&Percentile> for TableCell {
 /// The mean over several runs with the mark of its reservation.
 impl From<&AcrossRuns> for TableCell {
     fn from(across: &AcrossRuns) -> Self {
-        let mean = across.mean_figure().map_or(NOTHING.to_owned(), figure);
-        format!("{mean}{}", mark(across.mark)).into()
+        mean(across, 1.0).into()
     }
 }
 
@@ -236,6 +235,12 @@ pub(crate) fn figure_as(figure: Figure, words: impl Fn(f64) -> String) -> String
         Figure::Between { high, .. } => format!("≤ {}", words(high)),
         Figure::AtLeast(limit) => format!("> {}", words(limit)),
     }
+}
+
+/// The mean over several runs times `scale`, with the mark of its reservation.
+pub(crate) fn mean(across: &AcrossRuns, scale: f64) -> String {
+    let mean = across.mean_figure().map(|mean| figure_as(mean, |value| cell(value * scale)));
+    format!("{}{}", mean.as_deref().unwrap_or(NOTHING), mark(across.mark))
 }
 
 /// A percentile with the mark of its reservation.

@@ -131,8 +131,7 @@ fn titled(metric: &AbMetric) -> String {
 
 /// A figure in this unit.
 fn figure(metric: &AbMetric, value: Option<f64>) -> String {
-    let times = if metric.unit == FigureKind::Share { 100.0 } else { 1.0 };
-    value.map_or(NOTHING.to_owned(), |value| cell(value * times))
+    value.map_or(NOTHING.to_owned(), |value| cell(value * metric.unit.display_scale()))
 }
 
 /// The differences of metrics that have a ratio; nothing where none has.
@@ -174,12 +173,12 @@ fn forest(test: &AbTest, metrics: &[AbMetric]) -> Option<Chart> {
 fn by_round(metric: &AbMetric) -> Option<Chart> {
     let side = |side: AbSide, palette| {
         let points = metric.figures.iter().filter_map(|pair| {
-            let y = match side {
+            let value = match side {
                 AbSide::A => pair.a,
                 AbSide::B => pair.b,
-            }?;
-            let words = format!("round {}, {side}: {}", pair.round, figure(metric, Some(y)));
-            Some(Point::at(pair.round as f64, y, words))
+            };
+            let words = format!("round {}, {side}: {}", pair.round, figure(metric, value));
+            Some(Point::at(pair.round as f64, value? * metric.unit.display_scale(), words))
         });
         Series::points(side.to_string(), palette, LineStyle::Solid, points.collect())
     };
@@ -334,6 +333,8 @@ mod tests {
             text.contains("A error_rate, %") && round.contains("95.0") && round.contains("97.5"),
             "{text}"
         );
+        // The axis of its chart is in percent too.
+        assert!(render::html(&document(&found)).contains(">80</text>"));
     }
 
     #[test]

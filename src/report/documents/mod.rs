@@ -28,4 +28,4 @@ pub use repeats::document as repeats;
 pub use run::document as run;
 pub use sweep::document as sweep;
 pub use trace::{document as trace, json as trace_json};
-pub use workloads::{document as workloads, json as workloads_json, text as workloads_text};
+pub use workloads::{document as workloads, json as workloads_json};

@@ -3,16 +3,16 @@
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, Metric, Quantile, Statistic, TARGET_PRECISION};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION};
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
-    Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, cell, figure_as, mark,
+    Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
 };
 use crate::units::count;
 
 const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 
-/// The rows that are neither latencies nor, with their unit, of one another's kind; a share is shown in percent.
+/// The rates and shares, each under its name with its unit.
 const FLOWS: [(FigureKey, &str); 5] = [
     (FigureKey::of(Metric::RequestRate), "requests/s"),
     (FigureKey::of(Metric::OutputTokens), "output tokens/s"),
@@ -136,15 +136,9 @@ fn latencies(repeats: &Repeats) -> Section {
 
 fn flows(repeats: &Repeats) -> Table {
     let rows = FLOWS.into_iter().filter_map(|(key, name)| {
-        let scale = if key.kind() == FigureKind::Share { 100.0 } else { 1.0 };
-        Some((name.to_owned(), repeats.figures.get(&key)?, scale))
+        Some((name.to_owned(), repeats.figures.get(&key)?, key.kind().display_scale()))
     });
     table("Rates and shares", &rows.collect::<Vec<_>>(), repeats.counted_runs)
-}
-
-fn mean(across: &AcrossRuns, scale: f64) -> String {
-    let mean = across.mean_figure().map(|mean| figure_as(mean, |value| cell(value * scale)));
-    format!("{}{}", mean.as_deref().unwrap_or(NOTHING), mark(across.mark))
 }
 
 /// Says what the marks mean that the rows use.

@@ -1,6 +1,4 @@
-//! The embedded workloads: as text, as a document, and as JSON.
-
-use std::fmt::Write as _;
+//! The embedded workloads as a document and as JSON.
 
 use serde_json::json;
 
@@ -14,20 +12,6 @@ const COMMANDS: [(&str, &str); 3] = [
     ("Start your own", "skyline workloads show short_chat > my.toml"),
     ("Fit one to a run", "skyline workloads fit results/my-run > fitted.toml"),
 ];
-
-/// A line for each workload, and what can be done with them.
-pub fn text(workloads: &[WorkloadSpec]) -> String {
-    let width = workloads.iter().map(|spec| spec.name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for spec in workloads {
-        let _ = writeln!(text, "{:width$}  {}", spec.name, spec.description);
-    }
-    text.push('\n');
-    for (what, command) in COMMANDS {
-        let _ = writeln!(text, "{:<18}  {command}", format!("{what}:"));
-    }
-    text
-}
 
 /// The workloads as a document.
 pub fn document(workloads: &[WorkloadSpec]) -> Document {

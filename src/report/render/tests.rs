@@ -63,6 +63,7 @@ pub(super) fn everything() -> Document {
     );
     run.text("A text of its own.");
     run.command("skyline bench chat --url 'http://host'");
+    run.command("docker run \\\n  vllm");
     let mut reference = Section::reference("Reproduce");
     reference.attachment("The workload (JSON)", "{\n  \"name\": \"chat\"\n}");
     document.add([key, latency, remarks, chart, notes, run, reference, Section::detail("empty")]);

@@ -1,4 +1,4 @@
-//! An A/B test against two servers that are there all the time, or one machine that serves them in turn.
+//! An A/B test against two servers that run all the time, or one machine that serves them in turn.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,7 +41,7 @@ pub(crate) struct AbManifest {
 /// What is to be found out, and of what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct AbQuestion {
-    /// What the file is about, beside the files of other experiments.
+    /// Distinguishes the manifest from those of other experiments.
     kind: Kind,
     pub(crate) workload: WorkloadSpec,
     rounds: u64,
@@ -124,7 +124,7 @@ pub(crate) struct AbTargets<'a> {
     ready: Vec<(AbSide, RunContext)>,
     /// What both sides have in common, once one is connected.
     conditions: Option<Conditions>,
-    /// Whether a run is recorded: the first alone is taken for a guess of the difference that can be found.
+    /// Whether a run is recorded: only the first one yields a guess of the difference that can be found.
     guessed: bool,
     /// Where words about progress go; absent: nowhere.
     announce: Option<Printer>,
@@ -148,7 +148,7 @@ impl<'a> AbTargets<'a> {
         self.output = Some(Output::to(dir.folder().join(OUTPUT)));
     }
 
-    /// Connects to both sides where both are there all the time, so that one that is missing is found before any load.
+    /// Connects to both sides where both run all the time, so that one that is missing is found before the first run.
     pub(crate) fn connect_both(&mut self) -> Result<(), Stop> {
         if self.plan.switch.is_some() {
             return Ok(());
@@ -215,14 +215,14 @@ impl Campaign<AbExperiment> for AbTargets<'_> {
         let side = request.part.side;
         if let Some(context) = self.context(side) {
             context.ask_who_it_is().map_err(|stop| stop.about(&format!("side {side}")))?;
-        } else {
-            if let Some(command) = &self.plan.switch {
-                // The side that was served so far is gone.
-                self.ready.clear();
-                self.printer.words(&format!("switching to {side}"));
-                self.command("switch", command, side)?;
-            }
+        } else if let Some(command) = &self.plan.switch {
+            // The side that was served so far is gone.
+            self.ready.clear();
+            self.printer.words(&format!("switching to {side}"));
+            self.command("switch", command, side)?;
             self.connect(side)?;
+        } else {
+            self.connect_both()?;
         }
         if let Some(command) = &self.plan.reset {
             self.command("reset", command, side)?;

@@ -12,21 +12,19 @@ use crate::engine::{AnswerForm, Header};
 use crate::record::{ClientLimits, DeploymentFacts, RequestParameters, RunLog};
 use crate::session::console::Stop;
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::session::stored::run::ran_to_its_end;
+use crate::session::stored::run::{BROKEN_OFF, completed};
 use crate::session::stored::save;
 use crate::session::{command_line, folder};
 
-/// What was asked of the experiment, kept with its runs.
+/// The manifest of the experiment, stored with its runs.
 pub(crate) const MANIFEST: &str = "asked.json";
-/// What follows the name of a run's folder when the run was broken off, before a number.
-const BROKEN_OFF: &str = "broken-off";
 /// The file that is locked while the experiment runs.
 const LOCK: &str = ".lock";
 
 /// The folder of an experiment.
 ///
-/// An experiment decides from what its runs found which run comes next. So one that is begun again, and reads what had
-/// been flown where it would run, comes to where it was, and goes on.
+/// An experiment decides by what its runs found which run comes next. So one that begins again, and reads each run that is
+/// stored in place of executing it, comes to where it was interrupted, and continues from there.
 #[derive(Debug)]
 pub(crate) struct ExperimentDir {
     folder: PathBuf,
@@ -36,19 +34,18 @@ pub(crate) struct ExperimentDir {
 }
 
 impl ExperimentDir {
-    /// A new one in `base`, for an experiment of which this is asked: whatever decides which runs come, so that it can be
-    /// gone on with later.
+    /// A new one in `base`. The manifest has all that decides which runs there are, so that the experiment can be resumed.
     pub(crate) fn create(
         base: &Path,
         name: &str,
         engine: &str,
-        asked: &impl Serialize,
+        manifest: &impl Serialize,
     ) -> Result<Self, Stop> {
         let folder = folder::create(base, name, engine, jiff::Timestamp::now())?;
-        let text = serde_json::to_string_pretty(asked).map_err(Stop::impossible)?;
-        let shelf = Self { _lock: Some(lock(&folder)?), folder };
-        shelf.write(MANIFEST, &text)?;
-        Ok(shelf)
+        let text = serde_json::to_string_pretty(manifest).map_err(Stop::impossible)?;
+        let dir = Self { _lock: Some(lock(&folder)?), folder };
+        dir.write(MANIFEST, &text)?;
+        Ok(dir)
     }
 
     /// The folder of runs that are not resumed, so that it needs neither manifest nor lock.
@@ -56,7 +53,7 @@ impl ExperimentDir {
         Self { folder, _lock: None }
     }
 
-    /// What was asked of the experiment in `folder`, which was interrupted.
+    /// The manifest of the experiment in `folder`, which was interrupted.
     pub(crate) fn manifest_in(folder: &Path) -> Result<Value, Stop> {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
@@ -76,18 +73,30 @@ impl ExperimentDir {
         Ok(manifest)
     }
 
-    /// That of an experiment that was interrupted, if the same is asked of it now.
-    pub(crate) fn resume(folder: &Path, asked: &impl Serialize) -> Result<Self, Stop> {
-        let before = Self::manifest_in(folder)?;
-        let now = serde_json::to_value(asked).map_err(Stop::impossible)?;
+    /// That of an experiment that was interrupted, if its manifest is the same now.
+    pub(crate) fn resume(folder: &Path, manifest: &impl Serialize) -> Result<Self, Stop> {
+        Self::locked(folder)?.with_manifest(manifest)
+    }
+
+    /// That of an experiment that was interrupted, locked: what follows cannot disturb another process that runs it.
+    pub(crate) fn locked(folder: &Path) -> Result<Self, Stop> {
+        // Nothing is written to a folder that is no experiment's.
+        Self::manifest_in(folder)?;
+        Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) })
+    }
+
+    /// The same, if the experiment has this manifest.
+    pub(crate) fn with_manifest(self, manifest: &impl Serialize) -> Result<Self, Stop> {
+        let before = Self::manifest_in(&self.folder)?;
+        let now = serde_json::to_value(manifest).map_err(Stop::impossible)?;
         let mut changes = String::new();
-        tell_changes("", &before, &now, &mut changes);
+        describe_changes("", &before, &now, &mut changes);
         if changes.is_empty() {
-            return Ok(Self { folder: folder.to_path_buf(), _lock: Some(lock(folder)?) });
+            return Ok(self);
         }
         Err(Stop::usage(format!(
             "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
-            folder.display()
+            self.folder.display()
         )))
     }
 
@@ -109,32 +118,14 @@ impl ExperimentDir {
     /// The log of the run called `name`, whose plan has this hash, if it came to its end.
     pub(crate) fn stored(&self, name: &str, plan_hash: &str) -> Result<Option<RunLog>, Stop> {
         let folder = self.folder.join(name);
-        if !folder.join(RunLog::FILE_NAME).exists() {
-            return Ok(None);
-        }
-        let log = match RunLog::read(&folder) {
-            Ok(log) => log,
-            Err(error) if broken_off_at_once(&folder) => {
-                tracing::info!("{name} was broken off before it began: {error}");
-                return Ok(None);
-            }
-            Err(error) => return Err(Stop::usage(error)),
-        };
-        let whole = ran_to_its_end(&log);
-        if whole && log.header.plan.hash != plan_hash {
-            return Err(Stop::usage(format!(
+        match completed(&folder)? {
+            Some(log) if log.header.plan.hash != plan_hash => Err(Stop::usage(format!(
                 "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
                  without --resume",
                 folder.display()
-            )));
+            ))),
+            found => Ok(found),
         }
-        Ok(whole.then_some(log))
-    }
-
-    /// Whether `folder` is that of a run which was broken off, kept beside its place.
-    pub(crate) fn is_aside(folder: &Path) -> bool {
-        let name = folder.file_name().map(|name| name.to_string_lossy());
-        name.is_some_and(|name| name.contains(&format!(".{BROKEN_OFF}-")))
     }
 
     /// An empty folder for the run called `name`, which may be a path; what a run of that name left that was broken off is
@@ -178,26 +169,21 @@ fn lock(folder: &Path) -> Result<File, Stop> {
     }
 }
 
-/// Whether the log in `folder` has not even a complete header.
-fn broken_off_at_once(folder: &Path) -> bool {
-    std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
-}
-
 /// Says where two JSON values differ, a line each, by the dotted names of what differs.
-fn tell_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
+fn describe_changes(name: &str, before: &Value, now: &Value, into: &mut String) {
     match (before, now) {
         (Value::Object(before), Value::Object(now)) => {
             let missing = |map: &Map<String, Value>, key: &String| map.get(key).cloned().unwrap_or_default();
             let added = now.keys().filter(|key| !before.contains_key(*key));
             for key in before.keys().chain(added) {
                 let inner = if name.is_empty() { key.clone() } else { format!("{name}.{key}") };
-                tell_changes(&inner, &missing(before, key), &missing(now, key), into);
+                describe_changes(&inner, &missing(before, key), &missing(now, key), into);
             }
         }
         (Value::Array(before), Value::Array(now)) => {
             for at in 0..before.len().max(now.len()) {
                 let item = |of: &[Value]| of.get(at).cloned().unwrap_or_default();
-                tell_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
+                describe_changes(&format!("{name}[{at}]"), &item(before), &item(now), into);
             }
         }
         (before, now) if before != now => {
@@ -256,19 +242,19 @@ impl ServerManifest {
 mod tests {
     use serde_json::json;
 
-    use crate::record::RunEnding;
-
     use super::*;
+    use crate::record::RunEnding;
+    use crate::session::stored::run::is_aside;
 
     #[test]
-    fn an_experiment_goes_on_only_if_the_same_is_asked() {
+    fn an_experiment_is_resumed_only_with_the_same_manifest() {
         let base = tempfile::tempdir().unwrap();
         let asked = json!({"rates": [1.0, 2.0], "workload": {"name": "chat", "seed": 1}});
-        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
-        let folder = shelf.folder().to_path_buf();
+        let dir = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &asked).unwrap();
+        let folder = dir.folder().to_path_buf();
         let live = ExperimentDir::resume(&folder, &asked).unwrap_err();
         assert!(live.message().contains("is being run by another skyline"), "{}", live.message());
-        drop(shelf);
+        drop(dir);
         assert_eq!(ExperimentDir::resume(&folder, &asked).unwrap().folder(), folder);
         let other = json!({"rates": [1.0, 3.0], "workload": {"name": "chat", "seed": 2}, "sustain": 300});
         let refusal = ExperimentDir::resume(&folder, &other).unwrap_err();
@@ -285,28 +271,28 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_read_where_it_is_whole_and_flown_again_where_it_is_not() {
+    fn a_run_is_read_where_it_is_whole_and_executed_again_where_it_is_not() {
         let base = tempfile::tempdir().unwrap();
-        let shelf = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
-        assert!(shelf.stored("run-1", "h").unwrap().is_none());
+        let dir = ExperimentDir::create(base.path(), "chat-sweep", "vllm", &json!({})).unwrap();
+        assert!(dir.stored("run-1", "h").unwrap().is_none());
         let log = crate::analysis::test_runs::run(1_000, Vec::new());
         let hash = log.header.plan.hash.clone();
-        log.store(&shelf.place("run-1").unwrap()).unwrap();
-        assert_eq!(shelf.stored("run-1", &hash).unwrap(), Some(log.clone()));
-        let other = shelf.stored("run-1", "another").unwrap_err();
+        log.store(&dir.place("run-1").unwrap()).unwrap();
+        assert_eq!(dir.stored("run-1", &hash).unwrap(), Some(log.clone()));
+        let other = dir.stored("run-1", "another").unwrap_err();
         assert!(other.message().contains("another plan"), "{}", other.message());
 
         let mut footer = log.footer.clone().unwrap();
         footer.ending = RunEnding::Interrupted;
         let broken = RunLog { footer: Some(footer), ..log };
-        broken.store(&shelf.place("run-2").unwrap()).unwrap();
-        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
-        let again = shelf.place("run-2").unwrap();
+        broken.store(&dir.place("run-2").unwrap()).unwrap();
+        assert_eq!(dir.stored("run-2", &hash).unwrap(), None);
+        let again = dir.place("run-2").unwrap();
         assert!(std::fs::read_dir(&again).unwrap().next().is_none());
-        let aside = shelf.folder().join("run-2.broken-off-1");
+        let aside = dir.folder().join("run-2.broken-off-1");
         assert!(aside.join(RunLog::FILE_NAME).exists());
-        assert!(ExperimentDir::is_aside(&aside) && !ExperimentDir::is_aside(&again));
+        assert!(is_aside(&aside) && !is_aside(&again));
         std::fs::write(again.join(RunLog::FILE_NAME), "{\"half").unwrap();
-        assert_eq!(shelf.stored("run-2", &hash).unwrap(), None);
+        assert_eq!(dir.stored("run-2", &hash).unwrap(), None);
     }
 }

@@ -7,7 +7,8 @@ use super::dir::ExperimentDir;
 use crate::analysis::wording::counted;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::{
-    CompletedRun, Executor, Experiment, RepeatRun, RepeatsExperiment, RunOutcome, RunRequest, RunsLeft,
+    CompletedRun, Executor, Experiment, RepeatRun, Repeats, RepeatsExperiment, RunOutcome, RunRequest,
+    RunsLeft,
 };
 use crate::record::RunEnding;
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -16,7 +17,7 @@ use crate::session::run::{RunContext, StoredRun};
 use crate::session::stored::{JudgedRun, save};
 use crate::units;
 
-/// What tells one kind of experiment from another where its runs are carried out.
+/// How one kind of experiment differs from another where its runs are carried out.
 pub(crate) trait Campaign<E: Experiment> {
     /// Draws the plan of the requested run.
     fn plan(&mut self, request: &RunRequest<E::Part>) -> Result<PlannedRun, Stop>;
@@ -36,14 +37,20 @@ pub(crate) trait Campaign<E: Experiment> {
     }
 
     /// How long the next `runs` take, of which `run` is the first.
-    fn time_of(&self, request: &RunRequest<E::Part>, run: &PlannedRun, runs: u64) -> Duration {
-        let _ = request;
+    fn time_of(
+        &self,
+        request: &RunRequest<E::Part>,
+        run: &PlannedRun,
+        runs: u64,
+        experiment: &E,
+    ) -> Duration {
+        let _ = (request, experiment);
         (run.length() + self.pause()).mul_f64(runs as f64)
     }
 
     /// How many runs are left, this one included, and how long they take, in words; nothing before the last.
     fn runs_left(&self, request: &RunRequest<E::Part>, run: &PlannedRun, experiment: &E) -> String {
-        let spoken = |runs| units::spoken(self.time_of(request, run, runs));
+        let spoken = |runs| units::spoken(self.time_of(request, run, runs, experiment));
         match experiment.remaining() {
             RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
             RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
@@ -254,11 +261,30 @@ where
         experiment: &RepeatsExperiment,
         dir: &ExperimentDir,
     ) -> Result<(), Stop> {
-        match experiment.result() {
-            Ok(repeats) => save::repeats(&repeats, dir.folder()).and(self.failure.take().map_or(Ok(()), Err)),
-            // An interrupt came before the first run.
-            Err(_) if experiment.is_interrupted() => Ok(()),
-            Err(error) => Err(Stop::impossible(error)),
-        }
+        let Some(repeats) = repeats_so_far(experiment)? else { return Ok(()) };
+        save::repeats(&repeats, dir.folder()).and(self.failure.take().map_or(Ok(()), Err))
+    }
+}
+
+/// What the runs so far say together; `None` where an interrupt came before the first of them.
+pub(crate) fn repeats_so_far(experiment: &RepeatsExperiment) -> Result<Option<Repeats>, Stop> {
+    match experiment.result() {
+        Ok(repeats) => Ok(Some(repeats)),
+        Err(_) if experiment.is_interrupted() => Ok(None),
+        Err(error) => Err(Stop::impossible(error)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_before_the_first_repeat_is_no_error() {
+        let mut experiment = RepeatsExperiment::new(3, Vec::new());
+        assert!(repeats_so_far(&experiment).is_err(), "without an interrupt there is a run");
+        let request = experiment.next().unwrap();
+        experiment.record(&request, RunOutcome::Interrupted(None));
+        assert!(matches!(repeats_so_far(&experiment), Ok(None)));
     }
 }

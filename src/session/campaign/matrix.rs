@@ -174,8 +174,15 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
         self.pause
     }
 
-    fn time_of(&self, request: &RunRequest<MatrixRun>, _run: &PlannedRun, runs: u64) -> Duration {
+    fn time_of(
+        &self,
+        request: &RunRequest<MatrixRun>,
+        _run: &PlannedRun,
+        runs: u64,
+        experiment: &MatrixExperiment,
+    ) -> Duration {
         let cells = self.plan.cells.iter().skip_while(|cell| cell.slot != request.part.slot);
+        let cells = cells.filter(|cell| experiment.wants(cell.slot));
         let left = cells.flat_map(|cell| &cell.runs).skip(request.part.repeat as usize - 1);
         left.take(runs as usize).map(|run| run.length() + self.pause).sum()
     }

@@ -9,7 +9,7 @@ use crate::session::console::{Interrupts, Printer, Stop};
 use crate::session::hooks::{Hook, Line, Output, ServerProcess, Variable, Variables};
 use crate::session::settings::{ServerAddress, ServerSettings};
 
-/// How long an address that may be taken already is tried.
+/// Time limit of a connection that finds out whether an address is taken.
 const TRIAL: Duration = Duration::from_secs(1);
 /// How long a server may take to be gone once its `stop` command has ended.
 const GOING: Duration = Duration::from_secs(15);
@@ -34,7 +34,7 @@ impl<'a> Serving<'a> {
     pub(crate) fn about_to_start(
         variant: &'a Variant,
         server: &ServerSettings,
-        shelf: &ExperimentDir,
+        dir: &ExperimentDir,
         interrupts: &'a Interrupts,
     ) -> Result<Self, Stop> {
         let settings = &variant.server;
@@ -50,12 +50,12 @@ impl<'a> Serving<'a> {
             variables =
                 variables.with(Variable::Url, settings.url.clone().unwrap_or_else(|| url.to_string()));
         }
-        let output = Output::to(shelf.folder().join("commands.log"));
+        let output = Output::to(dir.folder().join("commands.log"));
         Ok(Self { variant, variables, output, process: None, place, interrupts, served: false })
     }
 
-    /// Starts its server, where the file says how. Whoever talks to it first waits until it is ready. Whatever comes of it,
-    /// it is to be stopped afterwards: a command that fails may leave half a server behind.
+    /// Starts its server, where the file says how, without waiting until it is ready. Stop it in any case: a command that
+    /// fails may leave half a server behind.
     pub(crate) fn start(&mut self, logs: &ExperimentDir, printer: Printer) -> Result<(), Stop> {
         let Variant { name, server: settings } = self.variant;
         if let Some(command) = &settings.start {
@@ -95,15 +95,12 @@ impl<'a> Serving<'a> {
         }
     }
 
-    /// Why it is in vain to wait for it, where it is.
+    /// Why there is no use in waiting for it, if there is a reason.
     pub(crate) fn in_vain(&self) -> Option<Stop> {
-        if self.interrupts.stop_is_wished() {
-            return Some(Stop::interrupted("stopped while the server was awaited"));
-        }
-        self.process.as_ref().and_then(ServerProcess::ended)
+        self.interrupts.in_vain().or_else(|| self.process.as_ref().and_then(ServerProcess::ended))
     }
 
-    /// Ends it, and looks that it is gone where a command was to see to that.
+    /// Ends it. Where a `stop` command does that, waits until nothing answers at its address any more.
     pub(crate) fn stop(mut self) -> Result<(), Stop> {
         drop(self.process.take());
         let Variant { name, server: settings } = self.variant;

@@ -207,7 +207,7 @@ fn title(wanted: &TrialRequest, answer: Option<HighestLoad>) -> String {
         Some((None, Some(failed))) => format!("; so far {failed} failed"),
         Some((None, None)) | None => String::new(),
     };
-    format!("run {number}: {load} for {}, its run {repeat}{so_far}", seconds(*window_s))
+    format!("run {number}: {load} for {}, repeat {repeat}{so_far}", seconds(*window_s))
 }
 
 /// What a run found.

@@ -94,7 +94,7 @@ impl Hook<'_> {
     }
 }
 
-/// How a process ended, as a person reads it.
+/// How a process ended, in words.
 pub(super) fn said(status: ExitStatus) -> String {
     match status.code() {
         Some(code) => format!("it exited with {code}"),
@@ -127,7 +127,7 @@ const LINES: usize = 12;
 /// Nothing before so many bytes from the end is looked at.
 const BYTES: u64 = 16_384;
 
-/// A file to which commands add what they have to say.
+/// A file to which commands append their output.
 #[derive(Debug)]
 pub(crate) struct Output {
     path: PathBuf,
@@ -141,7 +141,8 @@ impl Output {
         Self { path, from: 0 }
     }
 
-    /// Notes that a command begins, which is `shown` where it may be, and gives it somewhere to write: for standard output and for standard error.
+    /// Notes that a command begins, with its line where that may be `shown`; gives the files for its standard output and
+    /// standard error.
     fn begin(&mut self, name: &str, shown: Option<&str>) -> Result<(File, File), Stop> {
         let moment = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ");
         let opened = (|| {
@@ -234,7 +235,7 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts it. It need not be ready: whoever talks to it first waits for that.
+    /// Starts it, without waiting until it is ready.
     ///
     /// # Errors
     ///

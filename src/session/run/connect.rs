@@ -19,7 +19,7 @@ use crate::workload::{AnswerShape, WorkloadSpec};
 /// How long the one test request may take: a cold server may compile kernels first.
 const SMOKE_LIMIT: Duration = Duration::from_mins(2);
 
-/// A server that is ready within this is not waited for in words.
+/// Nothing is printed of a server that is ready within this time.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How often a server that is not ready is mentioned.
@@ -122,7 +122,7 @@ impl ServerConnection {
     }
 }
 
-/// What the server did not do.
+/// A failure of the server.
 fn of_server(error: impl std::fmt::Display) -> Stop {
     Stop::impossible(error).of_server()
 }
@@ -214,7 +214,7 @@ fn most_if_stalled(options: &RunOptions, plan: &PlanFacts, peak_rate_per_s: f64)
 /// How long before its start a run opens its connections: not so early that a server closes them again.
 const BEFORE: Duration = Duration::from_secs(1);
 
-/// That the moment is still to come.
+/// Refuses a moment that has passed.
 pub(super) fn in_time(start_at: Option<jiff::Timestamp>) -> Result<(), Stop> {
     let Some(moment) = start_at.filter(|moment| left(*moment).is_zero()) else { return Ok(()) };
     Err(Stop::usage(format!(
@@ -234,7 +234,7 @@ pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, printer: Printer
     }
 }
 
-/// That the moment passed while the run was made ready.
+/// The moment passed while the run was prepared.
 pub(super) fn missed(moment: jiff::Timestamp) -> Stop {
     Stop::impossible(format!(
         "--start-at {moment} passed before the run was ready\nhint: give all generators more time"

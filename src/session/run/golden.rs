@@ -113,7 +113,7 @@ impl<'a> Golden<'a> {
         })
     }
 
-    /// Asks each once and says which are not passed: the run goes on, and an objective may decide.
+    /// Sends each once and prints which do not pass. The run goes on; an objective may decide by them.
     pub(crate) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
         printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
         let asked = self.server.runtime.block_on(self.checks.before());
@@ -125,7 +125,7 @@ impl<'a> Golden<'a> {
         asked
     }
 
-    /// Asks each once and tells its name, and what became of it where it is not passed.
+    /// Sends each once. Gives its name, and what happened where it did not pass.
     pub(crate) fn results(&self) -> Vec<(String, Option<String>)> {
         let asked = self.server.runtime.block_on(self.checks.before());
         let records = asked.into_iter().map(|asked| self.judge.check(asked));
@@ -133,7 +133,7 @@ impl<'a> Golden<'a> {
         names.zip(records.map(|record| in_words(&self.named, &record))).collect()
     }
 
-    /// Asks them under load until `run` is over, by the clock.
+    /// Sends them under load until `run` is over, by the clock.
     pub(crate) async fn beside(
         self,
         run: impl Future<Output = RunFooter>,

@@ -15,7 +15,7 @@ use crate::workload::WorkloadSpec;
 
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
-/// Time for a person to start generators by hand.
+/// Time to start generators by hand.
 const TO_START: Duration = Duration::from_mins(2);
 
 /// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
@@ -145,7 +145,7 @@ fn commands(of: u64) -> Vec<String> {
     let start = start.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let command = |number| {
         let shard = Shard { number, of }.to_string();
-        // Several runs and several generators are not to be had at once.
+        // --repeats and --shard exclude each other.
         let options = [("--shard", &*shard), ("--start-at", &start)];
         let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
         format!("  {again}")

@@ -7,8 +7,8 @@ use super::context::{Conditions, RunContext};
 use super::{cache, connect, golden, machine, pages, tokens};
 use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::engine::PriorityField;
-use crate::generator::{Datasets, PromptBuilder, Schedule};
-use crate::record::{Calibration, PlanFacts};
+use crate::generator::{Datasets, PromptBuilder};
+use crate::record::Calibration;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
 use crate::session::planned::PlannedRun;
@@ -86,10 +86,10 @@ impl RunSettings {
 impl CheckedWorkload {
     /// Calibrates this machine, waits for the server and sends it a test request, so that runs can begin.
     pub(crate) fn connect(&self, interrupts: &Interrupts, printer: Printer) -> Result<RunContext, Stop> {
-        self.connect_unless(&|| None, interrupts, printer)
+        self.connect_unless(&|| interrupts.in_vain(), interrupts, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready.
+    /// The same, until `give_up` knows a reason not to wait for the server.
     pub(crate) fn connect_unless(
         &self,
         give_up: GiveUp<'_>,
@@ -111,7 +111,8 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        Ok(RunContext { conditions, ..self.open(&|| None, None, interrupts, printer)? })
+        let context = self.open(&|| interrupts.in_vain(), None, interrupts, printer)?;
+        Ok(RunContext { conditions, ..context })
     }
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
@@ -154,12 +155,10 @@ const MOST: usize = 100_000;
 
 /// Refuses a plan whose arrivals are very unlikely under the process that the workload declares.
 pub(crate) fn check_plan(run: &PlannedRun) -> Result<(), Stop> {
-    check(&run.workload, &run.schedule, &run.plan)
-}
-
-fn check(spec: &WorkloadSpec, schedule: &Schedule, facts: &PlanFacts) -> Result<(), Stop> {
-    let mut until = facts.window_end;
-    let mut requests: Vec<_> = schedule
+    let spec = &run.workload;
+    let mut until = run.plan.window_end;
+    let mut requests: Vec<_> = run
+        .schedule
         .plan()
         .map(|request| (request.class, request.scheduled))
         .take_while(|&(_, moment)| moment < until)
@@ -184,7 +183,7 @@ mod tests {
     use crate::workload::ArrivalPattern;
 
     /// A minute of 20 requests/s.
-    fn spec(arrival: &str) -> WorkloadSpec {
+    fn planned(arrival: &str) -> PlannedRun {
         let text = format!(
             r#"
 name = "a_minute"
@@ -199,24 +198,21 @@ input_tokens = {{ kind = "constant", value = 1 }}
 output_tokens = {{ kind = "constant", value = 1 }}
 "#
         );
-        WorkloadSpec::from_toml(&text, "a test").unwrap()
+        PlannedRun::alone(WorkloadSpec::from_toml(&text, "a test").unwrap(), &Arc::default(), "").unwrap()
     }
 
     #[test]
     fn a_plan_of_another_process_than_declared_is_refused() {
-        let mut spec = spec("constant");
-        let schedule = Schedule::draw(&spec);
-        assert!(check(&spec, &schedule, &schedule.facts()).is_ok());
-        spec.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
-        let stop = check(&spec, &schedule, &schedule.facts()).unwrap_err();
+        let mut run = planned("constant");
+        assert!(check_plan(&run).is_ok());
+        run.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
+        let stop = check_plan(&run).unwrap_err();
         let refusal = stop.message();
         assert!(refusal.contains("is not as it declares: ") && refusal.contains("hint: "), "{refusal}");
     }
 
     #[test]
     fn a_plan_of_the_process_declared_is_not() {
-        let spec = spec("poisson");
-        let schedule = Schedule::draw(&spec);
-        assert!(check(&spec, &schedule, &schedule.facts()).is_ok());
+        assert!(check_plan(&planned("poisson")).is_ok());
     }
 }

@@ -82,16 +82,16 @@ pub(super) fn capture(smoke: &SmokeReport, counter: Option<&TokenCounter>) -> Ca
     }
 }
 
-/// Counts what was kept; a person who wants to leave need not wait for it.
+/// Counts what was kept, unless the user wants to leave.
 pub(super) fn count_answers(
-    gathered: &mut CollectedRun,
+    collected: &mut CollectedRun,
     counter: Option<&TokenCounter>,
     interrupts: &Interrupts,
     screen: Screen,
 ) {
-    let (Some(counter), 1..) = (counter, gathered.uncounted()) else { return };
-    let line = CountLine::start(screen, gathered.uncounted());
-    gathered.count(counter, |done| {
+    let (Some(counter), 1..) = (counter, collected.uncounted()) else { return };
+    let line = CountLine::start(screen, collected.uncounted());
+    collected.count(counter, |done| {
         line.at(done);
         if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -23,8 +23,8 @@ const LOOK: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_mins(1);
 
 impl RunContext {
-    /// Sends the first `requests` of `schedule`, a few at a time, and counts none. What goes wrong is told, and left for
-    /// the runs to show. An interrupt ends it.
+    /// Sends the first `requests` of `schedule`, a few at a time, and counts none. A failure is a warning: the runs will
+    /// show it. An interrupt ends it.
     pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
         let warm = self.server.engine.warm_server(self.first(schedule, 0, requests), FEW);
         if let Some(Err(failure)) = self.unless_stopped(warm) {
@@ -75,7 +75,7 @@ impl RunContext {
         users * OF_EACH as u64
     }
 
-    /// Refuses a server that is another than the one that was connected to, as far as it tells.
+    /// Refuses a server that is not the one that was connected to, as far as it reports that.
     pub(crate) fn ask_who_it_is(&self) -> Result<(), Stop> {
         let Self { server, .. } = self;
         server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
@@ -86,7 +86,7 @@ impl RunContext {
         })
     }
 
-    /// Waits for `pause`, and on until the server has nothing left to do, where it tells; an interrupt ends it.
+    /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
         let Self { server, printer, .. } = self;
         let at_rest = async {
@@ -96,7 +96,7 @@ impl RunContext {
                 if waited >= PATIENCE {
                     let in_flight = counted(in_flight, "request");
                     printer.words(&format!(
-                        "warning: the server still has {in_flight} a minute after the run; is it asked by somebody else?"
+                        "warning: the server still has {in_flight} a minute after the run; does something else send it requests?"
                     ));
                     break;
                 }

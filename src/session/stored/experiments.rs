@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::Path;
 
-use serde::Deserialize;
+use serde_json::Value;
 
 use super::run::completed;
 use super::save;
@@ -57,11 +57,6 @@ pub(crate) fn ab_test(folder: &Path, invalid: InvalidRuns) -> Result<(AbTest, Re
 
 /// The table of experiments in `folder`.
 pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop> {
-    /// What was requested of it, as far as it is judged by that.
-    #[derive(Deserialize)]
-    struct Manifest {
-        experiments: serde_json::Value,
-    }
     let unreadable = |file: &str, error: &dyn Display| {
         Stop::usage(format!(
             "cannot read {}: {error}\nhint: show one of its runs, such as row-A/run-1",
@@ -77,10 +72,10 @@ pub(crate) fn matrix(folder: &Path, invalid: InvalidRuns) -> Result<Matrix, Stop
             format!("it has schema {}, and this Skyline reads up to {}", ended.schema, Matrix::SCHEMA);
         return Err(unreadable(FILES[0], &newer));
     }
-    let manifest: Manifest =
+    let manifest: Value =
         serde_json::from_str(&text(MANIFEST)?).map_err(|error| unreadable(MANIFEST, &error))?;
-    let experiments =
-        Experiments::from_stored(&manifest.experiments).map_err(|error| unreadable(MANIFEST, &error))?;
+    let experiments = Experiments::from_stored(&manifest["experiments"]);
+    let experiments = experiments.map_err(|error| unreadable(MANIFEST, &error))?;
     let mut cells = Vec::new();
     for slot in experiments.order() {
         let runs = CellRuns { slot, runs: row_runs(folder, &experiments, slot)?, failed: None };

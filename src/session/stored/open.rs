@@ -9,7 +9,7 @@ use crate::experiment::Sweep;
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
 use crate::record::RunLog;
 use crate::report::documents;
-use crate::session::campaign::dir::{ExperimentDir, MANIFEST};
+use crate::session::campaign::dir::ExperimentDir;
 use crate::session::campaign::matrix::FILES;
 use crate::session::console::Stop;
 
@@ -63,10 +63,8 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
 
 /// Whether the manifest in this folder says so.
 fn is_ab_test(folder: &Path) -> bool {
-    let is_there = folder.join(MANIFEST).exists();
-    is_there
-        && ExperimentDir::manifest_in(folder)
-            .is_ok_and(|manifest| manifest.get("kind") == Some(&Value::from("ab")))
+    let manifest = ExperimentDir::manifest_in(folder);
+    manifest.is_ok_and(|manifest| manifest.get("kind") == Some(&Value::from("ab")))
 }
 
 /// The folder of the table that is meant: itself, or its `matrix.json`.

@@ -1,11 +1,12 @@
 //! A run and what it says: judged when it ends, read again, stored, and reported.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::save;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, PairedOpen, Repeats};
-use crate::record::{RunEnding, RunLog};
+use crate::record::{RunEnding, RunFooter, RunLog};
 use crate::report::{Extras, RunReport};
 use crate::session::console::Stop;
 use crate::session::folder;
@@ -45,14 +46,10 @@ impl JudgedRun {
         RunReport { log: &self.log, summary: &self.summary, extras }
     }
 
-    /// The comparison of this closed run, which is stored at `path`, with the open run beside it, if there is one.
+    /// The comparison of this closed run, which is stored at `path`, with the open run beside it, if that came to its end.
     pub(crate) fn paired_open(&self, path: &Path) -> Result<Option<PairedOpen>, Stop> {
-        let open = folder::of(path).join(OPEN);
-        if !open.is_dir() {
-            return Ok(None);
-        }
-        let log = RunLog::read(&open).map_err(Stop::usage)?;
-        Ok(PairedOpen::of(&self.summary, &summarise(&log, &[])))
+        let open = completed(&folder::of(path).join(OPEN))?;
+        Ok(open.and_then(|log| PairedOpen::of(&self.summary, &summarise(&log, &[]))))
     }
 }
 
@@ -66,39 +63,55 @@ pub(crate) fn completed(folder: &Path) -> Result<Option<RunLog>, Stop> {
     if !folder.join(RunLog::FILE_NAME).exists() {
         return Ok(None);
     }
-    let log = RunLog::read(folder).map_err(Stop::usage)?;
-    Ok(ran_to_its_end(&log).then_some(log))
+    let ended = |footer: &RunFooter| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit);
+    match RunLog::read(folder) {
+        Ok(log) => Ok(Some(log).filter(|log| log.footer.as_ref().is_some_and(ended))),
+        Err(_) if broken_off_at_once(folder) => Ok(None),
+        Err(error) => Err(Stop::usage(error)),
+    }
 }
 
-/// Whether the run came to its end.
-pub(crate) fn ran_to_its_end(log: &RunLog) -> bool {
-    let ending = log.footer.as_ref().map(|footer| footer.ending);
-    matches!(ending, Some(RunEnding::Finished | RunEnding::DrainLimit))
+/// Whether the log in `folder` has not even a complete header.
+fn broken_off_at_once(folder: &Path) -> bool {
+    std::fs::read_to_string(folder.join(RunLog::FILE_NAME)).is_ok_and(|text| !text.contains('\n'))
 }
 
 /// Name of a run's folder before its number.
 const PREFIX: &str = "run-";
 
+/// What follows the name of a run's folder when the run was broken off, before a number.
+pub(crate) const BROKEN_OFF: &str = "broken-off";
+
+/// Whether `folder` is that of a run which was broken off, kept beside its place.
+pub(crate) fn is_aside(folder: &Path) -> bool {
+    let name = folder.file_name().map(|name| name.to_string_lossy());
+    name.is_some_and(|name| name.contains(&format!(".{BROKEN_OFF}-")))
+}
+
+/// The folders of runs inside `folder`, by name, without those that were broken off.
+pub(crate) fn runs_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let inside = std::fs::read_dir(folder)?.flatten().map(|entry| entry.path());
+    let is_run = |path: &PathBuf| path.join(RunLog::FILE_NAME).exists() && !is_aside(path);
+    let mut runs: Vec<PathBuf> = inside.filter(is_run).collect();
+    runs.sort();
+    Ok(runs)
+}
+
 /// The folders of runs that repeat one another inside `folder`, in the order of their numbers; none if `folder` is that of
 /// one run.
 pub(crate) fn repeats_in(folder: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     if folder.join(RunLog::FILE_NAME).exists() {
         return Vec::new();
     }
-    let mut numbered: Vec<(u64, PathBuf)> = entries
-        .flatten()
-        .filter_map(|entry| {
-            let number = entry.file_name().to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
-            Some((number, entry.path())).filter(|(_, path)| path.join(RunLog::FILE_NAME).exists())
-        })
-        .collect();
+    let number = |path: &PathBuf| path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse::<u64>().ok();
+    let runs = runs_in(folder).unwrap_or_default().into_iter();
+    let mut numbered: Vec<_> = runs.filter_map(|path| Some((number(&path)?, path))).collect();
     numbered.sort();
     numbered.into_iter().map(|(_, path)| path).collect()
 }
 
-/// Computes from their logs again what the runs in `folders` say together, and hands each to `report` meanwhile. Without
-/// `objectives` they are held against those of the first.
+/// Judges the runs in `folders` together, from their logs, and hands each to `report`. Without `objectives` they are judged
+/// by those of the first.
 pub(crate) fn repeats_again(
     folders: &[PathBuf],
     objectives: &[Objective],

@@ -179,7 +179,8 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
 fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let desk = Desk::new();
     let (a, b) = (Mock::start(&["--ttft", "20ms"]), Mock::start(&["--ttft", "200ms"]));
-    let typed = [&QUICK[..], &["--a", &a.url, "--b", &b.url, "--json"]].concat();
+    let url = b.url.clone();
+    let typed = [&QUICK[..], &["--a", &a.url, "--b", &url, "--json"]].concat();
     let mut first = desk.start(&typed);
     let begin = Instant::now();
     // The second round is on.
@@ -221,6 +222,34 @@ fn who_interrupts_gets_no_verdict_and_goes_on_later() {
     let a = |test: &Value| test["rounds"][2]["a"]["started_at"].as_str().unwrap().to_owned();
     assert!(a(&anew) > a(&test));
     assert!(Path::new(folder).join("round-3/a.broken-off-1/run.jsonl").exists());
+
+    // A side that is gone is found before the other is asked anything.
+    let last = Path::new(folder).join("round-7");
+    std::fs::remove_dir_all(&last).unwrap();
+    drop(b);
+    desk.skyline(&[&typed[..], &["--resume", folder, "--wait", "0s"]].concat())
+        .assert()
+        .code(3)
+        .stderr(contains("error: side B: "));
+    assert!(!last.exists());
+}
+
+/// One interrupt is enough: nothing has been measured that would have to be reported.
+#[test]
+fn who_interrupts_the_wait_for_a_server_waits_no_longer() {
+    let desk = Desk::new();
+    let nobody = "http://127.0.0.1:9";
+    let mut waiting = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
+        .current_dir(desk.path())
+        .args([&QUICK[..], &["--a", nobody, "--b", nobody]].concat())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut words = BufReader::new(waiting.stderr.take().unwrap()).lines();
+    assert!(words.any(|line| line.unwrap().contains("waiting for the server")));
+    signal(&waiting, "-INT");
+    assert!(words.any(|line| line.unwrap().contains("stopped while the server was awaited")));
+    assert_eq!(waiting.wait().unwrap().code(), Some(130));
 }
 
 #[test]

@@ -66,6 +66,11 @@ fn the_example_can_be_printed_and_planned() {
     let mine = plan("mine.toml");
     assert_eq!(mine, plan("rows_a_to_f"));
     insta::assert_snapshot!(mine);
+    let one = desk.skyline(&["matrix", "mine.toml", "--plan", "--only", "C"]).assert().code(0);
+    one.stdout(contains("1 row in 3 runs"));
+    let json = desk.skyline(&["matrix", "mine.toml", "--plan", "--json"]).assert().code(0);
+    let json: Value = serde_json::from_slice(&json.get_output().stdout).unwrap();
+    assert_eq!(json["cells"]["row-A"]["plans"].as_array().unwrap().len(), 3);
     assert!(desk.runs().is_empty(), "nothing is flown, nothing is created");
 }
 

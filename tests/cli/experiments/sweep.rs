@@ -238,6 +238,20 @@ fn a_search_of_its_own_goes_on_where_it_began() {
     assert_eq!(std::fs::read(folder.join("run-002/run.jsonl")).unwrap(), log);
 }
 
+/// It does not even calibrate this machine: that would disturb the other process.
+#[test]
+fn a_sweep_that_another_process_runs_is_left_alone() {
+    let desk = Desk::new();
+    let folder = desk.file("results/mine/asked.json", "{}").with_file_name("");
+    let lock = std::fs::File::create(folder.join(".lock")).unwrap();
+    lock.try_lock().unwrap();
+    let nobody = ["sweep", "quick.toml", "--rates", "10", "--url", "http://127.0.0.1:9", "--wait", "0s"];
+    desk.skyline(&[&nobody[..], &["--resume", folder.to_str().unwrap()]].concat())
+        .assert()
+        .code(2)
+        .stderr(contains("is being run by another skyline"));
+}
+
 #[test]
 fn the_answer_is_held_for_longer() {
     let desk = Desk::new();

@@ -73,6 +73,25 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
 }
 
 #[test]
+fn an_open_run_that_was_broken_off_is_not_compared() {
+    let desk = Desk::new();
+    let typed = [&["simulate", "quick.toml", "5", "--users", "2", "--out", "results"][..], &PLAIN].concat();
+    assert!(stdout(&mut desk.skyline(&typed)).contains("What the closed loop hides"));
+    let run = desk.run();
+    let log = run.join("open/run.jsonl");
+    let text = std::fs::read_to_string(&log).unwrap();
+    let without_footer = text.trim_end().rsplit_once('\n').unwrap().0;
+    for broken in [Some(without_footer), Some("{\"half"), None] {
+        match broken {
+            Some(text) => std::fs::write(&log, text).unwrap(),
+            None => std::fs::remove_file(&log).unwrap(),
+        }
+        let again = stdout(&mut desk.skyline(&["report", run.to_str().unwrap()]));
+        assert!(again.starts_with("VALID") && !again.contains("What the closed loop hides"), "{again}");
+    }
+}
+
+#[test]
 fn bench_flies_the_open_run_after_the_closed_one() {
     let desk = Desk::new();
     let closed =

@@ -176,7 +176,7 @@ fn what_is_wrong_with_a_dataset_is_told_before_anything_is_sent() {
     assert!(desk.runs().is_empty());
     let skipping = ["bench", "quick.toml", "--dataset", "bad.jsonl", "--skip-bad"];
     let run = desk.skyline(&[&skipping[..], &FLIGHT].concat()).assert().code(0);
-    run.stderr(contains("bad.jsonl: 1 row passed over that cannot be used, 1 left"))
+    run.stderr(contains("bad.jsonl: ignored 1 row that cannot be used, 1 left"))
         .stdout(contains("1 row ignored that could not be used"));
     let given = ["simulate", "quick.toml", "--dataset", "short.jsonl", "--output-tokens", "5"];
     desk.skyline(&given).assert().code(0);

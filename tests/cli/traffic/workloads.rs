@@ -9,15 +9,13 @@ use crate::support::Desk;
 #[test]
 fn every_workload_that_is_listed_can_be_shown_and_started_from() {
     let desk = Desk::new();
-    let list = desk.skyline(&["workloads"]).assert().code(0);
-    let list = String::from_utf8(list.get_output().stdout.clone()).unwrap();
-    let names: Vec<_> = list
-        .lines()
-        .take_while(|line| !line.is_empty())
-        .filter_map(|line| line.split_whitespace().next())
-        .collect();
+    let list = desk.skyline(&["workloads", "--format", "json"]).assert().code(0);
+    let list: Value = serde_json::from_slice(&list.get_output().stdout).unwrap();
+    let workloads = list["workloads"].as_array().unwrap();
+    let names: Vec<_> = workloads.iter().map(|workload| workload["name"].as_str().unwrap()).collect();
     assert!(["short_chat", "long_rag", "bursty_mix"].iter().all(|name| names.contains(name)), "{names:?}");
     for name in names {
+        desk.skyline(&["workloads"]).assert().code(0).stdout(contains(format!("  {name} ")));
         let shown = desk.skyline(&["workloads", "show", name]).assert().code(0);
         let text = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
         let copy = desk.file("mine.toml", &text);

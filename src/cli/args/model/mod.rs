@@ -32,7 +32,7 @@ pub(in crate::cli) struct ModelArgs {
           group = "several", value_parser = clap::value_parser!(u32).range(1..=4096))]
     replicas: u32,
 
-    /// Who gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
+    /// Which server gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
     /// up to 1,024 tokens that are not of low priority); of pools, which prefill server
     #[arg(
         long,
@@ -98,17 +98,17 @@ impl Described {
         model
     }
 
-    /// What a person would say of a server like this; nothing of a plain one.
+    /// How a user describes such a server; empty for a plain one.
     pub(in crate::cli) fn deployment(&self) -> DeploymentFacts {
-        let report = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
+        let fact = |name: &str| self.facts.get(name).and_then(Value::as_str).map(str::to_owned);
         let ranks = self.facts.get("tensor_parallel_size").and_then(Value::as_u64);
         let gpus =
             ranks.and_then(|ranks| u32::try_from(ranks).ok()).map(|ranks| ranks * self.fleet.servers());
         DeploymentFacts {
-            hardware: report("hardware"),
+            hardware: fact("hardware"),
             gpus,
-            serving_model: report("serving_model"),
-            precision: report("precision"),
+            serving_model: fact("serving_model"),
+            precision: fact("precision"),
             ..DeploymentFacts::default()
         }
     }

@@ -15,7 +15,7 @@ use crate::simulator::{
     Precision, SchedulerLimits, SchedulingPolicy, ServingModel, Speculation, StepTime,
 };
 
-/// What a plain server has no use for.
+/// Options of a batching engine, which a plain server does not take.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Model")]
 pub(super) struct PhysicsArgs {
@@ -66,7 +66,7 @@ pub(super) struct PhysicsArgs {
     #[arg(long)]
     no_prefix_caching: bool,
 
-    /// Who goes first: fcfs (first come, first served) or priority
+    /// Which request goes first: fcfs (first come, first served) or priority
     #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
     scheduling_policy: SchedulingPolicy,
 
@@ -196,15 +196,15 @@ impl PhysicsArgs {
                  out --no-chunked-prefill"
             )));
         }
-        let seats = given(self.max_num_seqs, defaults.max_num_seqs.min(tokens));
-        if seats > tokens {
+        let sequences = given(self.max_num_seqs, defaults.max_num_seqs.min(tokens));
+        if sequences > tokens {
             return Err(Stop::usage(format!(
-                "a step of --max-num-batched-tokens {tokens} has no token for each of --max-num-seqs {seats}\nhint: raise \
+                "a step of --max-num-batched-tokens {tokens} has no token for each of --max-num-seqs {sequences}\nhint: raise \
                  the first or lower the second"
             )));
         }
         Ok(SchedulerLimits {
-            max_num_seqs: seats,
+            max_num_seqs: sequences,
             max_num_batched_tokens: tokens,
             max_model_len,
             chunked_prefill: !self.no_chunked_prefill,

@@ -1,7 +1,7 @@
 //! The figures of several sides in the order of time: which of them drift.
 
 use super::rows::{label, signed};
-use crate::analysis::{FigureKind, FigureLevel};
+use crate::analysis::FigureLevel;
 use crate::experiment::compare::{Compared, RunTrend, TrendLine};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, NOTHING, Section, Table, cell};
@@ -27,7 +27,9 @@ pub(super) fn sections(compared: &Compared, trend: &RunTrend) -> [Section; 2] {
 }
 
 fn table(trend: &RunTrend) -> Table {
-    let shown = |line: &TrendLine, level: Option<&FigureLevel>| Some(level?.value? * scale(line));
+    let shown = |line: &TrendLine, level: Option<&FigureLevel>| {
+        Some(level?.value? * line.figure.kind().display_scale())
+    };
     let interval = |line: &TrendLine| {
         Some(format!("{} to {}", signed(line.change_low?, "%"), signed(line.change_high?, "%")))
     };
@@ -40,11 +42,6 @@ fn table(trend: &RunTrend) -> Table {
         .column(("95 %", 2), interval)
         .column("verdict", |line| if line.drifts { "drifts" } else { "" })
         .table()
-}
-
-/// The factor by which a figure is shown: shares are in per cent.
-fn scale(line: &TrendLine) -> f64 {
-    if line.figure.kind() == FigureKind::Share { 100.0 } else { 1.0 }
 }
 
 /// The course of a figure in bars between its least and its most; a gap where it is not known.
@@ -61,7 +58,7 @@ fn sparkline(levels: &[FigureLevel]) -> String {
 }
 
 fn chart(compared: &Compared, trend: &RunTrend, line: &TrendLine) -> Chart {
-    let scale = scale(line);
+    let scale = line.figure.kind().display_scale();
     let known = |value: Option<f64>| value.map_or(NOTHING.to_owned(), |value| cell(value * scale));
     let steps = line.levels.iter().zip(trend.order.iter().map(|side| &compared.sides[*side]));
     let table = Table::of(format!("{} by side", line.figure), steps.clone())

@@ -66,7 +66,7 @@ pub(in crate::report::documents) fn label(subject: &FigureKey) -> String {
 }
 
 fn scaled(row: &ComparedRow, value: f64) -> String {
-    cell(if row.figure.kind() == FigureKind::Share { value * 100.0 } else { value })
+    cell(value * row.figure.kind().display_scale())
 }
 
 /// The value of a side; `> limit` where only that is known.

@@ -6,7 +6,7 @@ use crate::experiment::matrix::{
     ClaimStanding, Decision, Matrix, MatrixCell, MatrixStopped, MatrixVariable, Tested,
 };
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series};
-use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, TableCell};
+use crate::report::document::{ALWAYS, Chart, Level, NOTHING, Note, NoteKind, Section, Table, mean};
 use crate::report::documents::compare::label;
 use crate::units::three_digits;
 
@@ -21,7 +21,7 @@ const FIGURES: [(&str, FigureKey, u8); 10] = [
     ("p99", percentile(Metric::E2e, Quantile::P99), 1),
     ("out tok/s", FigureKey::of(Metric::OutputTokens), 7),
     ("goodput/s", FigureKey::of(Metric::Goodput), 0),
-    ("errors", FigureKey::of(Metric::ErrorRate), 3),
+    ("errors, %", FigureKey::of(Metric::ErrorRate), 3),
 ];
 
 const fn percentile(metric: Metric, quantile: Quantile) -> FigureKey {
@@ -89,9 +89,10 @@ fn verdict(cell: &MatrixCell) -> &'static str {
     }
 }
 
-/// The figure of a row, if it is known, with its reservation.
+/// The figure of a row, if it is known, with its reservation; a share in percent.
 fn shown(cell: &MatrixCell, key: &FigureKey) -> String {
-    TableCell::from(cell.figures.get(key)).text
+    let figure = cell.figures.get(key);
+    figure.map_or(NOTHING.to_owned(), |figure| mean(figure, key.kind().display_scale()))
 }
 
 /// The row's name, with that of its variant where there are several.
@@ -116,9 +117,9 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
     let claims =
         |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
     for cell in matrix.cells.iter().filter(claims) {
-        let question = cell.question.as_deref().unwrap_or_default();
         let expected = cell.hypothesis.as_ref().map(|hypothesis| format!("expected: {hypothesis}"));
-        section.facts(name(matrix, cell), [question.to_owned()].into_iter().chain(expected));
+        let said: Vec<_> = cell.question.clone().into_iter().chain(expected).collect();
+        section.facts(name(matrix, cell), if said.is_empty() { vec![String::new()] } else { said });
         for test in &cell.tests {
             let kind = match test.standing {
                 ClaimStanding::Confirmed => NoteKind::Met,

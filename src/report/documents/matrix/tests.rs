@@ -6,7 +6,7 @@ use crate::analysis::test_runs::{record, run};
 use crate::experiment::matrix::{
     CellRuns, Experiments, FailedBy, InvalidRuns, Matrix, MatrixStopped, RowRun, RunFailure,
 };
-use crate::record::RunLog;
+use crate::record::{Failure, FailureKind, RunLog};
 use crate::report::Style;
 use crate::report::render::{self, Extent, assert_page};
 
@@ -82,4 +82,23 @@ fn it_holds_its_rows_its_hypotheses_and_the_decision() {
         5,
         "a heading and four rows: {rows}"
     );
+}
+
+#[test]
+fn errors_are_in_percent() {
+    let text = "name = \"table\"\n[defaults]\ninput_tokens = 8\noutput_tokens = 11\n[[variants]]\nname = \"one\"\n\
+                [[rows]]\nname = \"A\"\nrate_per_s = 50\n";
+    let experiments = Experiments::from_toml(text, "table.toml").unwrap();
+    let request = |i| {
+        let answer = record(i).sent_at(i * 20, i * 20, i * 20).paced(i * 20 + 100, 10, 11);
+        if i == 7 { answer.failed(400, Failure::new(FailureKind::Truncated, "no end")) } else { answer }
+    };
+    let log = run(4_000, (0..200).map(|i| request(i).build()).collect());
+    let runs = vec![RowRun { folder: "run".to_owned(), summary: summarise(&log, &[]) }];
+    let cell = CellRuns { slot: experiments.order()[0], runs, failed: None };
+    let found = Matrix::of(&experiments, &[cell], MatrixStopped::AllRun, InvalidRuns::LeftOut);
+    let style = Style { width: 200, ..Style::PLAIN };
+    let text = render::text(&document(&found, None), style, Extent::Summary);
+    let row = text.lines().find(|line| line.starts_with("  A ")).unwrap();
+    assert!(text.contains("errors, %") && row.contains(" 0.500 "), "{text}");
 }

@@ -255,7 +255,8 @@ fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> 
     let every = most.div_ceil(MOST_STEPS).max(1);
     let mut points = vec![];
     let mut from = 0.0;
-    for instances in (1..=most).filter(|instances| instances % every == 0 || *instances == most) {
+    let last = (most % every > 0).then_some(most);
+    for instances in (every..=most).step_by(every as usize).chain(last) {
         let to = (carried * instances as f64).min(end);
         points.extend([(from, each * instances as f64), (to, each * instances as f64)]);
         from = to;

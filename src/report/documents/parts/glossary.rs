@@ -1,6 +1,6 @@
 //! What the names of figures mean, and what other tools call the same: one text for help and pages.
 
-use crate::analysis::{Alias, FigureInfo, Metric, Quantile};
+use crate::analysis::{Alias, FigureInfo, FigureKind, Metric, Quantile};
 use crate::report::document::{Section, Table, percentile};
 
 /// A name with its meaning.
@@ -22,7 +22,7 @@ const ELSEWHERE: [&str; 2] = [
 ];
 
 /// The other words of a run's page.
-const WORDS: [Term; 11] = [
+const WORDS: [Term; 10] = [
     (
         "scheduled",
         "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
@@ -41,7 +41,6 @@ const WORDS: [Term; 11] = [
         "SLO",
         "the bounds that a class sets for its requests; attainment is the share of requests with an SLO that met all of it",
     ),
-    ("goodput", "requests per second of the window that met their SLO"),
     ("stall", "a silence inside an answer over 100 ms and over five of its median gaps"),
     ("*  ~", "percentiles from too few samples to rely on, and from fewer than ten samples above them"),
     (
@@ -71,6 +70,9 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
     for (name, formula, others) in latencies() {
         let others = if others.is_empty() { others } else { format!(": {others}") };
         section.fact(name, format!("{formula}{others}"));
+    }
+    for metric in Metric::ALL.iter().filter(|metric| metric.kind() != FigureKind::Latency) {
+        section.fact(metric.name(), metric.info().formula);
     }
     for (name, meaning) in WORDS {
         section.fact(name, meaning);

@@ -2,38 +2,35 @@
 
 use super::slo::shared;
 use crate::analysis::wording::percent;
-use crate::analysis::{Group, Metric, Quantile, Summary};
+use crate::analysis::{Fairness, Group, Metric, Quantile, Summary};
 use crate::report::document::{ALWAYS, Section, Table, shortened};
 use crate::report::documents::parts::cells::bounds;
 use crate::units::{count, three_digits};
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let kinds = [
-        ("By priority", &summary.by_priority),
-        ("By class", &summary.by_class),
-        ("By tenant", &summary.by_tenant),
-        ("By model", &summary.by_model),
+        ("By priority", &summary.by_priority, None),
+        ("By class", &summary.by_class, None),
+        ("By tenant", &summary.by_tenant, summary.fairness),
+        ("By model", &summary.by_model, None),
     ];
     // One group says what the whole run says.
-    let several = kinds.into_iter().filter(|(_, groups)| groups.len() > 1);
-    several.map(|(title, groups)| section(title, groups, summary)).collect()
+    let several = kinds.into_iter().filter(|(_, groups, _)| groups.len() > 1);
+    several.map(|(title, groups, fair)| section(title, groups, fair)).collect()
 }
 
-fn section(title: &str, groups: &[Group], summary: &Summary) -> Section {
+fn section(title: &str, groups: &[Group], fair: Option<Fairness>) -> Section {
     let mut section = Section::detail(format!("{title}, ms"));
     section.table(latencies(title, groups));
     if groups.iter().any(|group| group.slo.declared) {
         section.table(attainments(title, groups));
     }
-    if std::ptr::eq(groups, summary.by_tenant.as_slice()) {
-        fairness(&mut section, summary);
-    }
+    section.facts("fairness", fair.and_then(fairness));
     section
 }
 
 /// How evenly the tenants were served.
-fn fairness(section: &mut Section, summary: &Summary) {
-    let Some(fairness) = &summary.fairness else { return };
+fn fairness(fairness: Fairness) -> Option<String> {
     let indices: Vec<_> = [
         ("attainment", fairness.attainment),
         ("service", fairness.service),
@@ -42,11 +39,9 @@ fn fairness(section: &mut Section, summary: &Summary) {
     .into_iter()
     .filter_map(|(of, index)| Some(format!("{of} {:.3}", index?)))
     .collect();
-    if !indices.is_empty() {
-        let (tenants, least) = (count(fairness.tenants), three_digits(1.0 / fairness.tenants as f64));
-        let meaning = format!("Jain's index over {tenants} tenants: 1 is even, {least} one gets all");
-        section.fact("fairness", format!("{} ({meaning})", indices.join(", ")));
-    }
+    let (tenants, least) = (count(fairness.tenants), three_digits(1.0 / fairness.tenants as f64));
+    let meaning = format!("Jain's index over {tenants} tenants: 1 is even, {least} one gets all");
+    (!indices.is_empty()).then(|| format!("{} ({meaning})", indices.join(", ")))
 }
 
 fn latencies(title: &str, groups: &[Group]) -> Table {

@@ -3,7 +3,7 @@
 use crate::experiment::{Latency, PairedFigure, PairedOpen};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Row, Series, SeriesForm};
 use crate::report::document::{Chart, NOTHING, Note, Section, Table, mark};
-use crate::report::documents::parts::cells::latency;
+use crate::report::documents::parts::cells::{drawn, latency};
 use crate::units::three_digits;
 
 pub(super) fn section(pair: &PairedOpen) -> Section {
@@ -76,9 +76,6 @@ fn chart(pair: &PairedOpen) -> Chart {
 
 /// A latency in its row; where only a bound is known, that.
 fn point(latency: Latency, row: usize) -> Option<Point> {
-    let (value, at_least) = match latency {
-        Latency { value_ms: Some(ms), .. } | Latency { at_most_ms: Some(ms), .. } => (ms, false),
-        Latency { at_least_ms, .. } => (at_least_ms?, true),
-    };
+    let (value, at_least) = drawn(latency)?;
     Some(Point { at_least, ..Point::at(value, row as f64, String::new()) })
 }

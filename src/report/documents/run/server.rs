@@ -11,7 +11,7 @@ use crate::report::sides::together;
 use crate::units::{count, three_digits};
 
 const GIB: f64 = 1_073_741_824.0;
-/// A stretch that differs from the window by no more than this share of it is as good as the window.
+/// Totals over a stretch that differs from the window by no more than this share of it count as those of the window.
 const NEAR: f64 = 0.05;
 
 pub(super) fn section(summary: &Summary) -> Section {
@@ -41,7 +41,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     section
 }
 
-/// The stretch that totals and times are about, where it is not as good as the window.
+/// The stretch that totals and times are about, where that is not the window.
 fn stretch(server: &ServerSide, window: Window) -> String {
     let length = window.end_s - window.start_s;
     server

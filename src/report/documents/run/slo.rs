@@ -48,7 +48,7 @@ pub(super) fn section(summary: &Summary) -> Section {
     section
 }
 
-/// Every target, unless the tables of the groups tell it: where each group has one.
+/// Every target; none where each group has one, which its table then shows.
 fn targets(summary: &Summary) -> Vec<String> {
     let groups = || summary.by_class.iter().chain(&summary.by_priority);
     let in_tables = summary.by_class.len().max(summary.by_priority.len()) > 1
@@ -77,5 +77,5 @@ fn targets(summary: &Summary) -> Vec<String> {
 /// The SLO of a group, where all of its requests have the same.
 pub(super) fn shared(group: &Group) -> Option<Slo> {
     let first = group.slo_targets.first()?.slo;
-    group.slo_targets.iter().all(|promise| promise.slo == first).then_some(first)
+    group.slo_targets.iter().all(|target| target.slo == first).then_some(first)
 }

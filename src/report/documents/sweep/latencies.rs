@@ -4,7 +4,7 @@ use super::setup::arrivals;
 use crate::analysis::{FigureKey, Metric, Objective, Quantile};
 use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
-use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell};
+use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
 
 /// The latencies that are drawn.
 const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
@@ -32,7 +32,7 @@ pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]
 
 fn one(sweep: &Sweep, metric: Metric, marked: &[Marked], x: Axis) -> Option<Chart> {
     let (whole, parts) = bounds(sweep, metric);
-    // The 95th percentile only where it decides: of three lines none is looked at.
+    // p95 is drawn only where an objective bounds it: three lines are hard to read.
     let p95 = whole.iter().chain(&parts).any(|of| of.key.quantile() == Some(Quantile::P95));
     let colours = [Palette::First, Palette::Third, Palette::Second];
     let drawn = [Quantile::P50, Quantile::P95, Quantile::P99].into_iter().zip(colours);
@@ -107,13 +107,12 @@ fn amounts(sweep: &Sweep) -> impl Iterator<Item = f64> {
 
 /// A figure of a load with its interval; open where a run was cut off.
 fn place(point: &SweepPoint, name: Quantile, metric: Metric) -> Option<Point> {
-    let figure = point.figures.percentile(name, metric)?;
-    let at_least = figure.mean.is_none();
-    let y = figure.mean.or(figure.mean_at_least)?;
-    let interval = figure.interval().filter(|_| !at_least);
-    let sign = if at_least { "> " } else { "" };
+    let of_point = point.figures.percentile(name, metric)?;
+    let mean = of_point.mean_figure()?;
+    let (y, at_least) = mean.at_most().map_or((mean.at_least(), true), |most| (most, false));
+    let interval = of_point.interval();
     let ends = interval.map_or(String::new(), |(low, high)| format!(" ({} to {})", cell(low), cell(high)));
-    let words = format!("{}: {name} {sign}{} ms{ends}{}", point.load, cell(y), standing(point));
+    let words = format!("{}: {name} {} ms{ends}{}", point.load, figure(mean), standing(point));
     let (low, high) = interval.unzip();
     Some(Point { low, high, at_least, ..Point::at(point.load.amount(), y, words) })
 }

@@ -54,11 +54,11 @@ fn explain(table: &mut Table, sweep: &Sweep) {
         let of = |metric| [Quantile::P50, Quantile::P99].map(|of| point.figures.percentile(of, metric)?.mark);
         [Metric::Ttft, Metric::Tpot, Metric::E2e].into_iter().flat_map(of)
     });
-    let meanings = [
-        "too few samples to rely on: fewer than 662 requests in a run; --samples and --max-seconds raise them",
-        "indicative: fewer than ten samples of a run lie above it",
-    ];
-    table.explain_marks(marks, meanings);
+    let too_few = format!(
+        "too few samples to rely on: fewer than {} requests in a run; --samples and --max-seconds raise them",
+        Quantile::P99.floor()
+    );
+    table.explain_marks(marks, [&too_few, "indicative: fewer than ten samples of a run lie above it"]);
 }
 
 /// What is said of a load.

@@ -4,7 +4,7 @@ use super::latencies::loads;
 use crate::experiment::{Latency, PairedFigure, PairedLatency, PairedOpen, Sweep};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, Series};
 use crate::report::document::{Chart, Note, Section, Table, cell};
-use crate::report::documents::parts::cells::latency;
+use crate::report::documents::parts::cells::{drawn, latency};
 use crate::units::three_digits;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
@@ -57,15 +57,13 @@ fn closed_and_open(sweep: &Sweep) -> Vec<Chart> {
 fn both(sweep: &Sweep, name: &str, read: fn(&PairedOpen) -> Option<PairedFigure>) -> Option<Chart> {
     let side = |which: fn(&PairedFigure) -> Latency, title: &str, palette| {
         let points = sweep.paired.iter().filter_map(|paired| {
-            let latency = which(&read(&paired.pair)?);
-            let y = latency.value_ms.or(latency.at_least_ms)?;
-            let at_least = latency.value_ms.is_none();
-            let sign = if at_least { "> " } else { "" };
+            let of_side = which(&read(&paired.pair)?);
+            let (y, at_least) = drawn(of_side)?;
             let words = format!(
-                "{} users, {}/s, {title}: {name} {sign}{} ms",
+                "{} users, {}/s, {title}: {name} {} ms",
                 paired.users,
                 cell(paired.pair.rate_per_s),
-                cell(y)
+                latency(of_side)?
             );
             Some(Point { at_least, ..Point::at(paired.users as f64, y, words) })
         });

@@ -3,7 +3,7 @@
 use super::document;
 use super::loads::table;
 use crate::analysis::test_runs::{record, run};
-use crate::analysis::{FigureKey, Metric, Quantile, SampleWarning, summarise};
+use crate::analysis::{AcrossRuns, Figure, FigureKey, Metric, Quantile, SampleWarning, summarise};
 use crate::experiment::{
     Load, LoadAxis, LoadClass, Search, SearchStep, StopReason, Sustained, Sweep, SweepPlan, Swept, Trial,
 };
@@ -337,4 +337,17 @@ fn conversations_ask_for_all_their_turns() {
         max_context_tokens: None,
     });
     assert!(sweep_page(&sweep).contains("requested: 4.00 sessions/s, 20.0 requests/s"));
+}
+
+/// The chart shows the most that a figure can be, as the table does.
+#[test]
+fn a_figure_within_bounds_is_drawn_at_the_most_that_it_can_be() {
+    let (mut sweep, _) = swept([300, 350, 900], &[], |_, _| {});
+    let p99 = FigureKey::percentile(Quantile::P99, Metric::Ttft);
+    let bounds = [Some(Figure::Between { low: 100.0, high: 120.0 })];
+    let figures = sweep.points[0].figures.clone();
+    sweep.points[0].figures = figures.with(&p99, Some(&AcrossRuns::of_figures(&bounds, f64::INFINITY)));
+    let page = sweep_page(&sweep);
+    assert!(page.contains("p99 ≤ 120 ms") && page.contains("<td>≤ 120</td>"), "{page}");
+    assert!(!page.contains("p99 &gt; 100 ms"), "{page}");
 }

@@ -37,7 +37,7 @@ fn one(block: &Block) -> Markup {
         Block::Chart(all) => chart(all),
         Block::Text(text) => html! { p { (printable(text)) } },
         Block::Remark(text) => html! { p.muted { (printable(text)) } },
-        Block::Command(text) => html! { pre.command { (printable(text)) } },
+        Block::Command(text) => html! { pre.command { (text) } },
         Block::Attachment { title, text } => {
             html! { details { summary { (printable(title)) } pre { (text) } } }
         }
@@ -60,7 +60,7 @@ fn cards(figures: &[KeyFigure]) -> Markup {
                 div.name { (printable(&figure.name)) }
                 div.value {
                     (printable(&figure.value))
-                    @if !figure.unit.is_empty() { span.unit { " " (printable(&figure.unit)) } }
+                    @if !figure.unit.is_empty() { span.unit { (figure.space()) (printable(&figure.unit)) } }
                 }
                 @for line in &figure.below { div.below { (printable(line)) } }
             }

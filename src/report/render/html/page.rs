@@ -1,4 +1,4 @@
-//! A document as a page: the verdict, then sections, of which those for who asks are folded; around them head, style, footer.
+//! A document as a page: the verdict, then sections, the details folded; around them head, style, footer.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -88,8 +88,8 @@ fn page(title: &str, body: &Markup) -> String {
 /// Sections from which a page has a list of them.
 const MANY: usize = 6;
 
-/// The list of a page's sections, folded away, and the page with a mark at each. Whatever others said in it is escaped, so
-/// that every `<h2>` is one of its own.
+/// The folded list of a page's sections, and the page with an id at each heading. Foreign text is escaped, so every `<h2>` is
+/// one of the page's own.
 fn with_contents(body: &Markup) -> (Markup, Markup) {
     let mut parts = body.0.split("<h2>");
     let mut marked = parts.next().unwrap_or_default().to_owned();

@@ -67,6 +67,7 @@ fn every_block_has_its_form() {
         "<li class=\"bad\"><span class=\"sign\">✗ </span>p95 ttft &lt; 100ms: 144 ms</li>",
         "<dt>deployment</dt><dd>bfloat16 (reported by the server)</dd><dd>",
         "<pre class=\"command\">skyline bench chat --url 'http://host'</pre>",
+        "<pre class=\"command\">docker run \\\n  vllm</pre>",
         "<div class=\"scroll wide\"",
     ] {
         assert!(page.contains(form), "no {form} in {page}");

@@ -1,4 +1,4 @@
-//! A document as Markdown: the verdict as its heading, then sections, of which those for who asks are folded.
+//! A document as Markdown: the verdict as its heading, then sections, the details folded.
 
 use std::fmt::Write as _;
 
@@ -32,7 +32,8 @@ pub fn markdown(document: &Document) -> String {
         let heading = group[0].heading.as_deref();
         match heading {
             _ if folded => {
-                let summary = text(heading.unwrap_or("More"));
+                // Inside HTML a backslash escapes nothing; a backslash of the heading's own is a number by now.
+                let summary = text(heading.unwrap_or("More")).replace('\\', "");
                 let _ = writeln!(out, "\n<details><summary>{summary}</summary>");
             }
             Some(heading) => _ = writeln!(out, "\n### {}", text(heading)),

@@ -65,7 +65,9 @@ fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
             }
             Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
             Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
-            Block::Command(text) => lines.line(Weight::Normal, &format!("  {text}")),
+            Block::Command(text) => {
+                text.lines().for_each(|line| lines.line(Weight::Normal, &format!("  {line}")));
+            }
             Block::Chart(_) | Block::Attachment { .. } => {}
         }
     }
@@ -110,8 +112,10 @@ fn facts(lines: &mut TextLines, facts: &[NamedFact]) {
 }
 
 fn table(lines: &mut TextLines, table: &Table, extent: Extent) {
-    columns::draw(lines, table, extent.level());
-    for (mark, meaning) in &table.notes {
+    let drawn = columns::draw(lines, table, extent.level());
+    // A mark of a column or row that is left out needs no explanation.
+    let is_drawn = |mark: &str| drawn.iter().any(|line| line.contains(mark));
+    for (mark, meaning) in table.notes.iter().filter(|(mark, _)| is_drawn(mark)) {
         lines.wrapped(Weight::Faint, &format!("  {mark} "), meaning);
     }
 }

@@ -10,11 +10,11 @@ const INDENT: usize = 2;
 /// Fewest characters of a last column of sentences, which wraps.
 const SENTENCE: usize = 30;
 
-/// Draws the rows and columns of `table` up to `level`.
-pub(super) fn draw(lines: &mut TextLines, table: &Table, level: Level) {
+/// Draws the rows and columns of `table` up to `level`, and returns the lines.
+pub(super) fn draw(lines: &mut TextLines, table: &Table, level: Level) -> Vec<String> {
     let mut grid = Grid::of(table, level);
     if grid.rows.len() < 2 {
-        return;
+        return Vec::new();
     }
     let drawn = grid.lines(lines.style.width);
     let heading = grid.rows[0].iter().any(|title| !title.is_empty());
@@ -23,6 +23,7 @@ pub(super) fn draw(lines: &mut TextLines, table: &Table, level: Level) {
             lines.line(if place == 0 { Weight::Faint } else { Weight::Normal }, line);
         }
     }
+    drawn
 }
 
 /// The texts of a table, with what becomes of its columns where there is too little room.

@@ -1,6 +1,7 @@
 //! Every block as text, at both extents.
 
 use super::*;
+use crate::report::document::{Document, Section, Table, TableColumn};
 use crate::report::render::tests::everything;
 
 #[test]
@@ -20,4 +21,17 @@ fn colour_changes_nothing_but_colour() {
     let plain = console::strip_ansi_codes(&coloured);
     assert!(coloured.len() > plain.len(), "{coloured}");
     assert_eq!(plain, text(&everything(), Style::PLAIN, Extent::Full));
+}
+
+/// A mark that only a column of details has is explained where that column is drawn.
+#[test]
+fn marks_are_explained_where_they_stand() {
+    let mut table =
+        Table::new("Latencies", [TableColumn::new(""), "p50".into(), TableColumn::new("p99.9").detail()]);
+    table.row(["TTFT", "250", "400*"]);
+    table.explain("*", "too few samples");
+    let mut document = Document::new("chat");
+    document.add([Section::summary("Latency").with_table(table)]);
+    assert!(!text(&document, Style::PLAIN, Extent::Summary).contains("too few"));
+    assert!(text(&document, Style::PLAIN, Extent::Full).contains("  * too few samples"));
 }

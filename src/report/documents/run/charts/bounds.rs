@@ -7,7 +7,7 @@ use crate::analysis::{Metric, SloTarget, Summary};
 /// Bounds that have room in one picture.
 const MOST: usize = 5;
 
-/// Bounds on a latency, milliseconds, each with its label: what objectives demand, then what classes promise.
+/// Bounds on a latency, milliseconds, each with its label: what objectives demand, then the SLO targets.
 pub(super) struct Bounds {
     pub(super) drawn: Vec<(f64, String)>,
     /// How many more there are.

@@ -103,7 +103,6 @@ fn phases(record: &RequestRecord) -> Vec<(Timestamp, Palette)> {
     let first = record.chunks.first_at().or(record.whole_answer);
     let last = record.chunks.last_at().or(record.whole_answer);
     let [waits, sent, receives, closes] = PHASES.map(|(palette, _)| palette);
-    // A request that never came further spent the rest in the phase that it was in.
     let rest = match (record.sent, first) {
         (None, _) => waits,
         (Some(_), None) => sent,

@@ -74,7 +74,7 @@ fn hint(scatter: &Scatter) -> String {
 /// Classes by their colours: the most frequent have one of their own.
 struct Classes {
     names: Vec<String>,
-    inks: Vec<Palette>,
+    palettes: Vec<Palette>,
 }
 
 impl Classes {
@@ -84,15 +84,15 @@ impl Classes {
             .map(|place| (scatter.dots.iter().filter(|dot| usize::from(dot.class) == place).count(), place))
             .collect();
         frequent.sort_by_key(|(number, place)| (std::cmp::Reverse(*number), *place));
-        let mut inks = vec![Palette::Faint; names.len()];
+        let mut palettes = vec![Palette::Faint; names.len()];
         for ((_, place), palette) in frequent.into_iter().zip(Palette::SERIES) {
-            inks[place] = palette;
+            palettes[place] = palette;
         }
-        Self { names, inks }
+        Self { names, palettes }
     }
 
     fn palette(&self, class: u16) -> Palette {
-        self.inks.get(usize::from(class)).copied().unwrap_or(Palette::Faint)
+        self.palettes.get(usize::from(class)).copied().unwrap_or(Palette::Faint)
     }
 
     fn palette_of(&self, dot: &Dot) -> Palette {
@@ -104,9 +104,9 @@ impl Classes {
     }
 
     fn names(&self, scatter: &Scatter) -> Vec<(Palette, String)> {
-        let own = self.names.iter().zip(&self.inks).filter(|(_, palette)| **palette != Palette::Faint);
+        let own = self.names.iter().zip(&self.palettes).filter(|(_, palette)| **palette != Palette::Faint);
         let mut names: Vec<_> = own.map(|(name, palette)| (*palette, name.clone())).collect();
-        match self.inks.iter().filter(|palette| **palette == Palette::Faint).count() {
+        match self.palettes.iter().filter(|palette| **palette == Palette::Faint).count() {
             0 => {}
             others => names.push((Palette::Faint, format!("{others} other classes"))),
         }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::run_page;
-use crate::analysis::summarise;
 use crate::analysis::test_runs::{class, ms, record, run};
+use crate::analysis::{Metric, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::{Diagnosis, PairedOpen, Regime, Symptom};
 use crate::record::{ClientFacts, Failure, FailureKind, HostStall, RequestRecord, RunLog};
@@ -70,7 +70,10 @@ fn a_page_begins_with_the_verdict_and_ends_with_the_glossary() {
     .map(|part| below.find(part).unwrap_or_else(|| panic!("{part} is missing")))
     .collect();
     assert!(places.is_sorted(), "{places:?}");
-    // Every request is a point, each class and what failed by a name of its own; the promise is a line.
+    for figure in Metric::ALL {
+        assert!(below.contains(&format!("<dt>{figure}</dt>")), "{figure} is not in the glossary");
+    }
+    // Every request is a point, each class and what failed by a name of its own; the SLO is a line.
     assert_eq!(page.matches("class=\"speck\"").count(), 40);
     assert!(page.contains("SLO 100 ms: chat") && page.contains("p95 ttft &lt; 1s"));
     assert!(
