@@ -27,6 +27,7 @@ pub struct ClientLoad {
     /// anybody; absent where nobody looked.
     pub retransmits: Option<u64>,
     /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority_lost: bool,
 }
 
