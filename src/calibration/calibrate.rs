@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 use super::server::{ReferenceServer, Writes};
 use crate::analysis::Sample;
-use crate::clock::{RunClock, Timestamp, Urgency};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::{Dialect, Engine, OpenAiEngine, Target};
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{Calibration, Delays, PlanFacts, RequestRecord, TokenChunk};
@@ -39,16 +39,16 @@ pub enum CalibrationStage {
     WholeAnswers,
 }
 
-/// Calibrates for about `length` in all, with threads of this urgency; calls `at` at each stage.
+/// Calibrates for about `length` in all, with threads of this pacing; calls `at` at each stage.
 pub fn calibrate(
     length: Duration,
-    urgency: Urgency,
+    pacing: Pacing,
     mut at: impl FnMut(CalibrationStage),
 ) -> Result<Calibration, CalibrationError> {
     let clock = RunClock::starting_in(Duration::ZERO);
     // A machine that is too slow for a load shows it within a fifth more; all three take less than twice the
     // length.
-    let mut bed = TestBed::build(length / 5, urgency)?;
+    let mut bed = TestBed::build(length / 5, pacing)?;
     at(CalibrationStage::ShortAnswers);
     let short = bed.execute(evenly(SHORT_PER_S, length.mul_f64(0.35), 1))?;
     at(CalibrationStage::PacedStreams);
@@ -170,16 +170,16 @@ struct TestBed {
 
 impl TestBed {
     /// Waits for answers so long after a load's planned end.
-    fn build(patience: Duration, urgency: Urgency) -> Result<Self, CalibrationError> {
+    fn build(patience: Duration, pacing: Pacing) -> Result<Self, CalibrationError> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let server = ReferenceServer::start(clock, urgency).map_err(CalibrationError::Sockets)?;
+        let server = ReferenceServer::start(clock, pacing).map_err(CalibrationError::Sockets)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(CalibrationError::Sockets)?;
         let url = format!("http://{}", server.address).parse().map_err(CalibrationError::Client)?;
         let connecting = OpenAiEngine::connect(Target::new(url, Dialect::Vllm), WAIT, |_| {});
         let engine =
             runtime.block_on(connecting).map_err(|error| CalibrationError::Client(error.to_string()))?;
-        let options = RunOptions { drain: patience, urgency, ..RunOptions::default() };
+        let options = RunOptions { drain: patience, pacing, ..RunOptions::default() };
         Ok(Self { runtime, engine: Arc::new(engine), server, clock, options, next_index: 0 })
     }
 
@@ -243,7 +243,7 @@ mod tests {
         let mut stages = Vec::new();
         let found = (0..5).find_map(|_| {
             stages.clear();
-            calibrate(QUICK, Urgency::Normal, |stage| stages.push(stage)).ok()
+            calibrate(QUICK, Pacing::Precise, |stage| stages.push(stage)).ok()
         });
         let found = found.unwrap();
         assert_eq!(

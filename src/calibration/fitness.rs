@@ -12,7 +12,7 @@ use crate::units::{count, three_digits};
 /// the second hardly any is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fitness {
+pub(crate) enum Fitness {
     /// Stamps and requests are off by a millisecond at the most, 99 times in a hundred.
     Ready,
     /// They are off by more: what is shorter, and the tails of what is longer, is uncertain by that much.
@@ -23,7 +23,7 @@ pub enum Fitness {
 
 impl Fitness {
     /// What a calibration says of its machine.
-    pub fn of(found: &Calibration) -> Self {
+    pub(crate) fn of(found: &Calibration) -> Self {
         match worst_ms(found) {
             ..=LEAST_LAG_BAR_MS => Self::Ready,
             ..=DELAY_FLOOR_MS => Self::Noisy,
@@ -32,7 +32,7 @@ impl Fitness {
     }
 
     /// As people read it: READY, NOISY, NOT FIT.
-    pub fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Ready => "READY",
             Self::Noisy => "NOISY",
@@ -41,7 +41,7 @@ impl Fitness {
     }
 
     /// What was found. Only a machine that is ready is trusted with a rate.
-    pub fn sentence(self, found: &Calibration, trusted_requests_per_s: f64) -> String {
+    pub(crate) fn sentence(self, found: &Calibration, trusted_requests_per_s: f64) -> String {
         let (stamps, requests) = (p99(found.stamp_delay.p99_ns), p99(found.pacer_delay.p99_ns));
         let limit = match self {
             Self::Ready => {
@@ -61,7 +61,7 @@ impl Fitness {
     }
 
     /// What to do about it; empty where nothing is to be done.
-    pub fn cure(self) -> &'static str {
+    pub(crate) fn cure(self) -> &'static str {
         match self {
             Self::Ready => "",
             Self::Noisy | Self::NotFit => "free up CPU on this machine, or measure from another",
@@ -70,7 +70,7 @@ impl Fitness {
 }
 
 /// That of two calibrations which found less delay.
-pub fn fitter(one: Calibration, other: Calibration) -> Calibration {
+pub(crate) fn fitter(one: Calibration, other: Calibration) -> Calibration {
     if worst_ms(&other) < worst_ms(&one) { other } else { one }
 }
 

@@ -12,4 +12,4 @@ mod server;
 
 pub use calibrate::{CalibrationError, CalibrationStage, QUICK, calibrate};
 pub use capacity::{ClientCapacity, ClientDemand, Overload};
-pub use fitness::{Fitness, fitter};
+pub(crate) use fitness::{Fitness, fitter};

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::args::PriorityArgs;
 use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
+use crate::clock::Pacing;
 use crate::report::documents;
 use crate::session::run::host_facts;
 use crate::session::{Exit, Printer, Stop};
@@ -18,12 +18,14 @@ A server of known streams is started inside this process, and Skyline measures i
 any: how late its own stamps are, how late requests leave, and how much one client can do.
 `skyline bench` does the same in half a second before each run.")]
 pub(super) struct CalibrateArgs {
-    /// Measure for about this long in all
+    /// Measure for about this long in total
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 
-    #[command(flatten)]
-    priority: PriorityArgs,
+    /// Measure at normal priority; by default runs measure at a low real-time priority where the system permits it, else at
+    /// nice -20
+    #[arg(long)]
+    no_realtime: bool,
 
     #[command(flatten)]
     show: ShowArgs,
@@ -32,8 +34,8 @@ pub(super) struct CalibrateArgs {
 pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let length = Duration::from_secs(u64::from(args.seconds));
-    let urgency = args.priority.urgency();
-    let found = calibrate(length, urgency, |stage| {
+    let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
+    let found = calibrate(length, pacing, |stage| {
         printer.words(match stage {
             CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
@@ -41,7 +43,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
         });
     });
     let found = found.map_err(Stop::impossible)?;
-    let host = host_facts(Some(urgency.attainable()));
+    let host = host_facts(Some(pacing.priority()));
     args.show.show(printer, |format| {
         let json = || documents::calibration_json(&found, &host);
         rendered(format, || documents::calibration(&found, &host), json)

@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
-use crate::clock::Urgency;
+use crate::clock::Pacing;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
@@ -52,7 +52,7 @@ pub(super) struct MockArgs {
     #[arg(long, help_heading = "Answers")]
     echo: bool,
 
-    /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
+    /// Answer prompts that contain these words with this text, such as 'capital of France?=Paris'; repeat for more
     /// [default: none]
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
     answers: Vec<CannedAnswer>,
@@ -69,8 +69,7 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "N", help_heading = "Answers", default_value_t = 0)]
     seed: u64,
 
-    /// Write what was really done to this file, one line a request; what was in it is lost [default: kept in memory
-    /// only]
+    /// Write the ground truth to this file, one line a request, and overwrite it [default: in memory only]
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     truth: Option<PathBuf>,
 }
@@ -120,8 +119,8 @@ impl MockArgs {
             faults: self.faults.clone(),
             truth: self.truth.clone(),
             seed: self.seed,
-            // Other programs on this machine are not to wait for it.
-            urgency: Urgency::Normal,
+            // What else runs on this machine is not to wait for it.
+            pacing: Pacing::Precise,
         }
     }
 }

@@ -9,15 +9,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
-use super::feed::{DispatchedRequest, RequestFeed};
 use super::in_flight::{EndedTask, InFlightSet};
-use super::options::{Interrupt, Pacing, RunOptions};
-use super::pacer::{self, Outlet};
+use super::options::{Interrupt, RunOptions};
+use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
-use crate::clock::{Rank, RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
@@ -49,17 +48,19 @@ impl<E: Engine> Run<E> {
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         let watch = match self.options.pacing {
-            Pacing::Precise => ClientWatch::start(clock, self.options.urgency, self.samples.take()),
+            Pacing::Precise | Pacing::RealTime => {
+                ClientWatch::start(clock, self.options.pacing, self.samples.take())
+            }
             // In virtual time this machine is not worth monitoring.
             Pacing::Timer => None,
         };
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
-        let urgency = self.options.urgency;
+        let pacing = self.options.pacing;
         let mut run = RunLoop::start(self, until, feed, keep);
         // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
         // hurry.
-        let raised = urgency.raise(Rank::Measuring);
+        let raised = pacing.raise();
         while run.awaited > 0 {
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
@@ -102,10 +103,10 @@ struct RunLoop<E, K> {
 impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
     fn start(run: Run<E>, until: Timestamp, mut feed: RequestFeed, keep: K) -> Self {
         let Run { engine, clock, plan, options, progress, .. } = run;
-        let RunOptions { pacing, drain, urgency, .. } = options;
+        let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
-        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, urgency };
+        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, pacing };
         let next_turns = feed
             .take_later()
             .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));

@@ -13,11 +13,11 @@ use tokio::time::sleep_until;
 
 use engines::{Endless, Script, SeenLate, at, ms};
 
-use super::feed::RequestFeed;
-use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
+use super::options::{Interrupt, RunOptions, Timeouts};
+use super::pacer::RequestFeed;
 use super::progress::Progress;
 use super::run::Run;
-use crate::clock::{RunClock, Timestamp, Urgency};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{
@@ -101,7 +101,6 @@ const PATIENT: RunOptions = RunOptions {
     timeouts: Timeouts { first_token: None, between_tokens: None, total: None },
     drain: Duration::from_mins(1),
     pacing: Pacing::Timer,
-    urgency: Urgency::Normal,
 };
 
 #[tokio::test(start_paused = true)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
-use crate::clock::Urgency;
+use crate::clock::Pacing;
 use crate::engine::{
     AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
     Target, TlsOptions,
@@ -24,9 +24,8 @@ pub(crate) struct RunSettings {
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
     pub(crate) machine: MachineCheck,
-    /// Whether the threads that measure run before all others.
-    pub(crate) urgency: Urgency,
-    pub(crate) series: Series,
+    /// How the threads that measure wait for their moments.
+    pub(crate) pacing: Pacing,
     pub(crate) share: Share,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
@@ -153,19 +152,22 @@ pub(crate) enum OwnPage {
 pub(crate) enum MachineCheck {
     /// It is measured, and too much is refused.
     Enforced,
+    /// The same, and a machine that is not fit is refused, for its runs would be invalid.
+    EnforcedForSeries,
     /// It is measured, and too much is executed all the same.
     Overridden,
     /// It is not measured.
     Skipped,
 }
 
-/// Whether a run stands alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Series {
-    /// Nothing else is lost if it is worth nothing.
-    OneRun,
-    /// It is one of several, which take their time.
-    SeveralRuns,
+impl MachineCheck {
+    /// The same for runs that take their time together.
+    pub(crate) fn of_series(self) -> Self {
+        match self {
+            Self::Enforced | Self::EnforcedForSeries => Self::EnforcedForSeries,
+            Self::Overridden | Self::Skipped => self,
+        }
+    }
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.

@@ -11,7 +11,7 @@ mod workload;
 pub(super) use self::experiment::{CampaignArgs, LiveArgs, ObjectiveArgs, ValidityArgs};
 pub(super) use self::model::{Described, ModelArgs};
 pub(super) use self::server::{FiledServer, ServerArgs};
-pub(super) use self::target::{PriorityArgs, ShareArgs, TargetArgs};
+pub(super) use self::target::{ShareArgs, TargetArgs};
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, dialect, label, one_of, rates, seconds, share, share_up_to_half, some_time, stop_length,

@@ -7,14 +7,13 @@ use clap::Args;
 
 use super::server::ServerArgs;
 use super::values::{at_least_one, label, some_time};
-use crate::analysis::Objective;
-use crate::clock::Urgency;
+use crate::clock::Pacing;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
 use crate::runner::Timeouts;
 use crate::session::settings::{
-    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Series, Share, TelemetrySettings,
+    LoadOption, MachineCheck, OwnPage, RequestSettings, RunSettings, Share, TelemetrySettings,
 };
 use crate::session::{Stop, both};
 
@@ -58,10 +57,9 @@ impl TargetArgs {
         self.run.salt
     }
 
-    /// How runs are executed that are judged by `objectives`, or all mistakes in it.
+    /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.
     pub(in crate::cli) fn settings(
         &self,
-        objectives: &[Objective],
         load_option: LoadOption,
         screen: Screen,
     ) -> Result<RunSettings, Stop> {
@@ -70,15 +68,14 @@ impl TargetArgs {
             server,
             deployment: self.deployment(),
             requests,
-            machine: self.machine.settings(),
-            urgency: self.machine.priority.urgency(),
-            series: match load_option {
+            machine: match load_option {
                 // Rows of a file are one series, which is judged before the first of them.
-                LoadOption::OfOneRun | LoadOption::InFile => Series::OneRun,
-                LoadOption::OfAllRuns | LoadOption::OfLoads => Series::SeveralRuns,
+                LoadOption::OfOneRun | LoadOption::InFile => self.machine.settings(),
+                LoadOption::OfAllRuns | LoadOption::OfLoads => self.machine.settings().of_series(),
             },
+            pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
             share: Share::default(),
-            objectives: objectives.to_vec(),
+            objectives: Vec::new(),
             load_option,
             screen,
         })
@@ -89,25 +86,25 @@ impl TargetArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 struct DeploymentArgs {
-    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
-    /// name [default: not said]
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any
+    /// other name [default: not given]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
 
-    /// Accelerators that serve together, for figures per GPU [default: not said]
+    /// Accelerators that serve together, for figures per GPU [default: not given]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3, whose sizes are known, or any other name [default: not said]
+    /// deepseek-v3, whose sizes are known, or any other name [default: not given]
     #[arg(long, value_name = "NAME")]
     serving_model: Option<String>,
 
-    /// Format of the weights, such as bf16, fp8 or int4 [default: not said]
+    /// Format of the weights, such as bf16, fp8 or int4 [default: not given]
     #[arg(long, value_name = "FORMAT")]
     precision: Option<String>,
 
-    /// Anything else to keep with the run, as `name=value`; may be repeated [default: nothing]
+    /// Label to store with the run, as `name=value`; may be repeated [default: nothing]
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
 }
@@ -120,7 +117,7 @@ struct RunArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 
-    /// Fail a request that takes longer than this in all
+    /// Fail a request that takes longer than this in total
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
     timeout: Duration,
 
@@ -132,14 +129,14 @@ struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
-    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
-    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
-    /// else common words; for answers the number of chunks]
+    /// Make prompts of exactly the requested length with this tokenizer, and count answers with it after the run if
+    /// the server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's
+    /// /tokenize, else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     tokenizer: Option<String>,
 
-    /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); without --scheduling-policy priority vLLM ignores it, and no answer shows that
+    /// Send each request's urgency in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: reversed);
+    /// without --scheduling-policy priority vLLM ignores it silently
     #[arg(long)]
     send_priority: bool,
 
@@ -222,29 +219,14 @@ struct MachineArgs {
     #[arg(long)]
     no_calibration: bool,
 
-    /// Run a plan that asks for more than this machine can be trusted with, or a series on a machine that is not fit
+    /// Run a plan that exceeds the limit of this machine, or a series on a machine that is not fit
     #[arg(long, conflicts_with = "no_calibration")]
     force: bool,
 
-    #[command(flatten)]
-    priority: PriorityArgs,
-}
-
-/// The priority of the threads that measure.
-#[derive(Clone, Copy, Debug, Args)]
-#[command(next_help_heading = "This machine")]
-pub(in crate::cli) struct PriorityArgs {
-    /// Leave the threads that send, read and keep time at the normal priority; where the system permits it they have a
-    /// low real-time priority, else nice -20
+    /// Leave the threads that send, read and keep time at normal priority; by default they run at a low real-time
+    /// priority where the system permits it, else at nice -20
     #[arg(long)]
     no_realtime: bool,
-}
-
-impl PriorityArgs {
-    /// What it means.
-    pub(in crate::cli) fn urgency(self) -> Urgency {
-        if self.no_realtime { Urgency::Normal } else { Urgency::RealTime }
-    }
 }
 
 /// The share of this generator in a plan that several run.
@@ -283,6 +265,8 @@ impl ShareArgs {
 /// A moment with its offset from UTC.
 fn moment(text: &str) -> Result<jiff::Timestamp, String> {
     text.parse().map_err(|_| {
-        format!("`{text}` is not a moment; write it with its offset from UTC, such as 2026-11-21T08:00:00Z")
+        format!(
+            "`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z"
+        )
     })
 }

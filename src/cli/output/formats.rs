@@ -32,15 +32,15 @@ pub(in crate::cli) struct FormatArgs {
 
 /// What `--help` says of `--otlp`.
 const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
-                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a push that fails is \
-                    reported, and loses nothing [default: no push]";
+                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a failed push is reported and loses \
+                    nothing [default: no push]";
 
 /// What `--help` says of the formats.
 fn help() -> String {
     let mut help = String::from(
-        "Have the report in these formats, with commas between them; may be repeated. text and json go to standard \
-         output, text where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, \
-         FORMAT=- on standard output. Where a format is several files, the name of one is a format too:\n",
+        "Write the report in these formats, separated by commas; may be repeated. text and json go to standard output, text \
+         where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, FORMAT=- \
+         on standard output. Where a format is several files, the name of one is a format too:\n",
     );
     for export in Export::ALL {
         // Nothing can be wrong with writing to a string.

@@ -21,8 +21,8 @@ const WIDEST: usize = 120;
 /// The forms in which a result is printed.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct ShowArgs {
-    /// Print the result as text, json, html or markdown, with commas between several; FORMAT=PATH writes a file
-    /// [default: text]
+    /// Print the result as text, json, html or markdown, separated by commas; FORMAT=PATH writes a file [default:
+    /// text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
     formats: Vec<RequestedFormat>,
 

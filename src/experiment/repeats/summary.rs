@@ -311,7 +311,7 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
         reasons.push(RepeatsReason {
             rule: Rule::WholeWindow,
             runs: Vec::new(),
-            sentence: format!("none of {} came to its end", in_words(placed.len() as u64, "run")),
+            sentence: format!("none of {} finished", in_words(placed.len() as u64, "run")),
             cure: "let the runs finish".to_owned(),
         });
     }

@@ -54,7 +54,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
     let fitness = Fitness::of(found);
     let mut document =
-        Document::new(format!("{}: what this machine can measure ({machine})", fitness.word()));
+        Document::new(format!("{}: timing accuracy of this machine ({machine})", fitness.word()));
     let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
     let table = Table::of("Delays, µs", found_delays)
         .column("µs", |(name, _)| name)
@@ -97,8 +97,8 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let mut trust = Section::summary(heading).with_table(table.table());
     let took = seconds(summary.took_ms / 1e3);
     trust.remark(format!(
-        "Measured in {took} beside whatever else this machine does. A plan that needs more is refused before it runs; \
-         several clients can share it (skyline bench --shard)."
+        "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
+         clients can share it (skyline bench --shard)."
     ));
     document.add([delays, limits]);
     if fitness != Fitness::NotFit {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::loop_delay::{Longest, LoopDelay};
 use super::usage::{CpuTime, Thread, memory_bytes, peak_memory_bytes, retransmits};
 use super::watcher::Watcher;
-use crate::clock::{RunClock, Timestamp, Urgency, overruns};
+use crate::clock::{Pacing, RunClock, Timestamp, overruns};
 use crate::record::{ClientFacts, ClientSample};
 
 /// Monitors this process and its machine.
@@ -19,12 +19,12 @@ pub(crate) struct ClientWatch {
 impl ClientWatch {
     /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
     /// second to `samples`, if any.
-    pub(crate) fn start(clock: RunClock, urgency: Urgency, samples: Option<SampleSink>) -> Option<Self> {
+    pub(crate) fn start(clock: RunClock, pacing: Pacing, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
         let loop_delay = LoopDelay::start(clock);
         let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
         let look = move |now| meter.iter_mut().for_each(|meter: &mut Meter| meter.look(now));
-        let watcher = Watcher::start(clock, urgency, look);
+        let watcher = Watcher::start(clock, pacing, look);
         Some(Self { watcher, loop_delay, before, overruns: overruns() })
     }
 

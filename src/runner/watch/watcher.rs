@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clock::{RaisedPriority, Rank, RunClock, Timestamp, Urgency};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
@@ -15,18 +15,19 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts to watch on its own thread, with a higher priority where the system allows it.
+    /// Starts to watch on its own thread, with a higher priority where the system allows it: then a late wake says
+    /// something about the machine and not about its load, and nothing where the measuring threads could run.
     ///
     /// `beside` is called at each step, some hundred times a second, and must be quick.
     pub(super) fn start(
         clock: RunClock,
-        urgency: Urgency,
+        pacing: Pacing,
         beside: impl FnMut(Timestamp) + Send + 'static,
     ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
-            let _raised = go_first(urgency);
+            let _raised = pacing.raise_watcher();
             watch(clock, &stopped, beside)
         });
         let thread = thread.inspect_err(|error| tracing::warn!("host stalls are not detected: {error}")).ok();
@@ -106,16 +107,6 @@ impl RunQueue {
 
     fn waited(&mut self) -> Duration {
         self.so_far
-    }
-}
-
-/// Raises this thread's priority, so that a late wake says something about the machine and not about its load: above the
-/// measuring threads where these run in real time, so that it sees no stall where they could run. Most users may not; the
-/// watch then runs at the normal priority.
-fn go_first(urgency: Urgency) -> RaisedPriority {
-    match urgency {
-        Urgency::Normal => RaisedPriority::nice(),
-        Urgency::RealTime => urgency.raise(Rank::Watching),
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
-use crate::clock::Urgency;
+use crate::clock::Pacing;
 use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
@@ -61,14 +61,14 @@ impl ServerConnection {
 
     /// Waits for the server, connects and sends one test request, before any load.
     pub(crate) fn open(server: &ServerSettings, needs: RequestNeeds, printer: Printer) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, server, Urgency::Normal, needs, printer)
+        Self::open_unless(&|| None, server, Pacing::Precise, needs, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this urgency.
+    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this pacing.
     pub(super) fn open_unless(
         give_up: GiveUp<'_>,
         server: &ServerSettings,
-        urgency: Urgency,
+        pacing: Pacing,
         needs: RequestNeeds,
         printer: Printer,
     ) -> Result<Self, Stop> {
@@ -78,7 +78,7 @@ impl ServerConnection {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::preset().map_err(Stop::impossible)?;
                 let options =
-                    MockOptions { adapters: needs.models.clone(), urgency, ..MockOptions::default() };
+                    MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))

@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use crate::calibration::{ClientCapacity, ClientDemand, Fitness, Overload, QUICK, calibrate, fitter};
-use crate::clock::ThreadPriority;
 use crate::engine::AnswerForm;
 use crate::live::Screen;
 use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
-use crate::session::settings::{LoadOption, MachineCheck, RunSettings, Series};
+use crate::session::settings::{LoadOption, MachineCheck, RunSettings};
 use crate::units::{count, three_digits};
 use crate::workload::WorkloadSpec;
 
@@ -29,9 +28,7 @@ pub(super) fn calibrated(
     printer: Printer,
 ) -> Result<Option<Calibration>, Stop> {
     let Some(found) = measured(settings, printer) else { return Ok(None) };
-    if settings.series == Series::SeveralRuns {
-        check_fitness(settings.machine, &found)?;
-    }
+    check_fitness(settings.machine, &found)?;
     let fitness = Fitness::of(&found);
     if fitness != Fitness::Ready || settings.screen != Screen::Quiet {
         let trusted =
@@ -44,12 +41,12 @@ pub(super) fn calibrated(
 
 /// Refuses a series on a machine that is not fit for it, before anything else is done for it.
 pub(crate) fn check_series(settings: &RunSettings, printer: Printer) -> Result<(), Stop> {
-    measured(settings, printer).map_or(Ok(()), |found| check_fitness(settings.machine, &found))
+    measured(settings, printer).map_or(Ok(()), |found| check_fitness(settings.machine.of_series(), &found))
 }
 
 fn check_fitness(check: MachineCheck, found: &Calibration) -> Result<(), Stop> {
     let fitness = Fitness::of(found);
-    if fitness != Fitness::NotFit || check != MachineCheck::Enforced {
+    if fitness != Fitness::NotFit || check != MachineCheck::EnforcedForSeries {
         return Ok(());
     }
     Err(Stop::impossible(format!(
@@ -68,7 +65,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     let mut best: Option<Calibration> = None;
     let mut failure = None;
     for _ in 0..TRIES {
-        match calibrate(QUICK, settings.urgency, |_| {}) {
+        match calibrate(QUICK, settings.pacing, |_| {}) {
             Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
             Err(error) => failure = Some(error),
         }
@@ -97,9 +94,8 @@ pub(super) fn check_load(
     calibration: Option<&Calibration>,
     spec: &WorkloadSpec,
 ) -> Result<(), Stop> {
-    let Some(found) = calibration.filter(|_| settings.machine == MachineCheck::Enforced) else {
-        return Ok(());
-    };
+    let enforced = matches!(settings.machine, MachineCheck::Enforced | MachineCheck::EnforcedForSeries);
+    let Some(found) = calibration.filter(|_| enforced) else { return Ok(()) };
     ClientCapacity(found)
         .judge(demand(settings, spec))
         .map_err(|overload| refusal(&overload, settings.load_option, settings.share.shard, spec))
@@ -128,10 +124,9 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
         String::new()
     };
     Stop::impossible(format!(
-        "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
-         average, take {} cores of the one that a client has; it is trusted up to half of it\n\
-         hint: lower the rate: {option} {} at most\n\
-         {together}hint: or run it as it is, with --force; the report may say INVALID",
+        "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need {} of \
+         the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at most\n{together}hint: \
+         or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),
@@ -157,12 +152,12 @@ fn commands(of: u64) -> Vec<String> {
 }
 
 /// The operating system, the processor, the cores; and the priority of the threads that measure, where there are any.
-pub(crate) fn host_facts(priority: Option<ThreadPriority>) -> HostFacts {
+pub(crate) fn host_facts(priority: Option<String>) -> HostFacts {
     HostFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cpu: processor(),
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
-        priority: priority.map(|priority| priority.to_string()),
+        priority,
     }
 }
 
@@ -194,12 +189,14 @@ mod tests {
             }
         };
         let unfit = found(381_000_000);
-        let stop = check_fitness(MachineCheck::Enforced, &unfit).unwrap_err();
+        let stop = check_fitness(MachineCheck::Enforced.of_series(), &unfit).unwrap_err();
         assert_eq!(stop.exit(), Exit::Invalid);
         let refusal = stop.message();
         assert!(refusal.contains("is NOT FIT for a series of runs: stamps within 381 ms"), "{refusal}");
         assert!(refusal.contains("hint: free up CPU") && refusal.contains("--force"), "{refusal}");
-        assert!(check_fitness(MachineCheck::Overridden, &unfit).is_ok());
-        assert!(check_fitness(MachineCheck::Enforced, &found(5_000_000)).is_ok());
+        for check in [MachineCheck::Enforced, MachineCheck::Overridden.of_series()] {
+            assert!(check_fitness(check, &unfit).is_ok(), "{check:?}");
+        }
+        assert!(check_fitness(MachineCheck::EnforcedForSeries, &found(5_000_000)).is_ok());
     }
 }

@@ -379,7 +379,7 @@ mod tests {
         assert!(page.contains("The offers compared") && page.contains("&lt;script"), "{page}");
         assert!(
             page.contains("<span class=\"bad\">✗ NOT ENOUGH</span>: no offer carries")
-                && page.contains("20 GPUs, and 4 may be taken")
+                && page.contains("20 GPUs, and the limit is 4")
         );
         assert!(!page.contains("class=\"cards\""), "no offer is the answer");
     }
