@@ -61,7 +61,7 @@ fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
         .map(|(name, sweep)| offer(name, sweep, &contract));
     let capacity = CapacityPlan::of(contract, offers.to_vec());
     assert_eq!(capacity.cheapest, Some(2));
-    assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and 100 may be taken"));
+    assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and the limit is 100"));
     assert!(capacity.offers[1].why_not[0].contains("no objective"));
     let bare = CapacityTarget { gpus_per_instance: None, ..CONTRACT };
     let unpriced = Offer::of(&priced("fast", &fast), &bare).unwrap_err().to_string();
@@ -232,5 +232,5 @@ fn a_sweep_in_which_no_rate_passed_offers_nothing() {
 fn a_sweep_that_is_not_over_is_said_to_be() {
     let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
     let offer = offer("half", &sweep, &CONTRACT);
-    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not over")), "{:?}", offer.notes);
+    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")), "{:?}", offer.notes);
 }

@@ -214,7 +214,7 @@ fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
     };
     let mut spec = shared(7);
     spec.warmup_s = 60.0;
-    lacks(&untold(&report(&spec, &llama_on("h100"), None).0), "the server does not tell");
+    lacks(&untold(&report(&spec, &llama_on("h100"), None).0), "the server does not report");
 
     let mut off = config("h100", Efficiency::default());
     off.limits.prefix_caching = false;
