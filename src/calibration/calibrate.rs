@@ -110,8 +110,8 @@ fn delays(all: Vec<Duration>) -> Option<Delays> {
 /// How long the reference server may take to answer.
 const WAIT: Duration = Duration::from_secs(5);
 
-/// Time between the last preparation and the first request.
-const LEAD: Duration = Duration::from_millis(5);
+/// Time for the feed and the pacer to start before the first request, on a busy machine too.
+const LEAD: Duration = Duration::from_millis(30);
 
 /// Why this machine could not be calibrated.
 #[derive(Debug, thiserror::Error)]
