@@ -15,7 +15,7 @@ use crate::workload::WorkloadSpec;
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
 /// Time to start generators by hand.
-const TO_START: Duration = Duration::from_mins(2);
+const TO_START: Duration = Duration::from_secs(2 * 60);
 
 /// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
 const TRIES: usize = 3;
