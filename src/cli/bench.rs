@@ -103,7 +103,9 @@ impl BenchArgs {
 
     fn settings(&self) -> Result<RunSettings, Stop> {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
-        Ok(RunSettings { share: self.share.settings(), objectives: self.objectives.objectives(), ..settings })
+        let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
+        let (share, objectives) = (self.share.settings(), self.objectives.objectives());
+        Ok(RunSettings { share, objectives, machine, ..settings })
     }
 
     /// Refuses `--paired-open` where there is no closed loop, or not one run.

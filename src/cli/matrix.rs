@@ -22,7 +22,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::of_one_server;
+use crate::session::run::{check_series, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
@@ -38,6 +38,9 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let plan = args.plan(printer)?;
     if args.plan {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    if let Some(cell) = plan.cells.first() {
+        check_series(&cell.checked.settings, printer)?;
     }
     let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {

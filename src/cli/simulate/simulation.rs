@@ -58,7 +58,7 @@ impl Simulation {
             engine: engine(model),
             limits: ClientLimits::default(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
-            host: host_facts(),
+            host: host_facts(None),
             stamps: StampSource::default(),
             shard: None,
             calibration: None,
