@@ -47,6 +47,10 @@ const WORDS: [Term; 10] = [
         "95 % interval",
         "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",
     ),
+    (
+        "OVERLOADED",
+        "the server did not keep up with the load, and its latencies depend on how long the run lasted",
+    ),
     ("INVALID", "a test of the run failed, and its figures should not be relied on; the reason says which"),
 ];
 
