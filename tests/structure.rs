@@ -36,10 +36,10 @@ const ASYNC: [&str; 7] = ["engine", "runner", "mock", "telemetry", "live", "sess
 /// Ceilings. They are lowered as the figures fall, and never raised.
 mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
-    pub(crate) const PRODUCTION_LINES: usize = 65_999;
+    pub(crate) const PRODUCTION_LINES: usize = 65_930;
     /// Types that are `pub`, and those that are `pub(…)`.
     pub(crate) const PUBLIC_TYPES: usize = 587;
-    pub(crate) const RESTRICTED_TYPES: usize = 445;
+    pub(crate) const RESTRICTED_TYPES: usize = 443;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;
     /// Files that need each other in a circle.
@@ -55,8 +55,8 @@ mod ceiling {
     /// Files that have more.
     pub(crate) const LONG_FILES: usize = 0;
     /// `told`, and forms of *fly*, in all of `src`.
-    pub(crate) const TOLD: usize = 57;
-    pub(crate) const FLY: usize = 20;
+    pub(crate) const TOLD: usize = 44;
+    pub(crate) const FLY: usize = 8;
 }
 
 static SOURCES: LazyLock<Graph> = LazyLock::new(|| Graph::read(&root().join("src")));

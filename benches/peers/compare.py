@@ -4,8 +4,8 @@
     pip download vllm==0.33.0 --no-deps && unzip -j vllm-0.33.0-*.whl vllm/vllm-rs
     python3 benches/peers/compare.py --peer ./vllm-rs --tokenizer FOLDER [--rounds 5] [--load NAME]
 
-Each round flies every client once against a fresh server; rounds alternate, so that whatever else the machine does
-meets all clients alike. Two costs are taken of each flight, user and system time together, all threads:
+Each round runs every client once against a fresh server; rounds alternate, so that other work of the machine affects
+all clients alike. Two costs of each run are measured, user and system time together, all threads:
 
     under load   from the moment the server reads the first request until the client has read its last byte
     in all       of the whole process, start-up and report included
@@ -22,13 +22,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-from flight import RELEASE, WORKLOAD, Flight
+from client_run import RELEASE, WORKLOAD, ClientRun
 
 MODEL = "tiny-llama"
-# The client that the others are held against.
+# The client that the others are compared with.
 PEER = "vllm-rs"
 
-# All requests in a burst that the seed makes exactly as many as asked for, and nothing after it.
+# All requests in a burst that the seed makes exactly as many as requested, and nothing after it.
 BURST = """[arrival]
 kind = "stages"
 stages = [{{ duration_s = {burst_s}, from_rate_per_s = 10000 }}, {{ duration_s = 1, from_rate_per_s = 0 }}]"""
@@ -96,51 +96,51 @@ def bare(options):
     return command, 0, lambda out: int(out.split()[0])
 
 
-def fly(load, client, options):
-    """The figures of one flight."""
+def measure(load, client, options):
+    """The figures of one run."""
     command, tests, completed = client
     first, last = tests + 1, tests + load["requests"]
-    flight = Flight(lambda url, folder: command(load, url, folder), options.release, first, last, load["gap_us"])
+    run = ClientRun(lambda url, folder: command(load, url, folder), options.release, first, last, load["gap_us"])
     try:
-        done = completed(flight.said)
+        done = completed(run.said)
     except Exception:
-        sys.exit(f"{' '.join(flight.command)}\nfailed:\n{flight.said}\n{flight.words}")
-    assert done == load["requests"], f"{done} of {load['requests']} completed: {' '.join(flight.command)}"
-    begin, end, usage = flight.begin, flight.end, flight.usage
+        sys.exit(f"{' '.join(run.command)}\nfailed:\n{run.said}\n{run.words}")
+    assert done == load["requests"], f"{done} of {load['requests']} completed: {' '.join(run.command)}"
+    begin, end, usage = run.begin, run.end, run.usage
     seconds = end.at - begin.at
     under_load, in_all = end.client_cpu - begin.client_cpu, usage.ru_utime + usage.ru_stime
     return {
-        "under load, µs a token": under_load / flight.tokens * 1e6,
-        "under load, µs a request": under_load / flight.requests * 1e6,
-        "in all, µs a token": in_all / flight.tokens * 1e6,
-        "in all, µs a request": in_all / flight.requests * 1e6,
-        "peak memory, MB": flight.peak_mb,
-        "to the first request, s": begin.at - flight.started,
+        "under load, µs a token": under_load / run.tokens * 1e6,
+        "under load, µs a request": under_load / run.requests * 1e6,
+        "in all, µs a token": in_all / run.tokens * 1e6,
+        "in all, µs a request": in_all / run.requests * 1e6,
+        "peak memory, MB": run.peak_mb,
+        "to the first request, s": begin.at - run.started,
         "load, s": seconds,
         "cores of the client": under_load / seconds,
         "cores of the server": (end.server_cpu - begin.server_cpu) / seconds,
     }
 
 
-def table(load, flights):
+def table(load, runs):
     """A row for each client: medians, and the ratio of its median to the peer's."""
     unit = "request" if load["rate"] else "token"
     costs = [f"under load, µs a {unit}", f"in all, µs a {unit}"]
     others = ["peak memory, MB", "to the first request, s", "load, s", "cores of the client", "cores of the server"]
 
     def median(client, figure):
-        return statistics.median(flight[figure] for flight in flights[client])
+        return statistics.median(run[figure] for run in runs[client])
 
     print(f"\n{load['title']}; wanted {load['target']:.2f} of {PEER} under load\n")
     head = ["client"]
     for cost in costs:
         head += [cost, "least–most", f"of {PEER}'s"]
     print("| " + " | ".join(head + others) + " |\n" + "|---" * len(head + others) + "|")
-    for client, flown in flights.items():
+    for client, measured in runs.items():
         cells = [client]
         for cost in costs:
-            every = [flight[cost] for flight in flown]
-            ratio = f"{median(client, cost) / median(PEER, cost):.2f}" if PEER in flights else ""
+            every = [run[cost] for run in measured]
+            ratio = f"{median(client, cost) / median(PEER, cost):.2f}" if PEER in runs else ""
             cells += [f"{median(client, cost):.3g}", f"{min(every):.3g}–{max(every):.3g}", ratio]
         cells += [f"{median(client, other):.3g}" for other in others]
         print("| " + " | ".join(cells) + " |", flush=True)
@@ -155,7 +155,7 @@ def main():
     parser.add_argument("--tokenizer", type=Path, help="folder of a tokenizer for the peer's prompts")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--load", choices=LOADS, action="append", help="[default: all]")
-    parser.add_argument("--raw", type=Path, help="append every flight to this file, one JSON object a line")
+    parser.add_argument("--raw", type=Path, help="append every run to this file, one JSON object a line")
     options = parser.parse_args()
     options.skyline = options.skyline or options.release / "skyline"
     clients = {
@@ -171,15 +171,15 @@ def main():
           f"{options.rounds} rounds")
     for name in options.load or LOADS:
         load = LOADS[name]
-        flights = {client: [] for client in clients}
+        runs = {client: [] for client in clients}
         for _ in range(options.rounds):
             for client, how in clients.items():
-                flight = fly(load, how, options)
-                flights[client].append(flight)
+                run = measure(load, how, options)
+                runs[client].append(run)
                 if options.raw:
                     with options.raw.open("a") as raw:
-                        raw.write(json.dumps({"load": name, "client": client, **flight}) + "\n")
-        table(load, flights)
+                        raw.write(json.dumps({"load": name, "client": client, **run}) + "\n")
+        table(load, runs)
 
 
 if __name__ == "__main__":

@@ -18,18 +18,18 @@ import tempfile
 import time
 from pathlib import Path
 
-from flight import RELEASE, WORKLOAD, Flight
+from client_run import RELEASE, WORKLOAD, ClientRun
 
 BURST = """[arrival]
 kind = "stages"
 stages = [{{ duration_s = {seconds}, from_rate_per_s = {rate} }}, {{ duration_s = 1, from_rate_per_s = 0 }}]"""
 
-# Files that a process needs beside its streams.
+# Files that a process needs in addition to its streams.
 SPARE_FILES = 100
 
 
 def bench(options, *flags, **load):
-    """The command that flies `load`."""
+    """The command that runs `load`."""
     def command(url, folder):
         (folder / "load.toml").write_text(WORKLOAD.format(**load))
         return [
@@ -55,8 +55,8 @@ def start_up(options):
     load = bench(options, length="requests = 20", seed=1, arrival=arrival, tokens=4)
     times = []
     for _ in range(20):
-        flight = Flight(load, options.release, 2, 21, 1_000)
-        times.append((flight.begin.at - flight.started) * 1e3)
+        run = ClientRun(load, options.release, 2, 21, 1_000)
+        times.append((run.begin.at - run.started) * 1e3)
     figure = f"{statistics.median(times):.0f} ({min(times):.0f}) ms"
     row("start to the first request of a `bench`, median (fastest) of 20", figure, "≤ 150 ms")
 
@@ -71,25 +71,25 @@ def streams(options):
         options, length=f"requests = {count}", seed=1, tokens=tokens,
         arrival=f'[arrival]\nkind = "constant"\nrate_per_s = {count / ramp_s}',
     )
-    flight = Flight(load, options.release, 2, count + 1, gap_s * 1_000_000)
-    summary = json.loads(flight.said)
+    run = ClientRun(load, options.release, 2, count + 1, gap_s * 1_000_000)
+    summary = json.loads(run.said)
     counts, peak = summary["requests"], summary["in_flight"]["peak"]
     row(f"{count:,} streams at once: peak in flight", f"{peak:,}", "nearly all")
     row("of them completed, failed, censored",
         f"{counts['completed']:,}, {counts['failed']:,}, {counts['censored']:,}", "all, 0, 0")
-    grown = flight.load_peak_mb - flight.idle_mb
+    grown = run.load_peak_mb - run.idle_mb
     row("memory for each of them", f"{grown * 1_024 / count:.1f} KB", "small")
 
 
 def memory(options):
-    """Two flights that differ in kept tokens only, eight streams at a time."""
+    """Two runs that differ in kept tokens only, eight streams at a time."""
     held, tokens = [], 2_000
     for seconds in (0.02, 0.4):
         arrival = BURST.format(seconds=seconds, rate=10_000)
         load = bench(options, "--max-concurrency", "8", length="horizon_s = 1", seed=45, arrival=arrival, tokens=tokens)
         requests = planned(options, load)
-        flight = Flight(load, options.release, 2, requests + 1, None)
-        held.append((flight.tokens, flight.held_mb, flight.peak_mb))
+        run = ClientRun(load, options.release, 2, requests + 1, None)
+        held.append((run.tokens, run.held_mb, run.peak_mb))
     (few, low, low_peak), (many, high, high_peak) = held
     for what, small, large in [("before the analysis", low, high), ("at the peak, analysis included", low_peak, high_peak)]:
         figure = (large - small) * 1_048_576 / (many - few)
@@ -109,7 +109,7 @@ def planned(options, command):
 
 
 def plans(options):
-    """A million requests, planned and not flown: nobody listens where they would go."""
+    """A million requests, planned and not run: no server listens at their address."""
     draw, planned = random.Random(1), 1_000_000
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)

@@ -48,8 +48,8 @@ struct Row {
     max_at_most_ms: Option<f64>,
     /// How far the tail lies from the middle; null where either is not known, or the median is 0.
     p99_over_p50: Option<f64>,
-    /// Whether requests that follow one another are alike beyond chance, so that the order-statistic intervals are too
-    /// narrow; null where there are too few to tell, and for tokens and chunks.
+    /// Whether successive requests are correlated, so that the order-statistic intervals are too narrow; null if
+    /// there are too few of them, and for tokens and chunks.
     dependent: Option<bool>,
 }
 

@@ -16,7 +16,6 @@ use crate::record::DeploymentFacts;
 use crate::report::documents;
 use crate::session::campaign::ab::{AbManifest, AbPlan, AbQuestion, AbTargets, Require};
 use crate::session::campaign::executor::CampaignExecutor;
-use crate::session::run::check_plan;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, all, both, datasets, folder,
@@ -38,7 +37,7 @@ pub(super) struct AbArgs {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// What exits with 0; what does not meet it exits with 1
+    /// Outcome that exits with 0; any other outcome exits with 1
     #[arg(long, value_name = "WHAT", help_heading = "Output", value_enum, default_value_t = Require::NotWorse)]
     require: Require,
 
@@ -46,7 +45,7 @@ pub(super) struct AbArgs {
     campaign: CampaignArgs,
 }
 
-/// Who is compared. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
+/// The two sides. Addresses are taken as text, because clap repeats a value that it cannot parse, and they may hold a
 /// secret.
 #[derive(Debug, Args)]
 struct SideArgs {
@@ -60,35 +59,33 @@ struct SideArgs {
     )]
     a: Option<String>,
 
-    /// Address of B, which is held against it [default: with --switch-cmd the one of --url]
+    /// Address of B, which is compared with A [default: with --switch-cmd the one of --url]
     #[arg(long, value_name = "URL", conflicts_with = "url", requires = "a")]
     b: Option<String>,
 
-    /// B's way of speaking the OpenAI protocol [default: --engine, as A's]
+    /// B's dialect of the OpenAI protocol [default: --engine, as A's]
     #[arg(long, value_name = "ENGINE", hide_possible_values = true,
           value_parser = dialect())]
     b_engine: Option<Dialect>,
 
-    /// Model to ask B for [default: --model, else the first that B lists]
+    /// Model to request from B [default: --model, else the first that B lists]
     #[arg(long, value_name = "NAME")]
     b_model: Option<String>,
 
-    /// What to keep with the runs of A, as `name=value`, such as its flags; may be repeated [default: nothing]
+    /// Label to store with the runs of A, as `name=value`, such as its flags; may be repeated [default: nothing]
     #[arg(long = "a-label", value_name = "NAME=VALUE", value_parser = label)]
     a_labels: Vec<(String, String)>,
 
-    /// The same of B; may be repeated [default: nothing]
+    /// The same for B; may be repeated [default: nothing]
     #[arg(long = "b-label", value_name = "NAME=VALUE", value_parser = label)]
     b_labels: Vec<(String, String)>,
 
-    /// Where both are served by one machine, in turn: shell command that makes the machine serve the side named by
-    /// `SKYLINE_SIDE` (a or b) and returns; run whenever the side changes, which alternating rounds keep to once a round
-    /// [default: none, both serve all the time]
+    /// For two sides on one machine: shell command that makes the machine serve the side named by `SKYLINE_SIDE` (a
+    /// or b) and returns; it runs whenever the side changes, once a round [default: none, both serve all the time]
     #[arg(long, value_name = "COMMAND", conflicts_with_all = ["a", "b"])]
     switch_cmd: Option<String>,
 
-    /// Shell command that is run before each run, with the same variable, such as one that empties a cache
-    /// [default: none]
+    /// Shell command to run before each run, with the same variable, for example to empty a cache [default: none]
     #[arg(long, value_name = "COMMAND")]
     reset_cmd: Option<String>,
 }
@@ -96,25 +93,25 @@ struct SideArgs {
 /// How the comparison is made; all of it is fixed before the first round.
 #[derive(Debug, Args)]
 struct DesignArgs {
-    /// Rounds: runs of each side, A B, B A, A B and so on, each round with a seed of its own; all are run, whatever
-    /// comes of them
+    /// Rounds: one run of each side, in the order A B, B A, A B and so on, each round with its own seed; all rounds
+    /// run, whatever their results
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
           value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
     rounds: u64,
 
-    /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated: few are best,
-    /// for the more decide together the larger a difference must be; `error_rate` always does [default: p50 ttft, p95
-    /// ttft, p50 tpot and p95 e2e; not streamed p50 e2e and p95 e2e; of a closed loop `output_tokens_per_s` too]
+    /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated; use
+    /// few, because each one raises the detectable difference; `error_rate` always decides [default: p50 ttft, p95
+    /// ttft, p50 tpot and p95 e2e; unstreamed: p50 e2e and p95 e2e; closed loop: `output_tokens_per_s` too]
     #[arg(long = "metric", value_name = "FIGURE")]
     metrics: Vec<FigureKey>,
 
-    /// A difference within this share of A's figure does not matter, of a figure that is itself a share within as many
-    /// points, of failures always within half a point; who is surely within it is equivalent
+    /// Margin: a difference within this share of A's figure does not matter (of a share: within as many points; of
+    /// failures: within half a point); a metric that is surely within it is equivalent
     #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share_up_to_half, allow_hyphen_values = true)]
     margin: f64,
 
-    /// By how much the ratio of B to A is known to spread from round to round, to be told which difference will be found
-    /// [default: a guess after the first run]
+    /// Known spread of the ratio of B to A from round to round; it shows the detectable difference [default: an
+    /// estimate after the first run]
     #[arg(long, value_name = "SHARE", value_parser = share_up_to_half, allow_hyphen_values = true)]
     expected_spread: Option<f64>,
 
@@ -168,13 +165,13 @@ fn advise(args: &AbArgs, design: &AbDesign, workload: &WorkloadSpec, empties_cac
     }
     if args.sides.are_one_address() && !empties_cache {
         printer.words(
-            "note: --a and --b are one server, which is asked the same twice in each round: a prefix cache is warm the \
+            "note: --a and --b are one server, which gets the same requests twice in each round: a prefix cache is warm the \
              second time; --reset-cache empties it before each run",
         );
     }
     if design.rounds() % 2 == 1 {
         printer
-            .words("note: of an odd number of rounds one side goes first once more; an even number is fair");
+            .words("note: with an odd number of rounds one side goes first once more than the other; an even number is fair");
     }
 }
 
@@ -228,7 +225,7 @@ impl AbArgs {
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;
-        rounds.iter().try_for_each(check_plan)?;
+        rounds.iter().try_for_each(PlannedRun::check)?;
         let runs = AbPlan {
             sides: [a, b],
             rounds,
@@ -276,7 +273,7 @@ impl AbArgs {
                 DeploymentFacts { labels: labels.iter().cloned().collect(), ..DeploymentFacts::default() },
             );
             let screen = self.campaign.live.screen();
-            let mut settings = target.settings(&[], LoadOption::OfAllRuns, screen)?;
+            let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
             Ok::<_, Stop>(settings)
         };

@@ -11,7 +11,7 @@ use crate::generator::Schedule;
 use crate::record::RunEnding;
 use crate::report::documents;
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
-use crate::session::run::{CheckedWorkload, RunContext, StoredRun, check_plan};
+use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::settings::{LoadOption, RunSettings};
 use crate::session::stored::open_folder;
 use crate::session::{
@@ -30,7 +30,7 @@ pub(super) struct BenchArgs {
     #[command(flatten)]
     share: ShareArgs,
 
-    /// Of a closed loop: run the same work in open arrivals afterwards, by a Poisson process at the rate that the users
+    /// For a closed loop: afterwards run the same work with open (Poisson) arrivals at the rate that the users
     /// reached, and show what the closed loop hides
     #[arg(long, help_heading = "Workload")]
     paired_open: bool,
@@ -41,7 +41,7 @@ pub(super) struct BenchArgs {
     #[command(flatten, next_help_heading = "Output")]
     validity: ValidityArgs,
 
-    /// Folder in which the run gets a folder of its own
+    /// Folder in which the run's folder is created
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     out: PathBuf,
 
@@ -86,7 +86,7 @@ impl BenchArgs {
         let ((), checked) = both(self.check_pair(&spec), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise(repeats, printer);
-        runs.iter().try_for_each(check_plan)?;
+        runs.iter().try_for_each(PlannedRun::check)?;
         if let Some(shard) = self.share.shard {
             runs = runs.into_iter().map(|run| run.share(shard)).collect::<Result<_, _>>()?;
         }
@@ -102,9 +102,8 @@ impl BenchArgs {
     }
 
     fn settings(&self) -> Result<RunSettings, Stop> {
-        let objectives = self.objectives.objectives();
-        let settings = self.target.settings(&objectives, LoadOption::OfOneRun, self.live.screen())?;
-        Ok(RunSettings { share: self.share.settings(), ..settings })
+        let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
+        Ok(RunSettings { share: self.share.settings(), objectives: self.objectives.objectives(), ..settings })
     }
 
     /// Refuses `--paired-open` where there is no closed loop, or not one run.
@@ -117,7 +116,7 @@ impl BenchArgs {
         } else if self.workload.repeats > 1 {
             "--paired-open goes with one run\nhint: leave --repeats out, or run the pairs one by one with --seed"
         } else if self.share.shard.is_some() || self.share.start_at.is_some() {
-            "--paired-open needs one generator, which alone knows what the users reached and when they were done\n\
+            "--paired-open needs one generator, because the open run follows the rate that all users reached\n\
              hint: leave --shard and --start-at out, or run the open run by itself at the rate that the report shows"
         } else {
             return Ok(());
@@ -190,7 +189,7 @@ fn execute_open(
             "the closed run is over; now the open one, at the {rate}/s that its users reached"
         ));
     }
-    let part = format!("the open run beside the closed one, at {rate}/s");
+    let part = format!("the open run after the closed one, at {rate}/s");
     let run = PlannedRun { part: Some(part), ..PlannedRun::like(schedule, workload)? };
     // Other texts, so that the closed run has not warmed the prefix cache.
     let open = context.execute(run, 2, |_| open_folder(&closed.folder))?;

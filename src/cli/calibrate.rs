@@ -17,7 +17,7 @@ A server of known streams is started inside this process, and Skyline measures i
 any: how late its own stamps are, how late requests leave, and how much one client can do.
 `skyline bench` does the same in half a second before each run.")]
 pub(super) struct CalibrateArgs {
-    /// Measure for about this long in all
+    /// Measure for about this long in total
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 

@@ -17,38 +17,38 @@ use crate::session::stored::{self, Stored};
 use crate::session::{Exit, Printer, Stop, folder, save};
 use crate::units::count;
 
-/// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+/// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub(super) struct CapacityArgs {
-    /// Folders of sweeps, or their sweep.json; of several the cheapest that keeps the contract is named
+    /// Folders of sweeps, or their sweep.json; with several, the cheapest that meets the contract is named
     #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
 
-    /// Requests per second of all instances together; of conversations each turn is a request
+    /// Requests per second of all instances together; in conversations each turn is a request
     #[arg(long, value_name = "PER_S", value_parser = target_rate, allow_negative_numbers = true)]
     target_rate: f64,
 
-    /// Share of each instance's highest rate that is to stay free
+    /// Share of each instance's highest rate that stays free
     #[arg(long, value_name = "SHARE", default_value = "20%", value_parser = headroom, allow_hyphen_values = true)]
     headroom: f64,
 
-    /// GPUs of an instance [default: what --gpus said when the sweep was run]
+    /// GPUs of an instance [default: --gpus of the sweep]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
-    /// Price of a GPU for an hour, in any currency; given once for each sweep, in their order, each has its own [default:
-    /// nothing is priced]
+    /// Price of a GPU hour, in any currency; repeat it, in the order of the sweeps, to price each separately
+    /// [default: no price]
     #[arg(long, value_name = "PRICE", value_parser = above_zero, allow_negative_numbers = true)]
     gpu_hour: Vec<f64>,
 
-    /// The most GPUs that may be taken: what needs more does not keep the contract [default: any number]
+    /// Most GPUs allowed: an offer that needs more does not meet the contract [default: any number]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     max_gpus: Option<u64>,
 
-    /// Model the queues of the instances behind one router too, and count and price as many as those take: the fewest that
-    /// meet the objectives, or N, and whether they do; where an objective on the pace of tokens decides, by an engine fitted
-    /// to the runs of the sweep [default: division alone]
+    /// Also model the queues of the instances behind one router, and count and price that number: the fewest that
+    /// meet the objectives, or N, and whether they do; if an objective on the pace of tokens decides, by an engine
+    /// fitted to the runs of the sweep [default: by rate alone]
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "fewest",
           value_parser = replicas)]
     replicas: Option<Replicas>,
@@ -66,7 +66,7 @@ const MOST_PER_S: f64 = 1e9;
 
 const AFTER_HELP: &str = "\
 Exit codes:
-  0  an offer keeps the contract
+  0  an offer meets the contract
   1  none does
   2  the command line or a sweep has a mistake";
 
@@ -168,7 +168,7 @@ fn target_rate(text: &str) -> Result<f64, String> {
     match above_zero(text)? {
         rate if rate <= MOST_PER_S => Ok(rate),
         _ => Err(format!(
-            "`{text}` is over {} requests per second, the most that can be asked",
+            "`{text}` is over {} requests per second, the largest possible target",
             count(MOST_PER_S as u64)
         )),
     }

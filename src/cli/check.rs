@@ -16,8 +16,8 @@ pub(super) struct CheckArgs {
     #[command(flatten)]
     server: ServerArgs,
 
-    /// Send the `checks` of this workload too, each once and without load; one that does not pass exits with 1
-    /// [default: none]
+    /// Also send the `checks` of this workload, each once and without load; a failed check exits with 1 [default:
+    /// none]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
 

@@ -28,7 +28,7 @@ pub(super) struct CompareArgs {
     #[arg(value_name = "FOLDER", required = true, num_args = 2..)]
     folders: Vec<PathBuf>,
 
-    /// What differs on purpose, and is then allowed and shown; may be repeated
+    /// Condition that is varied: it may differ between the runs and is shown; may be repeated
     #[arg(long, value_name = "NAME", hide_possible_values = true,
           value_parser = one_of::<Condition>(Condition::VARIANTS))]
     vary: Vec<Condition>,
@@ -207,10 +207,7 @@ fn sweeps(args: &CompareArgs, stored: Vec<Stored>, printer: Printer) -> Result<b
 fn sweep_side(folder: &Path, name: String, sweep: Sweep) -> Result<SweepSide, Stop> {
     let first = sweep.points.iter().flat_map(|point| &point.trials).min_by_key(|trial| trial.number);
     let first = first.ok_or_else(|| {
-        Stop::usage(format!(
-            "{} has no run that came to its end\nhint: go on with it: --resume",
-            folder.display()
-        ))
+        Stop::usage(format!("{} has no finished run\nhint: resume it: --resume", folder.display()))
     })?;
     let header = RunLog::read(&folder.join(&first.run)).map_err(Stop::usage)?.header;
     Ok(SweepSide { name, header, sweep })
@@ -244,8 +241,8 @@ fn believe(name: &str, reasons: &[String], invalid: InvalidRuns) -> Result<(), S
     }
     let reasons: Vec<_> = reasons.iter().map(|reason| format!("\n  ✗ {reason}")).collect();
     Err(Stop::impossible(format!(
-        "{name} is INVALID, and nothing can be said by it:{}\nhint: run it again (its cures: skyline report), or compare it all \
-         the same with --allow-invalid",
+        "{name} is INVALID and is not compared:{}\nhint: run it again (cures: skyline report), or compare it anyway with \
+         --allow-invalid",
         reasons.concat()
     )))
 }
@@ -256,8 +253,8 @@ fn believe_any(side: &AnySide, invalid: InvalidRuns) -> Result<(), Stop> {
     match side {
         AnySide::Foreign(name, _) if !reasons.is_empty() && invalid == InvalidRuns::LeftOut => {
             Err(Stop::impossible(format!(
-                "nothing can be said by {name}:\n  ✗ {}\nhint: run it again with a load that the server answers, or compare it all \
-                 the same with --allow-invalid",
+                "{name} is not compared:\n  ✗ {}\nhint: run it again with a load that the server can answer, or compare it \
+                 anyway with --allow-invalid",
                 reasons.join("\n  ✗ ")
             )))
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::output::exits;
+use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::engine::Dialect;
 use crate::experiment::drive;
@@ -21,9 +22,9 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::{check_plan, of_one_server};
+use crate::session::run::of_one_server;
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
-use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder, save};
+use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
 pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     if args.example {
@@ -75,25 +76,25 @@ fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Prin
 /// Run a table of experiments: rows with a hypothesis each, under one server or several variants of it.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-What is kept, in results/NAME-matrix-TIME:
-  row-A/run-1/   every run, as `skyline bench` keeps it (with several variants: VARIANT/row-A/run-1/)
+What is saved, in results/NAME-matrix-TIME:
+  row-A/run-1/   every run, as `skyline bench` saves it (with several variants: VARIANT/row-A/run-1/)
   matrix.json    the table with its figures; matrix.txt the same as text
   decision.md    what was accepted, what was rejected and why, and why it stopped
-  page.html      the table with its pictures
-  *.log          what the commands wrote that start and reset servers
+  page.html      the table with its charts
+  *.log          output of the commands that start and reset servers
 
 Exit codes:
   0    every hypothesis confirmed, and some variant accepted where there is a contract
   1    a hypothesis refuted or left open, or nothing accepted
   2    the command line or the file has a mistake
   3    a row is INVALID for other reasons than the server's own, or could not be run, or a server not stopped
-  130  interrupted; --resume goes on")]
+  130  interrupted; --resume continues")]
 pub(super) struct MatrixArgs {
-    /// The table: a TOML or JSON file, or `rows_a_to_f`, the one inside the program
+    /// The table: a TOML or JSON file, or `rows_a_to_f`, the built-in one
     #[arg(required_unless_present = "example", value_name = "FILE")]
     file: Option<String>,
 
-    /// Print the table inside the program, to start your own from
+    /// Print the built-in table, as a start for your own
     #[arg(long, exclusive = true)]
     example: bool,
 
@@ -105,7 +106,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, value_name = "ROW")]
     only: Vec<String>,
 
-    /// Length of every run, in place of the file's: to rehearse a table in short [default: as the file says]
+    /// Length of every run, in place of the file's: to rehearse a table quickly [default: as the file says]
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     seconds: Option<f64>,
 
@@ -145,7 +146,7 @@ impl MatrixArgs {
             variant.server.fill_deployment(&typed);
         }
         for name in &self.only {
-            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only asks for {unknown}")))?;
+            experiments.row(name).map_err(|unknown| Stop::usage(format!("--only names {unknown}")))?;
         }
         Ok(experiments)
     }
@@ -208,10 +209,10 @@ impl MatrixArgs {
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
         let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
-        save::check_objectives(&row.bounds(), &spec)?;
+        Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;
-        runs.iter().try_for_each(check_plan)?;
+        runs.iter().try_for_each(PlannedRun::check)?;
         let (row, variant) = (&row.name, &variant.name);
         let one = experiments.has_one_variant();
         let folder = if one { format!("row-{row}") } else { format!("{variant}/row-{row}") };
@@ -252,9 +253,8 @@ impl MatrixArgs {
         let server = self.target.server.with(server, &format!("variant {}", variant.name))?;
         let target = self.target.with(server, facts(experiments, row, variant));
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
-        let objectives = contract.map(|accept| accept.objectives.as_slice()).unwrap_or_default();
-        let screen = self.campaign.live.screen();
-        let mut settings = target.settings(objectives, LoadOption::InFile, screen)?;
+        let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
+        settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)
@@ -303,7 +303,7 @@ mod tests {
         assert_eq!(all.cells.len(), all.experiments.order().len());
         assert!(all.cells.iter().all(|cell| cell.runs.len() == 2 && cell.folder.starts_with("row-")));
         let unknown = plan(&["rows_a_to_f", "--only", "Z"]).err().unwrap();
-        assert!(unknown.message().contains("--only asks for"), "{}", unknown.message());
+        assert!(unknown.message().contains("--only names"), "{}", unknown.message());
     }
 
     #[test]

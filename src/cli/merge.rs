@@ -21,7 +21,7 @@ pub(super) struct MergeArgs {
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,
 
-    /// Folder in which the merged run gets a folder of its own
+    /// Folder in which the merged run's folder is created
     #[arg(long, value_name = "DIR", default_value = "results")]
     out: PathBuf,
 
@@ -54,8 +54,8 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     save::run_with_log(run.report(None), &folder)?;
     args.show.show(printer, |format| render_run(run.report(None), format))?;
     printer.words(&format!(
-        "{number} shards that began {} apart by their wall clocks; who was in flight with whom is as true as those \
-         clocks agree, every latency was taken on one machine's own\nsaved to {}",
+        "{number} shards began {} apart by their wall clocks; concurrency across shards is as accurate as these clocks; each \
+         latency uses the clock of one machine\nsaved to {}",
         spoken(merged.apart),
         folder.display()
     ));

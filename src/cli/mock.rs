@@ -51,7 +51,7 @@ pub(super) struct MockArgs {
     #[arg(long, help_heading = "Answers")]
     echo: bool,
 
-    /// Answer prompts that have these words in them with this text, such as 'capital of France?=Paris'; repeat for more
+    /// Answer prompts that contain these words with this text, such as 'capital of France?=Paris'; repeat for more
     /// [default: none]
     #[arg(long = "answer", value_name = "WORDS=TEXT", help_heading = "Answers")]
     answers: Vec<CannedAnswer>,
@@ -68,8 +68,7 @@ pub(super) struct MockArgs {
     #[arg(long, value_name = "N", help_heading = "Answers", default_value_t = 0)]
     seed: u64,
 
-    /// Write what was really done to this file, one line a request; what was in it is lost [default: kept in memory
-    /// only]
+    /// Write the ground truth to this file, one line a request, and overwrite it [default: in memory only]
     #[arg(long, value_name = "FILE", help_heading = "Answers")]
     truth: Option<PathBuf>,
 }

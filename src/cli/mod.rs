@@ -80,7 +80,7 @@ verbs! {
     Ab => ab::AbArgs,
     /// Predict how a deployment would do under a workload, in virtual time
     Simulate => simulate::SimulateArgs,
-    /// Say how many instances and GPUs a rate needs within the objectives of a sweep, and what they cost
+    /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
     Capacity => capacity::CapacityArgs,
     /// Show a stored run again
     Report => report::ReportArgs,
@@ -92,11 +92,11 @@ verbs! {
     Compare => compare::CompareArgs,
     /// Measure this machine's own timing accuracy
     Calibrate => calibrate::CalibrateArgs,
-    /// Ask whether a server is ready and answers correctly
+    /// Check that a server is ready and answers correctly
     Check => check::CheckArgs,
     /// Serve a simulated engine over HTTP: an OpenAI-compatible server of known behaviour
     Mock => mock::MockArgs,
-    /// List the workloads that can be run, or show one to start your own from
+    /// List the workloads, or show one as a start for your own
     Workloads => workloads::WorkloadsArgs,
     /// Inspect a trace, or create one from a run or an access log
     Trace => trace::TraceVerbArgs,

@@ -45,8 +45,8 @@ pub(super) struct SweepArgs {
 /// Which loads are measured, how often and for how long.
 #[derive(Debug, Args)]
 struct SweepLoadArgs {
-    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2; of
-    /// conversations they begin so many a second [default: the search finds them, doubling until a rate fails and
+    /// Rates to measure, requests per second: a list such as 1,2,4,8, or a ladder FROM:TO:xFACTOR such as 1:64:x2;
+    /// for conversations, how many begin a second [default: the search finds them, doubling until a rate fails and
     /// refining then]
     #[arg(long, value_name = "RATES", value_parser = rates, conflicts_with = "users", allow_hyphen_values = true)]
     rates: Option<LoadAxis>,
@@ -56,8 +56,8 @@ struct SweepLoadArgs {
     #[arg(long, value_name = "USERS", value_parser = users, allow_hyphen_values = true)]
     users: Option<LoadAxis>,
 
-    /// Beside each closed loop run the same work in open arrivals, by a Poisson process at the rate that its users
-    /// reached, and show what the closed loop hides
+    /// After each closed loop run the same work with open (Poisson) arrivals at the rate that its users reached, and
+    /// show what the closed loop hides
     #[arg(long, requires = "users")]
     paired_open: bool,
 
@@ -90,7 +90,7 @@ struct SweepLoadArgs {
           allow_negative_numbers = true)]
     max_runs: u64,
 
-    /// Go no higher after this many loads in a row that saturate the server
+    /// Try no higher load after this many in a row that saturate the server
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=100),
           allow_negative_numbers = true)]
     stop_after_saturated: u64,
@@ -100,7 +100,7 @@ struct SweepLoadArgs {
           allow_negative_numbers = true)]
     warmup_requests: u64,
 
-    /// Hold the highest load that passed for this long in the end, and say whether it stays within the objectives
+    /// At the end, run the highest load that passed for this long, and report whether it meets the objectives
     /// [default: no such run]
     #[arg(long, value_name = "TIME", value_parser = some_time, requires = "objectives", allow_hyphen_values = true)]
     sustain: Option<Duration>,
@@ -195,9 +195,8 @@ struct PlannedSweep {
 impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let objectives = self.objectives.objectives();
-        let screen = self.campaign.live.screen();
-        let settings = self.target.settings(&objectives, LoadOption::OfLoads, screen);
-        let (spec, settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
+        let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
+        let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
@@ -205,6 +204,7 @@ impl SweepArgs {
         let finds_start = typed.is_none() && from_per_s.is_none();
         let search = LoadAxis::Automatic { from_per_s: from_per_s.unwrap_or(ANY_RATE) };
         let plan = self.search_plan(&spec, typed.unwrap_or(search), &objectives);
+        settings.objectives = objectives;
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })

@@ -14,7 +14,7 @@ use crate::report::documents;
 use crate::session::{Exit, Printer, Stop, survey, whole_file};
 use crate::workload::BadLines;
 
-/// Say what a trace holds, or make one of a run or of a log.
+/// Inspect a trace, or create one from a run or an access log.
 #[derive(Debug, Args)]
 pub(super) struct TraceVerbArgs {
     #[command(subcommand)]
@@ -23,13 +23,13 @@ pub(super) struct TraceVerbArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Read a trace as a run would, and say what is in it
+    /// Read a trace as a run does, and summarise it
     Show(ShownTraceArgs),
-    /// Make a trace of a stored run or of an access log: moments, lengths and categories, no text
+    /// Create a trace from a stored run or an access log: timestamps, lengths and categories, no text
     From(FromArgs),
 }
 
-/// Read a trace as a run would, and say what is in it.
+/// Read a trace as a run does, and summarise it.
 #[derive(Debug, Args)]
 struct ShownTraceArgs {
     /// The trace
@@ -39,7 +39,7 @@ struct ShownTraceArgs {
     #[command(flatten)]
     slice: SliceArgs,
 
-    /// Leave out lines that cannot be used, and count them [default: refuse the file]
+    /// Skip and count unusable lines [default: refuse the file]
     #[arg(long, help_heading = "Trace")]
     skip_bad: bool,
 
@@ -47,7 +47,7 @@ struct ShownTraceArgs {
     show: ShowArgs,
 }
 
-/// Make a trace of a stored run or of an access log.
+/// Create a trace from a stored run or an access log.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A run's trace has what its plan had, and where its warm-up and the run itself ended: replayed with
@@ -82,7 +82,7 @@ struct FromArgs {
     #[arg(long, value_name = "FIELD", requires = "time", help_heading = "Log")]
     class: Option<String>,
 
-    /// Leave out lines of the log that cannot be used, and count them [default: refuse the log]
+    /// Skip and count unusable lines of the log [default: refuse the log]
     #[arg(long, requires = "time", help_heading = "Log")]
     skip_bad: bool,
 }

@@ -30,12 +30,12 @@ pub(super) struct WorkloadsArgs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Print a workload's TOML, to start your own from: `skyline workloads show short_chat > my.toml`
+    /// Print a workload's TOML, as a start for your own: `skyline workloads show short_chat > my.toml`
     Show {
         /// Name of an embedded workload, or the path of a file, which is then checked
         workload: String,
     },
-    /// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit
+    /// Fit a workload to a stored run or to a trace, and report how well it fits
     Fit(Box<FitArgs>),
 }
 
@@ -65,11 +65,12 @@ fn show(workload: &str) -> Result<String, Stop> {
     }
 }
 
-/// Write a workload whose laws are fitted to a stored run or to a trace, and say how well they fit.
+/// Fit a workload to a stored run or to a trace, and report how well it fits.
 #[derive(Debug, Args)]
 #[command(after_help = "\
-The workload is TOML with the report of the fit as its first comment. A fit keeps laws and gives up what happened once: to
-run the very requests again, replay the trace (bench --trace), or make one of the run (skyline trace from).
+The workload is TOML with the report of the fit as its first comment. A fit keeps distributions,
+not single requests: to run the same requests again, replay the trace (bench --trace), or create one from the run
+(skyline trace from).
 
 Examples:
   skyline workloads fit results/my-run > fitted.toml
@@ -85,7 +86,7 @@ struct FitArgs {
     #[command(flatten)]
     slice: SliceArgs,
 
-    /// Leave out lines of the trace that cannot be used, and count them [default: refuse the file]
+    /// Skip and count unusable lines of the trace [default: refuse the file]
     #[arg(long, help_heading = "Trace")]
     skip_bad: bool,
 }
@@ -124,7 +125,7 @@ fn is_run(path: &Path) -> bool {
 fn of_run(args: &FitArgs) -> Result<FittedWorkload, Stop> {
     if let Some(option) = args.slice.first_change().or(args.skip_bad.then_some("--skip-bad")) {
         return Err(Stop::usage(format!(
-            "{option} is about a trace, and {} is a run\nhint: make a trace of it first: skyline trace from {0}",
+            "{option} needs a trace, and {} is a run\nhint: make a trace of it first: skyline trace from {0}",
             args.source.display()
         )));
     }

@@ -121,7 +121,7 @@ pub struct RunFailure {
     pub by: FailedBy,
 }
 
-/// Who failed where a run could not be carried out.
+/// Cause of a run that could not be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -127,29 +127,28 @@ impl PairedOpen {
             (Some(closed), Some(open), Some(ratio)) => {
                 let (closed, open) = (seconds(closed / 1e3), seconds(open / 1e3));
                 let both = format!(
-                    "p99 {name} is {closed} for the users, and {open} when the same {rate} come whatever the server does"
+                    "p99 {name} is {closed} in the closed loop, and {open} with open arrivals at the same {rate}"
                 );
                 if ratio > 1.0 + ALIKE {
                     format!("{both}: {} times as long", three_digits(ratio))
                 } else if ratio < 1.0 - ALIKE {
                     let bunches = if think_alike(arrival) {
-                        ", or who come back in bunches because all think equally long"
+                        ", or they return in bunches because all think equally long"
                     } else {
                         ""
                     };
                     format!(
-                        "{both}; the closed loop hides nothing here: its users queue up behind one another, who are \
-                         more than the server takes at once{bunches}"
+                        "{both}; the closed loop hides nothing here: it has more users than the server has slots, so they \
+                         queue behind one another{bunches}"
                     )
                 } else {
-                    format!("{both}: about the same, for at this rate there is little queueing to hide")
+                    format!("{both}: about the same; at this rate there is little queueing to hide")
                 }
             }
-            _ => format!("p99 {name} is not known of both runs at {rate}"),
+            _ => format!("p99 {name} is not known for both runs at {rate}"),
         };
-        let unsettled = "; and the open run did not settle: the users keep the server as busy as it can be, so that \
-                         independent arrivals at that rate queue up for as long as they come, and these latencies depend \
-                         on how long the run lasted";
+        let unsettled = "; and the open run did not settle: the users saturate the server, so open arrivals at that rate \
+                         queue for as long as the run lasts, and these latencies depend on the length of the run";
         if self.open_settled { sentence } else { sentence + unsettled }
     }
 }
@@ -228,8 +227,8 @@ mod tests {
         assert!(pair.open_settled);
         assert_eq!(
             pair.sentence,
-            "p99 TTFT is 397 ms for the users, and 897 ms when the same 1.00 requests/s come whatever the server does: \
-             2.26 times as long"
+            "p99 TTFT is 397 ms in the closed loop, and 897 ms with open arrivals at the same 1.00 requests/s: 2.26 times as \
+             long"
         );
     }
 

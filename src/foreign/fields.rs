@@ -114,7 +114,7 @@ impl<'a> ResultFields<'a> {
     }
 
     fn wrong<T>(&self, place: &str, found: &Value, wanted: &str) -> Option<T> {
-        self.complain(format!("`{place}` is {}, and {wanted} is wanted", shown(found)));
+        self.complain(format!("`{place}` is {}, and {wanted} is expected", shown(found)));
         None
     }
 

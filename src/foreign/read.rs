@@ -34,7 +34,7 @@ pub enum ForeignError {
     },
     /// It is JSON, but from no known tool.
     #[error(
-        "{path} is JSON, and no result of a tool that is known. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) says \
+        "{path} is JSON, but not the result of a known tool. Known are{}\nhint: --from vllm (sglang, guidellm, aiperf) says \
          what is missing for it to be that; a run of Skyline is named by its folder",
         looks()
     )]
@@ -43,7 +43,7 @@ pub enum ForeignError {
         path: PathBuf,
     },
     /// It is not JSON, although its tool was named.
-    #[error("{path} is no result of {tool}: it is not JSON ({problem})\nhint: wanted is {}", .tool.looks_like())]
+    #[error("{path} is no result of {tool}: it is not JSON ({problem})\nhint: expected is {}", .tool.looks_like())]
     NotJson {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum ForeignError {
         problem: String,
     },
     /// It is empty.
-    #[error("{path} is empty\nhint: the tool that should have written it did not come to its end")]
+    #[error("{path} is empty\nhint: the tool that should have written it did not finish")]
     Empty {
         /// The file.
         path: PathBuf,
@@ -71,7 +71,7 @@ pub enum ForeignError {
         column: usize,
     },
     /// A field is missing or invalid.
-    #[error("{path} cannot be read as a result of {tool}: {problem}\nhint: wanted is {}", .tool.looks_like())]
+    #[error("{path} cannot be read as a result of {tool}: {problem}\nhint: expected is {}", .tool.looks_like())]
     Malformed {
         /// The file.
         path: PathBuf,
@@ -191,7 +191,7 @@ fn one(
     read: impl FnOnce(&ResultFields<'_>) -> Vec<ForeignRun>,
 ) -> Result<Vec<ForeignRun>, String> {
     let [value] = values else {
-        return Err(format!("it holds {} values, and one is wanted", values.len()));
+        return Err(format!("it has {} values, and one is expected", values.len()));
     };
     let problem = FirstProblem::default();
     let runs = read(&ResultFields::of(value, &problem));

@@ -35,7 +35,7 @@ pub struct ForeignRun {
 /// The test conditions of a run; absent where its file does not say.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ForeignConditions {
-    /// The model asked for.
+    /// The model requested.
     pub model: Option<String>,
     /// `chat`, `completions`, or another endpoint.
     pub endpoint: Option<String>,

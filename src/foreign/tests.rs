@@ -346,14 +346,14 @@ fn what_cannot_be_a_figure_is_named() {
     for (file, wanted) in [
         (
             with("vllm.json", "completed", json!("many")),
-            "`completed` is \"many\", and a whole number is wanted",
+            "`completed` is \"many\", and a whole number is expected",
         ),
         (with("vllm.json", "completed", json!(-3)), "`completed` is -3, and a whole number"),
-        (with("vllm.json", "itls", json!(7)), "`itls` is 7, and a list is wanted"),
+        (with("vllm.json", "itls", json!(7)), "`itls` is 7, and a list is expected"),
         (with("vllm.json", "ttfts", json!([0.1])), "not of one length"),
         (with("vllm.json", "duration", json!("NaN")), "`duration` is \"NaN\", and a time from 0 to 1e9"),
-        (with("vllm.json", "errors", json!([1])), "`errors[0]` is 1, and a text is wanted"),
-        (with("sglang.jsonl", "backend", json!([])), "`backend` is a list, and a text is wanted"),
+        (with("vllm.json", "errors", json!([1])), "`errors[0]` is 1, and a text is expected"),
+        (with("sglang.jsonl", "backend", json!([])), "`backend` is a list, and a text is expected"),
     ] {
         let problem = problem(&file, None);
         assert!(problem.contains(wanted), "{problem}");
@@ -363,7 +363,7 @@ fn what_cannot_be_a_figure_is_named() {
     assert!(problem(&negative, None).contains("`ttfts[3]` is -0.5"), "{}", problem(&negative, None));
     let mut units = raw("aiperf/profile_export_aiperf.json");
     units["time_to_first_token"]["unit"] = json!("sec");
-    assert!(problem(&units, None).contains("`time_to_first_token` is in sec, and ms is wanted"));
+    assert!(problem(&units, None).contains("`time_to_first_token` is in sec, and ms is expected"));
     let mut benchmark = raw("guidellm.json");
     benchmark["benchmarks"][1]["metrics"]["request_totals"] = Value::Null;
     let problem = problem(&benchmark, None);

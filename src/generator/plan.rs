@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::request::PlannedRequest;
-use super::sessions::{SessionPlanner, first_turn, opening};
+use super::sessions::{SessionPlanner, first_turn};
 use crate::arrivals::Arrivals;
 use crate::clock::Timestamp;
 use crate::generator::datasets::rows::RowDraws;
@@ -111,7 +111,7 @@ impl DrawnRequests {
         let model = draws.model();
         let draws = draws.classes.get_mut(class)?;
         let turn = draws.turns().map(|turns| first_turn(index, 0, Some(turns.count(index))));
-        Some(PlannedRequest { turn, ..opening(workload, class, draws, row, model)? })
+        Some(PlannedRequest { turn, ..draws.opening(workload, class, row, model)? })
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::request::PlannedRequest;
 use crate::clock::Timestamp;
-use crate::generator::datasets::rows::{DrawnRow, RowDraws};
+use crate::generator::datasets::rows::RowDraws;
 use crate::generator::datasets::sources::Datasets;
 use crate::generator::draws::class_draws::{ClassDraws, WorkloadDraws, think_time};
 use crate::random::RandomStream;
@@ -167,7 +167,7 @@ impl SessionPlanner {
         // The rows in order, dealt to the users in turn.
         let place = u64::from(number) * users + user;
         let row = self.rows.get(class)?.as_ref().map(|rows| rows.at(place));
-        let mut opener = opening(&self.workload, class, &mut draws.of_index(index), row, model)?;
+        let mut opener = draws.of_index(index).opening(&self.workload, class, row, model)?;
         opener.index = index;
         let of = draws.turns().map(|turns| turns.count(index));
         opener.turn = Some(first_turn(user, number, of));
@@ -186,17 +186,17 @@ impl SessionPlanner {
         let index = Turn::index_of(turn.session, number);
         let draws = self.draws.classes.get(usize::from(last.class))?;
         let turns = draws.turns()?;
-        let lengths = draws.of_index(index).later_turn()?;
+        let (own_tokens, output_tokens) = draws.of_index(index).later_turn()?;
         let history_tokens = last.input_tokens.checked_add(answered)?;
-        let input_tokens = history_tokens.checked_add(lengths.input_tokens)?;
-        let whole = input_tokens.checked_add(lengths.output_tokens)?;
+        let input_tokens = history_tokens.checked_add(own_tokens)?;
+        let whole = input_tokens.checked_add(output_tokens)?;
         if turns.most_tokens.is_some_and(|most| whole > most) {
             return None;
         }
         let next = PlannedRequest {
             index,
             input_tokens,
-            output_tokens: lengths.output_tokens,
+            output_tokens,
             turn: Some(Turn { number, history_tokens, ..*turn }),
             ..*last
         };
@@ -226,34 +226,6 @@ impl SessionPlanner {
 /// The turn that begins a conversation of `of` turns, or stands alone in its session.
 pub(super) fn first_turn(session: u64, number: u32, of: Option<u32>) -> Turn {
     Turn { session, number, of, begun: number, history_tokens: 0 }
-}
-
-/// A request that opens a conversation or stands alone, without its position in the plan.
-pub(super) fn opening(
-    workload: &WorkloadSpec,
-    class: usize,
-    draws: &mut ClassDraws,
-    row: Option<DrawnRow>,
-    model: Option<u16>,
-) -> Option<PlannedRequest> {
-    let lengths = draws.opening(row)?;
-    let images = draws.images();
-    let priority = draws.priority();
-    let prefix = draws.prefix();
-    let tenant = draws.tenant();
-    Some(PlannedRequest {
-        class: class as u16,
-        input_tokens: lengths.input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
-        output_tokens: lengths.output_tokens,
-        priority,
-        slo: workload.slo_of(class as u16, priority, tenant),
-        row: row.map(|row| row.row),
-        images,
-        prefix,
-        tenant,
-        model,
-        ..PlannedRequest::default()
-    })
 }
 
 #[cfg(test)]

@@ -229,11 +229,10 @@ pub(crate) fn asked(value: &str) -> Result<Vec<Fault>, String> {
     value
         .split(',')
         .map(|name| match name.parse() {
-            Ok(Fault::Refuse) => {
-                Err("`refuse` cannot be asked for by header: the connection is there already; ask for \
-                     reset_before_headers"
-                    .to_owned())
-            }
+            Ok(Fault::Refuse) => Err(
+                "`refuse` cannot be set by header: the connection is already open; use reset_before_headers"
+                    .to_owned(),
+            ),
             other => other,
         })
         .collect()

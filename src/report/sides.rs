@@ -45,7 +45,7 @@ fn mean_and_max(of: Measured, gauge: Option<GaugeSummary>) -> [Option<SideFigure
 }
 
 const GAUGES: [(Gauge, Measured); 5] = [
-    (Gauge::Running, ("server_running_requests", "Requests that the server had in work", Unit::REQUESTS)),
+    (Gauge::Running, ("server_running_requests", "Requests running in the server", Unit::REQUESTS)),
     (Gauge::Waiting, ("server_waiting_requests", "Requests that waited in the server", Unit::REQUESTS)),
     (Gauge::KvUsage, ("server_kv_usage", "Key-value cache in use", Unit::SHARE)),
     (Gauge::CacheHitRate, ("server_cache_hit_rate", AVERAGED_HITS, Unit::SHARE)),
@@ -57,10 +57,10 @@ const AVERAGED_TOKENS: &str = "Answer tokens that the server made, as it itself 
 const COUNTERS: [(Counter, Measured); 4] = [
     (Counter::PromptTokens, ("server_prompt_tokens", "Prompt tokens processed", Unit::TOKENS)),
     (Counter::GenerationTokens, ("server_output_tokens", "Answer tokens generated", Unit::TOKENS)),
-    (Counter::RequestsSucceeded, ("server_requests", "Requests that ended well", Unit::REQUESTS)),
+    (Counter::RequestsSucceeded, ("server_requests", "Requests that completed", Unit::REQUESTS)),
     (Counter::Preemptions, ("server_preemptions", PREEMPTED, Unit::PREEMPTIONS)),
 ];
-const PREEMPTED: &str = "Times that a request was put back for want of cache";
+const PREEMPTED: &str = "Preemptions: times that a request was put back because the cache was full";
 
 const TIMES: [(ServerTime, &str, &str); 6] = [
     (ServerTime::Ttft, "server_ttft", "Time to first token by the server, from arrival"),
@@ -156,10 +156,10 @@ pub(super) fn together(
 }
 
 fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {
-    let cores = ("client_cpu_cores", "Processors that the client kept busy", Unit::CORES);
-    let busy = "Time in which the client's thread that reads answers was busy";
-    let memory = ("client_memory", "Memory that the client held", Unit::BYTES);
-    let retransmits = "TCP segments that the client's machine sent again, to anybody";
+    let cores = ("client_cpu_cores", "CPU cores that the client used", Unit::CORES);
+    let busy = "Time in which the client's read loop was busy";
+    let memory = ("client_memory", "Memory that the client used", Unit::BYTES);
+    let retransmits = "TCP segments that the client's machine retransmitted, to any host";
     let mut figures = vec![
         exactly(cores, "mean", Some(client.cpu_cores)),
         exactly(("client_loop_busy", busy, Unit::SHARE), "share", Some(client.loop_busy)),
@@ -170,8 +170,8 @@ fn client(client: &ClientLoad) -> Vec<Option<SideFigure>> {
             client.retransmits.map(|segments| segments as f64),
         ),
     ];
-    let back = "How late the client's event loop came back to a timer";
-    let lay = "How long bytes lay in the client's kernel before they were read";
+    let back = "Client read-loop delay";
+    let lay = "Time that bytes waited in the client's kernel before they were read";
     for (metric, meaning, delay) in
         [("client_loop_delay", back, client.loop_delay), ("client_read_delay", lay, client.read_delay)]
     {

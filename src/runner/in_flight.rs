@@ -8,8 +8,8 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 
-use super::feed::DispatchedRequest;
 use super::options::RunOptions;
+use super::pacer::DispatchedRequest;
 use super::progress::Progress;
 use super::request_run::{FinishedRequest, RequestRun};
 use super::turns::NextTurns;

@@ -1,7 +1,6 @@
 //! The open loop: releases every request at its scheduled moment, follows it to its end, keeps its record.
 
 mod checks;
-mod feed;
 mod in_flight;
 mod options;
 mod pacer;
@@ -15,8 +14,8 @@ mod turns;
 mod watch;
 
 pub use checks::{CheckTimes, Checks, FinishedCheck};
-pub use feed::RequestFeed;
 pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
+pub use pacer::RequestFeed;
 pub use progress::{
     LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts,
 };

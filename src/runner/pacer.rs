@@ -1,4 +1,4 @@
-//! Dispatches each request at its scheduled time.
+//! Builds each request ahead of time, and dispatches it at its scheduled time.
 //!
 //! ```text
 //! feeder thread          pacer                     run loop
@@ -10,16 +10,107 @@
 //! again with the next request. It never shifts, skips or thins the plan. Every record says how late it was:
 //! `schedule_lag = dispatched − scheduled`.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc as blocking};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::feed::{DispatchedRequest, ReadyRequest, RequestFeed};
 use super::options::Pacing;
 use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::engine::{CaptureText, Engine, PreparedRequest};
+use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
+
+/// Requests handed over together: waking a thread costs more than preparing a request.
+const BATCH: usize = 32;
+
+/// Batches prepared ahead.
+const LOOK_AHEAD: usize = 16;
+
+/// A request with its body, ready to be dispatched.
+pub(super) struct ReadyRequest {
+    /// Its entry in the plan; its prompt is in the body.
+    pub(super) request: PlannedRequest,
+    /// What is written to the socket.
+    pub(super) prepared: PreparedRequest,
+    /// Its prompt, where it opens a session whose later turns repeat it.
+    pub(super) said: Option<Prompt>,
+}
+
+/// A request that was dispatched, and when.
+pub(super) struct DispatchedRequest {
+    pub(super) ready: ReadyRequest,
+    pub(super) dispatched: Timestamp,
+}
+
+/// Requests with their prompts and bodies built ahead of time.
+pub struct RequestFeed {
+    batches: blocking::Receiver<Vec<ReadyRequest>>,
+    batch: std::vec::IntoIter<ReadyRequest>,
+    /// Plan and writer of later turns; `None` where no request belongs to a session.
+    later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
+}
+
+impl RequestFeed {
+    /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
+    /// ready. `later` plans and writes the later turns of sessions, where the schedule has any.
+    pub fn start<E: Engine>(
+        engine: Arc<E>,
+        schedule: impl Iterator<Item = RequestSpec> + Send + 'static,
+        later: Option<(SessionPlanner, Arc<PromptBuilder>)>,
+    ) -> Self {
+        let (batches_in, batches) = blocking::sync_channel(LOOK_AHEAD);
+        let (ready_in, ready) = blocking::sync_channel(1);
+        let sessions = later.as_ref().map(|(sessions, _)| sessions.clone());
+        std::thread::spawn(move || {
+            let mut requests = schedule.map(|request| first_request(&*engine, sessions.as_ref(), request));
+            for sent in 1.. {
+                let batch: Vec<ReadyRequest> = requests.by_ref().take(BATCH).collect();
+                // Nothing is left, or the run has ended.
+                if batch.is_empty() || batches_in.send(batch).is_err() {
+                    return;
+                }
+                if sent == LOOK_AHEAD / 2 {
+                    let _ = ready_in.send(());
+                }
+            }
+        });
+        // Half the look-ahead is built, or the whole schedule is and the thread has ended.
+        let _ = ready.recv();
+        Self { batches, batch: Vec::new().into_iter(), later }
+    }
+
+    /// Takes the plan and the writer of later turns.
+    pub(super) fn take_later(&mut self) -> Option<(SessionPlanner, Arc<PromptBuilder>)> {
+        self.later.take()
+    }
+
+    fn next(&mut self) -> Option<ReadyRequest> {
+        loop {
+            if let Some(ready) = self.batch.next() {
+                return Some(ready);
+            }
+            self.batch = self.batches.recv().ok()?.into_iter();
+        }
+    }
+}
+
+/// The request, with its answer's text captured where a later turn may repeat it.
+pub(super) fn carried(request: PreparedRequest, goes_on: bool) -> PreparedRequest {
+    if goes_on { request.capturing(CaptureText::Yes) } else { request }
+}
+
+/// A request of the plan, with its prompt where later turns repeat it.
+fn first_request<E: Engine>(
+    engine: &E,
+    sessions: Option<&SessionPlanner>,
+    spec: RequestSpec,
+) -> ReadyRequest {
+    let goes_on = sessions.is_some_and(|sessions| sessions.has_next_turn(&spec.planned));
+    let prepared = carried(engine.prepare(&spec), goes_on);
+    ReadyRequest { request: spec.planned, prepared, said: goes_on.then_some(spec.prompt) }
+}
 
 /// Longest sleep of a precise pacer before it checks whether to stop.
 pub(super) const NAP: Duration = Duration::from_millis(50);

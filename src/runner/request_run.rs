@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::task::coop::consume_budget;
 use tokio_util::sync::CancellationToken;
 
-use super::feed::DispatchedRequest;
 use super::options::Timeouts;
-use super::pacer::ring_at;
+use super::pacer::{DispatchedRequest, ring_at};
 use super::progress::Progress;
 use crate::clock::{RunClock, Timestamp};
 use crate::engine::{Answer, AnswerEnd, AnswerEvent, CapturedText, ChunkText, Engine};

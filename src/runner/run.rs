@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
-use super::feed::{DispatchedRequest, RequestFeed};
 use super::in_flight::{EndedTask, InFlightSet};
 use super::options::{Interrupt, Pacing, RunOptions};
-use super::pacer::{self, Outlet};
+use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;

@@ -13,8 +13,8 @@ use tokio::time::sleep_until;
 
 use engines::{Endless, Script, SeenLate, at, ms};
 
-use super::feed::RequestFeed;
 use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
+use super::pacer::RequestFeed;
 use super::progress::Progress;
 use super::run::Run;
 use crate::clock::{RunClock, Timestamp};

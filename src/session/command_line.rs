@@ -9,7 +9,7 @@ const HEADER: &str = "--header";
 const SECRET: [&str; 4] = [HEADER, "--extra-body", "--switch-cmd", "--reset-cmd"];
 
 /// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
-const MASKED: &str = "  # in place of *** type again what stood there";
+const MASKED: &str = "  # replace *** by the original values";
 
 /// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
 /// what is merged into bodies, commands, and credentials inside URLs.
@@ -104,8 +104,8 @@ mod tests {
         let line = again(typed.map(OsString::from), &["--repeats"], &options);
         assert_eq!(
             line,
-            "skyline bench 'my chat.toml' --objective 'p95 ttft < 500ms' --header 'x-key: ***' --shard 2/6 \
-             --start-at soon  # in place of *** type again what stood there"
+            "skyline bench 'my chat.toml' --objective 'p95 ttft < 500ms' --header 'x-key: ***' --shard 2/6 --start-at \
+             soon  # replace *** by the original values"
         );
         let nothing_masked = again(["skyline", "bench", "x"].map(OsString::from), &[], &[]);
         assert_eq!(nothing_masked, "skyline bench x");

@@ -2,7 +2,6 @@
 
 use std::fmt::Display;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -97,18 +96,6 @@ pub(crate) enum Exit {
     Invalid,
     /// The user stopped the run.
     Interrupted,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Fine => 0,
-            Exit::Missed => 1,
-            Exit::Usage => 2,
-            Exit::Invalid => 3,
-            Exit::Interrupted => 130,
-        })
-    }
 }
 
 /// Why a verb could not do its work: a message fit to be read, and the exit code.
@@ -259,12 +246,12 @@ impl Interrupts {
         match so_far {
             Interrupt::None if heeded => {
                 printer.words(
-                    "stopping: nothing more is sent, answers under way are awaited; Ctrl-C again cuts them off",
+                    "stopping: no more requests are sent, and answers in flight are awaited; Ctrl-C again cuts them off",
                 );
                 self.wish.send_replace(Interrupt::StopReleasing);
             }
             Interrupt::StopReleasing if heeded => {
-                printer.words("leaving: answers under way are cut off, every record is kept");
+                printer.words("aborting: answers in flight are cut off, and every record is saved");
                 self.wish.send_replace(Interrupt::Leave);
             }
             _ => {

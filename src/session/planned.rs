@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::analysis::{ArrivalFigures, CheckOutcome};
 use crate::experiment::repeats_of;
 use crate::generator::{self, Datasets, Schedule};
 use crate::record::{PlanFacts, Repeat, Shard};
@@ -11,6 +12,9 @@ use crate::workload::{ArrivalPattern, Trace, TraceFindings, WorkloadSpec};
 
 /// What gives a run more to measure, by the options of a run by itself.
 const MORE: &str = "give it more seconds or a higher --rate (a trace: --rate-scale)";
+
+/// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
+const MOST_TESTED: usize = 100_000;
 
 /// One run that is drawn and not yet executed.
 #[derive(Clone, Debug)]
@@ -86,12 +90,35 @@ impl PlannedRun {
         Ok(Self { repeat, workload, schedule, plan, part: None })
     }
 
+    /// Refuses a plan whose arrivals are very unlikely under the process that the workload declares.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        let Self { workload, schedule, plan, .. } = self;
+        let mut until = plan.window_end;
+        let mut requests: Vec<_> = schedule
+            .plan()
+            .map(|request| (request.class, request.scheduled))
+            .take_while(|&(_, moment)| moment < until)
+            .take(MOST_TESTED + 1)
+            .collect();
+        if requests.len() > MOST_TESTED {
+            until = requests.pop().map_or(until, |(_, moment)| moment);
+        }
+        let checks = ArrivalFigures::of_plan(workload, until, &requests).checks(&workload.arrival);
+        match checks.into_iter().find(|check| check.outcome == CheckOutcome::Failed) {
+            None => Ok(()),
+            Some(check) => Err(Stop::usage(format!(
+                "the plan of `{}` with seed {} does not fit its declared process: {}\nhint: {}",
+                workload.name, workload.seed, check.sentence, check.cure
+            ))),
+        }
+    }
+
     /// Refuses a plan that has fewer requests than were asked for: its arrivals end before.
     fn in_full(self) -> Result<Self, Stop> {
         let drawn = self.plan.warmup_requests + self.plan.measured_requests;
         match self.workload.requests {
             Some(asked) if drawn < asked => Err(Stop::usage(format!(
-                "the plan of `{}` with seed {} has {drawn} requests, and {asked} were asked for: its arrivals end \
+                "the plan of `{}` with seed {} has {drawn} requests, and {asked} were requested: its arrivals end \
                  before\nhint: ask for fewer (--requests), raise the rate or take another --seed",
                 self.workload.name, self.workload.seed
             ))),
@@ -113,4 +140,47 @@ pub(crate) fn with_seed(mut spec: WorkloadSpec, seed: u64) -> Result<WorkloadSpe
         spec.seed = seed;
     }
     Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A minute of 20 requests/s.
+    fn run(arrival: &str) -> PlannedRun {
+        let text = format!(
+            r#"
+name = "a_minute"
+horizon_s = 60
+warmup_s = 0
+drain_s = 1
+seed = 1
+arrival = {{ kind = "{arrival}", rate_per_s = 20 }}
+[[classes]]
+name = "all"
+input_tokens = {{ kind = "constant", value = 1 }}
+output_tokens = {{ kind = "constant", value = 1 }}
+"#
+        );
+        let spec = WorkloadSpec::from_toml(&text, "a test").unwrap();
+        PlannedRun::alone(spec, &Arc::default(), MORE).unwrap()
+    }
+
+    #[test]
+    fn a_plan_of_another_process_than_declared_is_refused() {
+        let mut run = run("constant");
+        assert!(run.check().is_ok());
+        run.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
+        let stop = run.check().unwrap_err();
+        let refusal = stop.message();
+        assert!(
+            refusal.contains("does not fit its declared process: ") && refusal.contains("hint: "),
+            "{refusal}"
+        );
+    }
+
+    #[test]
+    fn a_plan_of_the_process_declared_is_not() {
+        assert!(run("poisson").check().is_ok());
+    }
 }

@@ -235,7 +235,7 @@ fn read_common(
     };
     let given = fields.option("arrival", |value| {
         if trace.is_some() {
-            value.complain("is given beside `trace`, which says when requests arrive; leave one of them out");
+            value.complain("is given with `trace`, which says when requests arrive; leave one of them out");
             return None;
         }
         ArrivalPattern::read(value)

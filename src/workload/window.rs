@@ -62,8 +62,8 @@ impl RunLength<'_> {
             );
             ("requests", sentence)
         } else if self.arrival.users().is_some() {
-            let sentence = "is given beside users in a closed loop, who send as many requests as the server lets them; \
-                            say for how many seconds they do instead";
+            let sentence = "is given with users in a closed loop, who send as many requests as the server lets them; say for \
+                            how many seconds they do instead";
             ("requests", sentence.to_owned())
         } else if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);

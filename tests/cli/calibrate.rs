@@ -57,7 +57,7 @@ fn a_plan_beyond_the_machine_is_refused_before_anything_is_sent() {
         tries.map(|out| String::from_utf8(out.stderr).unwrap()).find(|words| words.contains("--force"));
     let refused = refused.unwrap();
     for part in [
-        "error: this machine cannot be trusted with this plan: 1,000,000 requests/s at its peak",
+        "error: this plan is too much for this machine: 1,000,000 requests/s at its peak",
         "answers of 8.00 events",
         "hint: lower the rate: --rate ",
         "  skyline bench --full quick.toml 0.01 --rate 1000000 --drain 0s --shard 1/",

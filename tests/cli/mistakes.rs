@@ -46,7 +46,7 @@ fn a_bad_value_on_the_command_line_is_named() {
         (&["bench", "quick.toml", "--warmup", "-1s"], "`-1s` is not a duration"),
         (&["bench", "quick.toml", "--temperature", "-1"], "`-1` is not 0 or a number above"),
         (&["bench", "quick.toml", "--requests", "-3"], "'-3'"),
-        (&["bench", "quick.toml", "--timeout", "0"], "no time at all"),
+        (&["bench", "quick.toml", "--timeout", "0"], "not a duration above 0"),
         (&["bench", "--trace", "no-such.jsonl", "5"], "no-such.jsonl"),
         (&["bench", "quick.toml", "--objective", "error_rate < 1"], "write 1% or 100%"),
         (&["bench", "quick.toml", "--max-concurrency", "0"], "whole number from 1 on"),
@@ -83,8 +83,8 @@ fn a_plan_that_hardly_ever_comes_of_its_process_is_refused() {
         .stderr(
             contains("seed 8804")
                 .and(contains("A²"))
-                .and(contains("the bar is 4.62"))
-                .and(contains("take another --seed")),
+                .and(contains("limit: 4.62"))
+                .and(contains("use another --seed")),
         );
     assert!(desk.runs().is_empty(), "nothing was flown");
 }

@@ -62,25 +62,25 @@ def openmetrics():
 
 
 def sides():
-    """The figures of the server, its devices and the client that the summary has, as Prometheus is told them."""
-    server, client, told = summary["server"] or {}, summary["client"], {}
+    """The figures of the server, its devices and the client that the summary has, as Prometheus gets them."""
+    server, client, exported = summary["server"] or {}, summary["client"], {}
     for gauge, name, unit in [("running", "running_requests", ""), ("kv_usage", "kv_usage", "ratio")]:
         for statistic in ["mean", "max"]:
             if gauge in server.get("gauges", {}):
                 ending = f"_{unit}" if unit else ""
-                told[f"skyline_server_{name}_{statistic}{ending}"] = ("", server["gauges"][gauge][statistic])
+                exported[f"skyline_server_{name}_{statistic}{ending}"] = ("", server["gauges"][gauge][statistic])
     for time, figures in server.get("times", {}).items():
-        told[f"skyline_server_{time}_mean_seconds"] = ("seconds", figures["mean_ms"] / 1e3)
+        exported[f"skyline_server_{time}_mean_seconds"] = ("seconds", figures["mean_ms"] / 1e3)
     if outside := (server.get("accounts") or {}).get("ttft"):
-        told["skyline_outside_server_ttft_ratio"] = ("", outside["outside_share"])
+        exported["skyline_outside_server_ttft_ratio"] = ("", outside["outside_share"])
     if energy := server.get("energy"):
-        told["skyline_devices_power_mean_watts"] = ("watts", energy["power_w"])
-        told["skyline_energy_per_output_token_mean_joules"] = ("joules", energy["per_output_token_j"])
+        exported["skyline_devices_power_mean_watts"] = ("watts", energy["power_w"])
+        exported["skyline_energy_per_output_token_mean_joules"] = ("joules", energy["per_output_token_j"])
     if client:
-        told["skyline_client_cpu_cores_mean"] = ("", client["cpu_cores"])
+        exported["skyline_client_cpu_cores_mean"] = ("", client["cpu_cores"])
         if client["peak_memory_bytes"] is not None:
-            told["skyline_client_memory_max_bytes"] = ("bytes", client["peak_memory_bytes"])
-    return told
+            exported["skyline_client_memory_max_bytes"] = ("bytes", client["peak_memory_bytes"])
+    return exported
 
 
 def vllm():

@@ -1,10 +1,10 @@
-"""What is stored and printed as JSON, held against the program's own JSON Schemas by another validator.
+"""Checks what is stored and printed as JSON against the program's own JSON Schemas with another validator.
 
     python3 -m venv venv && venv/bin/pip install jsonschema
     skyline compare BASELINE OTHER --json > DIR/compare.json; skyline capacity SWEEP … --json > DIR/capacity.json
     venv/bin/python tests/interop/schemas.py SKYLINE DIR
 
-SKYLINE is the binary. Every file below DIR is held against the schema of its name; `compare.json` of sweeps is told by what
+SKYLINE is the binary. Every file below DIR is checked against the schema of its name; `compare.json` of sweeps is recognised by what
 is in it.
 """
 
@@ -27,13 +27,13 @@ for path in sorted(folder.rglob("*.json")):
     name = path.stem
     if name not in validators:
         continue
-    told = json.loads(path.read_text())
-    if name == "compare" and "answers" in told:
+    value = json.loads(path.read_text())
+    if name == "compare" and "answers" in value:
         name = "compare-sweeps"
-    validators[name].validate(told)
+    validators[name].validate(value)
     # Nothing may be there that is not described.
-    told["something_else"] = 1
-    assert not validators[name].is_valid(told), f"{name} is open"
+    value["something_else"] = 1
+    assert not validators[name].is_valid(value), f"{name} is open"
     print(f"  {name}: {path}")
     held += 1
 assert held, f"nothing to hold in {folder}"

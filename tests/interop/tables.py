@@ -1,4 +1,4 @@
-"""The tables of a run as other programs read them, held against its summary.
+"""Compares the tables of a run, as other programs read them, with its summary.
 
     python3 -m venv venv && venv/bin/pip install pandas pyarrow polars duckdb jsonschema
     skyline simulate short_chat 60 --hardware h100 --out results
@@ -49,8 +49,8 @@ assert len(measured) == summary["requests"]["planned"]
 for metric in ["ttft", "ttft_from_send", "tpot", "e2e", "schedule_lag"]:
     samples = measured[f"{metric}_ms"].dropna()
     for name, share in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)]:
-        told = summary["latency"][metric][name]["value_ms"]
-        assert told is None or numpy.isclose(numpy.quantile(samples, share), told, rtol=1e-12), (metric, name)
+        reported = summary["latency"][metric][name]["value_ms"]
+        assert reported is None or numpy.isclose(numpy.quantile(samples, share), reported, rtol=1e-12), (metric, name)
 
 # So are those of gaps: a gap of k tokens is k samples. Answers that failed are left out, as there.
 tokens = pandas.read_parquet(folder / "tokens.parquet")
@@ -60,8 +60,8 @@ if (measured.outcome == "completed").all():
     samples = numpy.repeat(gaps.itl_ms, gaps.tokens)
     assert len(samples) == summary["latency"]["itl"]["n"]
     for name, share in [("p50", 0.5), ("p99", 0.99)]:
-        told = summary["latency"]["itl"][name]["value_ms"]
-        assert numpy.isclose(numpy.quantile(samples, share), told, rtol=1e-12), name
+        reported = summary["latency"]["itl"][name]["value_ms"]
+        assert numpy.isclose(numpy.quantile(samples, share), reported, rtol=1e-12), name
 assert numpy.isclose(tokens.tokens.sum(), measured.output_tokens[measured.outcome == "completed"].sum())
 
 # The tidy summary has the same figures.

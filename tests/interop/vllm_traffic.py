@@ -94,7 +94,7 @@ def conversation(run):
 
 
 def quality(run):
-    """The server answers golden prompts, and what it says when told to keep to a schema is of that schema."""
+    """The server answers golden prompts, and its answers conform to a schema that the request demands."""
     summary = json.loads((run / "summary.json").read_text())
     checks, answers = summary["quality"], summary["answers"]["by_class"][0]
     assert checks["pass_rate"] == 1 and checks["under_load"]["requested"] > 0, checks

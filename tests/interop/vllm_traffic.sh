@@ -1,5 +1,5 @@
 #!/bin/sh
-# skyline's traffic against a real vLLM, held against what the server says of it:
+# skyline's traffic against a real vLLM, compared with the server's own figures:
 #     tests/interop/vllm_traffic.sh http://127.0.0.1:8000 TOKENIZER [skyline [part ...]]
 # TOKENIZER is the served model's: its folder, its tokenizer.json or a Hugging Face id. The model must take 4,000 tokens;
 # a small one on a processor will do. All parts (lengths, prefixes, replay, conversation, quality) take about four minutes.
@@ -75,7 +75,7 @@ EOF
 }
 
 quality() {
-    echo '== golden prompts before and under load, and answers that the server was told to keep to a JSON Schema'
+    echo '== golden prompts before and under load, and answers that must conform to a JSON Schema'
     workload quality 2 > quality.toml <<'EOF'
 [[checks]]
 name = "says_something"

@@ -11,14 +11,15 @@ use crate::workload::ArrivalPattern;
 /// How far a beat of a plan may be off, milliseconds: moments are whole nanoseconds of sums of floats.
 const PLANNED_MS: f64 = 0.001;
 
-/// How arrivals at a constant rate keep their beats: the k-th belongs at phase + k ÷ rate, the phase being the one that
-/// the median arrival has.
+/// How arrivals at a constant rate keep their interval: the k-th belongs at phase + k ÷ rate, the phase being the one
+/// that the median arrival has.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ConstantArrivals {
     /// Length of a beat, milliseconds.
     pub interval_ms: f64,
-    /// 99 % of the arrivals, or all but four where that is more, are at most this far from their beats, milliseconds.
+    /// 99 % of the arrivals, or all but four where that is more, are at most this far from their constant interval,
+    /// milliseconds.
     pub off_p99_ms: f64,
     /// The farthest is this far from its beat, milliseconds.
     pub off_max_ms: f64,
@@ -43,30 +44,30 @@ impl ConstantArrivals {
     pub(super) fn planned_check(&self) -> Check {
         let (off, bar) = (self.off_max_ms, PLANNED_MS);
         let sentence = format!(
-            "the planned arrival farthest from its beat is {} ms off, the bar is 1 µs",
+            "planned arrivals are off the constant interval by up to {} ms; limit: 1 µs",
             three_digits(off)
         );
         let reading = TestReading::at_most(off, bar, sentence);
-        cured(reading.check(Rule::PlannedArrivals, "largest distance from the beat, ms"))
+        cured(reading.check(Rule::PlannedArrivals, "largest distance from the constant interval, ms"))
     }
 
     /// The test of a delivery: nearly all beats kept to a tenth of a beat, or 1 ms where that is more.
     pub(super) fn delivered_check(&self) -> Check {
         let (off, bar) = (self.off_p99_ms, (0.1 * self.interval_ms).max(1.0));
         let sentence = format!(
-            "nearly all delivered arrivals are at most {} ms off their beats, the bar is {} ms",
+            "delivered arrivals are off the constant interval by up to {} ms; limit: {} ms",
             three_digits(off),
             three_digits(bar)
         );
         TestReading::at_most(off, bar, sentence)
-            .check(Rule::DeliveredArrivals, "p99 distance from the beat, ms")
+            .check(Rule::DeliveredArrivals, "p99 distance from the constant interval, ms")
     }
 }
 
 /// A planned metronome has no seed to blame.
 pub(super) fn cured(check: Check) -> Check {
     if check.rule == Rule::PlannedArrivals && check.outcome == CheckOutcome::Failed {
-        let cure = "fly this workload again: the plan in the log is not its own, or not whole".to_owned();
+        let cure = "run this workload again: the plan in the log is incomplete or another's".to_owned();
         return Check { cure, ..check };
     }
     check
@@ -95,7 +96,7 @@ const FEWEST: usize = 100;
 /// The first and the last so-many-th part of the requests are compared.
 const TENTH: usize = 10;
 
-/// Delivered arrivals beside the plan: what the delivery did to it.
+/// Delivered arrivals against the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ArrivalShift {
@@ -134,13 +135,13 @@ impl ArrivalShift {
     pub(super) fn checks(&self) -> [Check; 2] {
         let growth_bar = self.mean_gap_ms.max(1.0);
         let growth = format!(
-            "the last tenth of the requests left {} ms later behind the plan than the first, the bar is {} ms",
+            "the delay behind the plan grew by {} ms from the first tenth of the requests to the last; limit: {} ms",
             three_digits(self.growth_ms),
             three_digits(growth_bar)
         );
         let shift_bar = (0.1 * self.mean_gap_ms).max(1.0);
         let shift = format!(
-            "nearly all gaps are at most {} ms shorter or longer than planned, the bar is {} ms",
+            "inter-arrival times are off by up to {} ms; limit: {} ms",
             three_digits(self.gap_shift_p99_ms),
             three_digits(shift_bar)
         );
@@ -149,7 +150,7 @@ impl ArrivalShift {
             TestReading::at_most(self.growth_ms.max(0.0), growth_bar, growth)
                 .check(Rule::DeliveredArrivals, "growth of the delay behind the plan, ms"),
             TestReading::at_most(self.gap_shift_p99_ms, shift_bar, shift)
-                .check(Rule::DeliveredArrivals, "p99 shift of a gap, ms"),
+                .check(Rule::DeliveredArrivals, "p99 error of the inter-arrival times, ms"),
         ]
     }
 }

@@ -10,10 +10,10 @@ use crate::arrivals::{Arrivals, LatentStates};
 use crate::clock::Timestamp;
 use crate::workload::{ArrivalPattern, WorkloadSpec};
 
-/// The arrivals of one class beside the process that it declares.
+/// The arrivals of one class against the process that it declares.
 ///
-/// The classes' streams of chance are independent, so each class can be judged as if it were alone. Every class has
-/// the tests' small chance to be accused without fault, so many classes have as many of it.
+/// The classes' random streams are independent, so each class is judged alone. Every class has the tests' small
+/// chance of a false alarm, so many classes have as many.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClassArrivals {

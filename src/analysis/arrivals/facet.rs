@@ -131,8 +131,8 @@ impl Facet {
 fn gaps(law: Law<'_>, which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
     let (value, critical) = (fit.anderson_darling, allowance.a_squared(law.gaps()));
     let sentence = format!(
-        "Anderson–Darling's A² of the {which} gaps against the declared {} is {}, the bar is {}; their largest CDF \
-         deviation is {}, the bar is {}",
+        "Anderson–Darling A² of the {which} gaps against the declared {} is {} (limit: {}); their largest CDF deviation is \
+         {} (limit: {})",
         law.name(),
         three_digits(value),
         three_digits(critical),
@@ -153,7 +153,7 @@ fn neighbours(
     let critical = (allowance.z(Facet::Neighbours) / libm::sqrt(pairs - 1.0)).max(SMALL_CORRELATION);
     let value = fit.lag1_spearman;
     let sentence = format!(
-        "Spearman's correlation of the {which} gaps with their neighbours is {}, the bar is {} either way",
+        "Spearman correlation of neighbouring {which} gaps is {}; limit: ±{}",
         three_digits(value),
         three_digits(critical)
     );
@@ -166,7 +166,7 @@ fn spread(which: &str, fit: &ArrivalFit, allowance: Allowance) -> TestReading {
     let (low, high) = (low.min(SMALL_DISPERSION.0), high.max(SMALL_DISPERSION.1));
     let value = dispersion.index;
     let sentence = format!(
-        "the dispersion of the {which} arrivals over {} slices is {}, the bars are {} and {}; 1 is as declared",
+        "index of dispersion of the {which} arrivals over {} slices is {}; limits: {} and {}, 1 is as declared",
         dispersion.counts,
         three_digits(value),
         three_digits(low),
@@ -181,7 +181,7 @@ fn count(law: Law<'_>, which: &str, sequence: &ArrivalSequence, allowance: Allow
     let critical = (allowance.z(Facet::Count) * libm::sqrt(expected)).max(SMALL_COUNT * expected);
     let value = sequence.arrivals as f64 - expected;
     let sentence = format!(
-        "{} {which} where the declared {} expects {}, the bar is {} more or fewer",
+        "{} {which}; the declared {} expects {}; limit: ±{}",
         counted(sequence.arrivals, "arrival"),
         law.name(),
         three_digits(expected),
@@ -205,8 +205,8 @@ fn landing(
         allowance.alpha(Facet::Landing) * half_root_of_two_pi * law.deviation_of(sequence.arrivals as f64);
     let value = fit.last_arrival_offset;
     let sentence = format!(
-        "the last {which} arrival comes {} arrivals from where just {} are expected; chance hardly ever brings it \
-         within {}, stretching does",
+        "the last {which} arrival is only {} arrivals from the moment at which {} are expected; within {} the plan was \
+         almost certainly stretched",
         three_digits(value.abs()),
         sequence.arrivals,
         three_digits(critical)

@@ -152,12 +152,12 @@ impl Untested {
     fn check(self, rule: Rule) -> Check {
         let sentence = match self {
             Self::ClosedLoop => {
-                "the loop is closed: users send when the server has answered, by no process of their own"
+                "closed loop: users send when the server has answered, so there is no arrival process to test"
             }
-            Self::CutOffLog => "the log was cut off, so requests that were in flight are missing in it",
-            Self::PartOfThePlan => "the log holds a share of the plan; merge the logs of all its shards",
+            Self::CutOffLog => "the log was cut off and lacks the requests that were in flight",
+            Self::PartOfThePlan => "the log has one shard of the plan; merge the logs of all shards",
             Self::BrokenPlan => {
-                "the log does not hold every request of the plan once, so that nobody knows when all of them were let go"
+                "the log does not have every request of the plan exactly once, so some dispatch times are unknown"
             }
         };
         match (self, rule) {

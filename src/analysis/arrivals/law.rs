@@ -100,11 +100,9 @@ impl TestReading {
         let cure = match rule {
             _ if !self.failed => "",
             Rule::PlannedArrivals => {
-                "take another --seed: this one draws a plan that hardly ever comes of the declared process"
+                "use another --seed: the plan of this one is very unlikely under the declared process"
             }
-            _ => {
-                "requests did not leave as they were planned: let nothing else run on this machine, or lower the rate"
-            }
+            _ => "requests were not dispatched as planned: free up CPU on this machine, or lower the rate",
         };
         Check {
             rule,
@@ -128,7 +126,7 @@ pub(super) fn not_tested(rule: Rule, arrivals: Option<u64>, sentence: String) ->
 pub(super) fn broken(sentence: String) -> Check {
     Check {
         outcome: CheckOutcome::Failed,
-        cure: "keep the log whole (is the disk full?), merge no log into itself, and run again".to_owned(),
+        cure: "keep the log complete (is the disk full?), merge no log into itself, and run again".to_owned(),
         ..not_tested(Rule::DeliveredArrivals, None, sentence)
     }
 }

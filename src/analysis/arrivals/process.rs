@@ -11,8 +11,8 @@ use crate::units::three_digits;
 use crate::workload::ArrivalPattern;
 
 /// Why the arrivals of a trace are not put to tests of a process.
-const REPLAYED: &str = "a trace is replayed, which declares no process to test against: its moments are the plan, and \
-                        what was delivered is held against them request by request";
+const REPLAYED: &str = "a trace declares no process to test: its timestamps are the plan, and each dispatch is compared with \
+                        its timestamp";
 
 impl ArrivalSequence {
     /// Tests of a plan: together they refuse 1 in 10,000 honest ones.
@@ -46,7 +46,7 @@ impl ArrivalSequence {
 
     fn too_few(&self, rule: Rule) -> Check {
         let sentence = format!(
-            "{} {}: at least {FEWEST} are needed to tell their process",
+            "{} {}: at least {FEWEST} are needed to test the process",
             counted(self.arrivals, "arrival"),
             adjective(rule)
         );
@@ -57,7 +57,7 @@ impl ArrivalSequence {
     pub(super) fn beats_check(&self, rule: Rule) -> Check {
         let (missed, bar) = (self.arrivals as f64 - self.expected, (0.01 * self.expected).max(1.0));
         let sentence = format!(
-            "{} came where {} beats go, the bar is {} more or fewer",
+            "{}; constant intervals give {}; limit: ±{}",
             counted(self.arrivals, "arrival"),
             three_digits(self.expected),
             three_digits(bar)
@@ -80,7 +80,7 @@ const ALPHA: f64 = 1e-4;
 pub fn counts_over_runs(runs: &[&ArrivalSequence]) -> Check {
     let runs: Vec<_> = runs.iter().filter(|run| run.fit.is_some()).collect();
     let measure = Measure { rule: Rule::DeliveredArrivals, statistic: "variation of the counts of runs" };
-    let check = measure.not_tested("the counts of fewer than two runs say nothing about how they vary");
+    let check = measure.not_tested("fewer than two runs show no variation of counts");
     if runs.len() < 2 {
         return check;
     }
@@ -90,13 +90,13 @@ pub fn counts_over_runs(runs: &[&ArrivalSequence]) -> Check {
     let bound = |p| chi_squared_quantile(p, n) / n;
     let (low, high) = (bound(ALPHA / 2.0), bound(1.0 - ALPHA / 2.0));
     let failed = value < low || value > high;
-    let cure = "give every run a seed of its own, and never stretch a plan to hit its count";
+    let cure = "use a different seed for each run, and do not stretch a plan to hit its count";
     Check {
         value: Some(value),
         critical: Some(if value < 1.0 { low } else { high }),
         outcome: if failed { CheckOutcome::Failed } else { CheckOutcome::Passed },
         sentence: format!(
-            "the counts of {} runs vary {} times as much as counts of the declared process do, the bars are {} and {}",
+            "the counts of {} runs vary {} times as much as the declared process expects; limits: {} and {}",
             runs.len(),
             three_digits(value),
             three_digits(low),

@@ -11,20 +11,21 @@ use crate::units::millis;
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ClientLoad {
-    /// Processors that this process kept busy on average: its CPU time ÷ the length of the run.
+    /// CPU cores that this process used on average: its CPU time ÷ the length of the run.
     pub cpu_cores: f64,
     /// Share of the run in which the thread that writes requests and reads answers was busy, between 0 and 1.
     pub loop_busy: f64,
-    /// How late that thread came back to a timer that was due. The timer itself is up to about 2 ms late.
+    /// Client read-loop delay: how late that thread handled a timer that was due. The timer itself is up to about 2
+    /// ms late.
     pub loop_delay: Option<DelaySummary>,
-    /// How long bytes lay in the kernel before they were read, where the kernel tells when they came.
+    /// How long bytes waited in the kernel before they were read, if the kernel reports when they arrived.
     pub read_delay: Option<DelaySummary>,
     /// Where the moments of arriving bytes come from.
     pub stamps: StampSource,
-    /// Largest memory that the process held, bytes, where the system tells.
+    /// Peak memory of the process, bytes, if the system reports it.
     pub peak_memory_bytes: Option<u64>,
-    /// TCP segments that the whole machine, in its network namespace, sent again until the last sample of the run, to
-    /// anybody; absent where nobody looked.
+    /// TCP segments that the whole machine, in its network namespace, retransmitted until the last sample of the run,
+    /// to any host; absent if not measured.
     pub retransmits: Option<u64>,
 }
 

@@ -96,12 +96,12 @@ impl HostStallImpact {
     /// The stalls and the requests that they touched.
     pub(crate) fn in_words(&self) -> String {
         let Some(longest) = self.longest_ms else {
-            return "the measuring machine never stood still".to_owned();
+            return "the client never stalled".to_owned();
         };
         let how_long = match self.count {
-            1 => format!("once, for {}", seconds(self.total_s)),
+            1 => format!("once ({})", seconds(self.total_s)),
             times => format!(
-                "{} times, for {} in all and {} at the most",
+                "{} times ({} in total, longest {})",
                 count(times),
                 seconds(self.total_s),
                 seconds(longest / 1e3)
@@ -109,7 +109,7 @@ impl HostStallImpact {
         };
         let requests = counted(self.requests_touched, "request");
         let share = self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
-        format!("the measuring machine stood still {how_long}; that touched {requests}{share}")
+        format!("the client stalled {how_long}; {requests}{share} affected")
     }
 }
 

@@ -230,7 +230,7 @@ const CATALOGUE: [FigureInfo; 24] = [
         ..share("check_pass_rate", "checks passed", Direction::More, "passed / ended")
     },
     FigureInfo {
-        meaning: "answers of the form asked for, of those that were complete",
+        meaning: "answers of the requested form, of those that were complete",
         ..share("valid_answers", "valid answers", Direction::More, "valid / complete answers with a form")
     },
 ];
@@ -258,6 +258,12 @@ impl Metric {
         }
         all
     };
+
+    /// The latencies of a request that a user feels: every table leads with them.
+    pub const MAIN: [Self; 3] = [Self::Ttft, Self::Tpot, Self::E2e];
+
+    /// The same with the gaps between tokens.
+    pub const MAIN_AND_ITL: [Self; 4] = [Self::Ttft, Self::Tpot, Self::Itl, Self::E2e];
 
     /// Its row of the catalogue.
     pub const fn info(self) -> &'static FigureInfo {

@@ -215,7 +215,7 @@ impl FigureKey {
         let figure = words[..at].join(" ");
         let (key, part) = (Self::of_run(&figure)?, Part::parse(&words[at + 1..])?);
         if !key.metric.info().of_parts {
-            return Err(format!("`{figure}` is only known of the whole run"));
+            return Err(format!("`{figure}` exists only for the whole run"));
         }
         Ok(Self { part: Some(part), ..key })
     }

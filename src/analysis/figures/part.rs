@@ -81,12 +81,12 @@ impl Part {
     /// Reads what stands behind `of`: a name, or its kind and the name.
     pub(crate) fn parse(words: &[&str]) -> Result<Self, String> {
         match words {
-            [] => Err("`of` has no name behind it".to_owned()),
+            [] => Err("`of` needs a name after it".to_owned()),
             [name] => Ok(Self { kind: None, name: (*name).to_owned() }),
             [kind, name] => match PartKind::ALL.iter().copied().find(|known| known.name() == *kind) {
                 Some(kind) => Ok(Self { kind: Some(kind), name: (*name).to_owned() }),
                 None => {
-                    Err(format!("`{kind}` tells no requests apart; use class, priority, tenant or model"))
+                    Err(format!("`{kind}` is not a group of requests; use class, priority, tenant or model"))
                 }
             },
             more => Err(format!("`{}` is more than a name", more.join(" "))),

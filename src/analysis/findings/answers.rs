@@ -26,7 +26,7 @@ pub(super) fn output_length(summary: &Summary) -> Option<Finding> {
     }
     let by_tokenizer = summary.tokens.from_tokenizer > summary.tokens.from_usage;
     let sentence = format!(
-        "answers came {} {} than asked ({} tokens for {}{}); {} of {} off by more than 10 %",
+        "answers are {} {} than requested ({} tokens for {}{}); {} of {} off by more than 10 %",
         percent(error.abs()),
         if error < 0.0 { "shorter" } else { "longer" },
         count(balance.received_tokens),
@@ -53,11 +53,11 @@ pub(super) fn prompt_length(summary: &Summary) -> Option<Finding> {
     let error = balance.relative_error.filter(|error| error.abs() > LENGTH_BAR)?;
     let (added, included) = match summary.tokens.template_tokens {
         Some(0) => (String::new(), ""),
-        Some(tokens) => (format!(", with {} of its own in each", counted(tokens, "token")), ""),
+        Some(tokens) => (format!(" plus {} of chat template in each", counted(tokens, "token")), ""),
         None => (String::new(), " (its chat template included)"),
     };
     let sentence = format!(
-        "the server counts {} prompt tokens where {} were asked for{added}: {} {} on average{included}; the bar is {}",
+        "the server counts {} prompt tokens, and {} were requested{added}: {} {} on average{included}; limit: {}",
         count(balance.received_tokens),
         count(balance.requested_tokens),
         percent(error.abs()),
@@ -79,12 +79,12 @@ pub(super) fn estimated_tokens(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "output tokens of {} of {} are guessed: one chunk, one token; TPOT, ITL and tokens/s rest on it",
+        "output tokens of {} of {} are estimated as one token a chunk; TPOT, ITL and tokens/s depend on it",
         count(tokens.from_chunks),
         counted(tokens.output.requests, "answer")
     );
     let cure = if tokens.from_tokenizer > 0 {
-        "the tokenizer counts only answers that came whole to a run that was not left before it had; let the server send usage \
+        "the tokenizer counts only complete answers, and only after a run that is not aborted; let the server send usage \
          (stream_options.include_usage)"
     } else {
         "let the server send usage (stream_options.include_usage), or give --tokenizer, which counts answers after the run"
@@ -101,8 +101,8 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
     }
     let source = if tokens.from_tokenizer > tokens.from_usage { "the tokenizer" } else { "usage" };
     let sentence = format!(
-        "{} came in {} chunks that nobody counted the tokens of, for {} tokens by {source}: {} apart, the bar is {}; TPOT \
-         follows {source}, ITL takes each chunk for a token",
+        "{} came in {} chunks without token counts, and have {} tokens by {source}: {} apart (limit: {}); TPOT uses \
+         {source}, ITL counts each chunk as one token",
         counted(tokens.disagreeing_requests, "answer"),
         count(tokens.chunk_tokens),
         count(tokens.counted_tokens),
@@ -115,8 +115,8 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
 pub(super) fn merged_reads(summary: &Summary) -> Option<Finding> {
     let share = summary.tokens.merged_share().filter(|&share| share > MERGED_BAR)?;
     let sentence = format!(
-        "{} of the chunks came in one read with the chunk before; the bar is {}: something between the model \
-         and here gathers them",
+        "{} of the chunks arrived in one read with the chunk before (limit: {}): something between the model and this client \
+         buffers them",
         percent(share),
         percent(MERGED_BAR)
     );
@@ -143,25 +143,25 @@ pub(super) fn warm_cache(summary: &Summary) -> Option<Finding> {
     }
     if summary.run.datasets.iter().any(|taken| !taken.salted) {
         let sentence = format!(
-            "{} of the prompt tokens came from a prefix cache, and a dataset is sent as it stands: rows that the server \
-             had seen before cost less than new ones; the bar is {}",
+            "{} of the prompt tokens came from a prefix cache: a dataset is sent unchanged, and rows that the server has \
+             seen before cost less than new ones; limit: {}",
             percent(rate),
             percent(CACHED_BAR)
         );
-        let cure = "if new prompts are meant, reset the server's prefix cache before the run, or let salt = true lead \
-                    each with words of its own";
+        let cure = "for cold prompts, reset the server's prefix cache before the run, or set salt = true, which begins each \
+                    prompt with different words";
         return Some(finding(FindingKind::WarmCache, sentence, cure));
     }
     let (rate, bar) = (percent(rate), percent(CACHED_BAR));
     let sentence = shared.map_or_else(
         || {
             format!(
-                "{rate} of the prompt tokens came from a prefix cache although every prompt is salted; the bar is {bar}"
+                "{rate} of the prompt tokens came from a prefix cache although every prompt is salted; limit: {bar}"
             )
         },
         |most| {
             format!(
-                "{rate} of the prompt tokens came from a prefix cache where at most {} are shared; the bar is {bar} more",
+                "{rate} of the prompt tokens came from a prefix cache, and at most {} are shared; limit: {bar} more",
                 percent(most)
             )
         },
@@ -173,13 +173,13 @@ pub(super) fn lost_prefixes(summary: &Summary) -> Option<Finding> {
     let cache = summary.prefix_cache.as_ref()?;
     cache.off().filter(|&off| off < -CACHED_BAR)?;
     let sentence = format!(
-        "{} of the prompt tokens came from a prefix cache where {} are shared; the bar is {} less",
+        "{} of the prompt tokens came from a prefix cache, and {} are shared; limit: {} less",
         percent(cache.measured?.rate),
         percent(cache.expected_least),
         percent(CACHED_BAR)
     );
-    let cure = "see that prefix caching is on, and that the cache has room for the prefixes beside what is running; behind \
-                a balancer each server computes them for itself";
+    let cure = "check that prefix caching is on, and that the cache has room for the prefixes and the running requests; \
+                behind a load balancer each server computes them again";
     Some(finding(FindingKind::LostPrefixes, sentence, cure))
 }
 
@@ -194,7 +194,7 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
         let cut = class.cut_at_limit as f64 > CUT_BAR * whole as f64;
         (class.invalid > 0 || cut).then(|| {
             format!(
-                "`{}`: {} of {} are not of the form {}, and {} were cut before they could be",
+                "`{}`: {} of {} do not have the form {}, and {} were cut off before they could have it",
                 class.class,
                 count(class.invalid),
                 counted(whole, "answer"),
@@ -208,11 +208,11 @@ pub(super) fn wrong_forms(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "answers do not have the form that was asked for; all should, and no more than {} be cut: {}",
+        "answers do not have the requested form (limits: none invalid, {} cut off): {}",
         percent(CUT_BAR),
         wrong.join("; ")
     );
-    let cure = "see whether the server decodes by the form (guided decoding, a parser of tool calls); where answers are cut, \
+    let cure = "check that the server enforces the form (guided decoding, a parser of tool calls); if answers are cut off, \
                 raise output_tokens";
     Some(finding(FindingKind::WrongForms, sentence, cure))
 }
@@ -234,11 +234,11 @@ pub(super) fn worse_under_load(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "checks that passed before the run are answered worse under load, where none should be: {}",
+        "checks that passed before the run fail more often under load (limit: none): {}",
         worse.join(", ")
     );
-    let cure = "look at the answers under Checks; faster is no gain where answers become worse (batch-dependent numerics, \
-                a quantised cache, speculative decoding)";
+    let cure = "look at the answers under Checks; speed is no gain if answers get worse (batch-dependent numerics, a \
+                quantised cache, speculative decoding)";
     Some(finding(FindingKind::WorseUnderLoad, sentence, cure))
 }
 
@@ -246,8 +246,7 @@ pub(super) fn unmeasurable_slo(summary: &Summary) -> Option<Finding> {
     if summary.slo.met.is_some() {
         return None;
     }
-    let sentence = "the workload bounds TTFT or TPOT, which answers that are not streamed do not have: attainment and \
-                    goodput are unknown";
+    let sentence = "the SLO bounds TTFT or TPOT, which unstreamed answers do not have: attainment and goodput are unknown";
     Some(finding(FindingKind::UnmeasurableSlo, sentence.to_owned(), "stream the answers, or bound e2e only"))
 }
 
@@ -256,7 +255,7 @@ pub(super) fn no_slo(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence =
-        "the workload promises nothing: there is no attainment, and goodput counts every completed request";
-    let cure = "give its classes bounds, such as slo = { ttft_ms = 500 }";
+        "the workload has no SLO: there is no attainment, and goodput counts every completed request";
+    let cure = "give its classes an SLO, such as slo = { ttft_ms = 500 }";
     Some(finding(FindingKind::NoSlo, sentence.to_owned(), cure))
 }

@@ -23,7 +23,7 @@ pub enum FindingKind {
     Interrupted,
     /// The log has no last line.
     CutOff,
-    /// Requests were still running when the drain limit came.
+    /// Requests were still running when the drain limit ended.
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
@@ -43,9 +43,9 @@ pub enum FindingKind {
     NoSlo,
     /// An SLO bounds a figure that answers which are not streamed do not have.
     UnmeasurableSlo,
-    /// Answers are longer or shorter than asked.
+    /// Answers are longer or shorter than requested.
     OutputLength,
-    /// Prompts are longer or shorter than asked.
+    /// Prompts are longer or shorter than requested.
     PromptLength,
     /// Token counts are guessed from chunks.
     EstimatedTokens,
@@ -59,17 +59,17 @@ pub enum FindingKind {
     LostPrefixes,
     /// A golden prompt passed before the run and failed under load.
     WorseUnderLoad,
-    /// Answers do not have the form that was asked for, or were cut before they could have it.
+    /// Answers do not have the requested form, or were cut off before they could have it.
     WrongForms,
     /// Requests opened their own connections.
     ColdConnections,
-    /// A page of metrics that was asked for could not be read, or not all the time.
+    /// A requested metrics page could not be read, or not all the time.
     PageUnread,
     /// A total of the server went back inside the window: it was started anew, or there are several.
     ServerRestarted,
     /// The key-value cache was full, and requests were put back for want of it.
     CacheFull,
-    /// Much of the time to the first token lies outside of the server.
+    /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
 }
 

@@ -23,18 +23,17 @@ pub(super) fn ending(summary: &Summary) -> Option<Finding> {
         Some(RunEnding::Interrupted) => Some(finding(
             FindingKind::Interrupted,
             format!(
-                "the run was interrupted: {} still running, {} never due",
+                "the run was interrupted: {} still running, {} not due yet",
                 counted(summary.requests.censored, "request"),
                 count(summary.requests.never_due)
             ),
-            "let the run finish before its figures are used",
+            "let the run finish before you use its figures",
         )),
         None => Some(finding(
             FindingKind::CutOff,
-            "the log has no last line: the run was cut off (a crash, a full disk), and what was in flight then \
-             is missing"
+            "the log has no last line: the run was cut off (a crash, a full disk), and requests in flight are missing"
                 .to_owned(),
-            "run again; what had finished is kept and shown",
+            "run again; finished requests are saved and shown",
         )),
         Some(RunEnding::Finished | RunEnding::DrainLimit) => None,
     }
@@ -61,8 +60,8 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the cap of {} in flight held requests back for up to {} (p50 {} ms); the bar is {} ms, and \
-         the wait is part of every latency counted from the scheduled moment",
+        "requests over the cap of {} in flight waited for up to {} (p50 {} ms; limit: {} ms); latencies from the scheduled \
+         moment include the wait",
         counted(cap, "request"),
         seconds(wait.max.at_least() / 1e3),
         three_digits(wait.percentile(Quantile::P50).figure.at_least()),
@@ -91,26 +90,24 @@ pub(super) fn short_window(summary: &Summary) -> Option<Finding> {
 pub(super) fn warm_up(summary: &Summary) -> Option<Finding> {
     let beginning = summary.steady_state?.beginning?;
     let sentence = format!(
-        "the first {} of the window look like warm-up: {} requests were there, {} after (MSER-5)",
+        "the first {} of the window look like warm-up: {} requests present, {} after (MSER-5)",
         seconds(beginning.length_s),
         three_digits(beginning.present),
         three_digits(beginning.present_after)
     );
     let warm_up = (summary.window.start_s + beginning.length_s).ceil();
-    Some(finding(FindingKind::WarmUp, sentence, &format!("begin to count later: --warmup {warm_up}s")))
+    Some(finding(FindingKind::WarmUp, sentence, &format!("lengthen the warm-up: --warmup {warm_up}s")))
 }
 
 pub(super) fn not_settled(summary: &Summary) -> Option<Finding> {
     let halves = summary.steady_state?.unsettled?;
     let sentence = format!(
-        "the window of {} looks like warm-up as a whole: {} requests were there in its first half, {} in its second \
-         (MSER-5)",
+        "the whole window of {} looks like warm-up: {} requests present in its first half, {} in its second (MSER-5)",
         seconds(summary.window.length_s()),
         three_digits(halves.present),
         three_digits(halves.present_after)
     );
-    let cure =
-        "run for several times as long, with a longer --warmup: nothing tells yet where the system settles";
+    let cure = "run for several times as long, with a longer --warmup: the run does not show yet when the system settles";
     Some(finding(FindingKind::NotSettled, sentence, cure))
 }
 
@@ -126,7 +123,7 @@ pub(super) fn drift(summary: &Summary) -> Option<Finding> {
             ("the requests waiting or in flight", state.present.ends().map(three_digits), latency)
         }
         (false, true) => {
-            (latency, state.latency_ms.ends().map(|ms| seconds(ms / 1e3)), "the number of requests there")
+            (latency, state.latency_ms.ends().map(|ms| seconds(ms / 1e3)), "the number of requests present")
         }
         (true, true) | (false, false) => return None,
     };
@@ -150,8 +147,8 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "{} of {} that kept the load up after the horizon failed ({}), mostly {} ({}), such as: {}; the bar is {}, \
-         for the window's last requests had less company than planned",
+        "{} of {} sent as cool-down failed ({}), mostly {} ({}), such as: {}; limit: {}: the last requests of the window \
+         ran under less load than planned",
         count(failed),
         counted(all, "request"),
         percent(share),
@@ -160,7 +157,7 @@ pub(super) fn cooldown_failures(summary: &Summary) -> Option<Finding> {
         first.example,
         percent(COOLDOWN_BAR)
     );
-    let cure = "mend the cause; it may have begun inside the window";
+    let cure = "fix the cause; it may have begun inside the window";
     Some(finding(FindingKind::CooldownFailures, sentence, cure))
 }
 
@@ -171,13 +168,13 @@ pub(super) fn cold_connections(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "{} ({}) had to open a connection first, which counts in the latency; the bar is {}",
+        "{} ({}) had to open a connection first, which counts in the latency; limit: {}",
         counted(opened, "request"),
         percent(share),
         percent(CONNECTION_BAR)
     );
-    let cure = "check that the server keeps connections alive; llama.cpp is given a new one for each request, since idle \
-                ones would take its threads";
+    let cure = "check that the server keeps connections alive; for llama.cpp each request opens a new one, because idle ones \
+                take its threads";
     Some(finding(FindingKind::ColdConnections, sentence, cure))
 }
 
@@ -202,11 +199,8 @@ fn of_classes(window: &Window, names: &[String], classes: &[ArrivalPattern]) -> 
         names.iter().zip(classes).filter_map(|(name, arrival)| Some((name, uneven(window, arrival)?)));
     let (first, (sentence, cure)) = found.next()?;
     let others: Vec<_> = found.map(|(name, _)| format!("\"{name}\"")).collect();
-    let others = if others.is_empty() {
-        String::new()
-    } else {
-        format!("; nor does it suit the arrivals of {}", others.join(", "))
-    };
+    let others =
+        if others.is_empty() { String::new() } else { format!("; the same holds for {}", others.join(", ")) };
     Some((format!("of the class \"{first}\": {sentence}{others}"), cure))
 }
 
@@ -216,13 +210,12 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
     }
     let cure = match (arrival, arrival.rate_profile()) {
         (_, RateProfile::Periodic(period_s)) => {
-            format!("let the window last a whole number of periods of {}", seconds(period_s))
+            format!("make the window a whole number of periods of {}", seconds(period_s))
         }
         (ArrivalPattern::Stages { stages }, _) => {
             let all = stages.iter().map(|stage| stage.duration_s).sum();
             format!(
-                "let the horizon be {}, the length of all stages, and shorten the warm-up or move its load into a \
-                 first stage",
+                "set the horizon to {}, the length of all stages, and shorten the warm-up or move its load into a first stage",
                 seconds(all)
             )
         }
@@ -236,8 +229,8 @@ fn uneven(window: &Window, arrival: &ArrivalPattern) -> Option<Uneven> {
         return None;
     }
     let sentence = format!(
-        "the window of {} holds a part of the arrival pattern that is unlike the whole: {} requests/s where the \
-         pattern's mean is {}; the bar is {}",
+        "the window of {} covers a part of the arrival pattern that differs from the whole: {} requests/s, and the pattern's \
+         mean is {}; limit: {}",
         seconds(length),
         three_digits(here),
         three_digits(whole),
@@ -253,12 +246,12 @@ fn cut_spike(window: &Window, spike: &Spike) -> Option<Uneven> {
         return None;
     }
     let sentence = format!(
-        "the spike from {} to {} is not whole in the window, which goes from {} to {}",
+        "the spike from {} to {} is not completely inside the window, which lasts from {} to {}",
         seconds(from),
         seconds(until),
         seconds(window.start_s),
         seconds(window.end_s)
     );
-    let cure = "let the horizon be later than the spike's end, and the warm-up over before it begins";
+    let cure = "set the horizon after the spike, and end the warm-up before it";
     Some((sentence, cure.to_owned()))
 }

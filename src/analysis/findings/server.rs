@@ -23,8 +23,8 @@ pub(super) fn page_unread(summary: &Summary) -> Option<Finding> {
     (!unread.is_empty()).then(|| {
         finding(
             FindingKind::PageUnread,
-            format!("what these pages tell is missing, for they could not be read: {}", unread.join(", ")),
-            "see that they can be reached and that the server was told to have them, or leave them out",
+            format!("these pages could not be read, so their figures are missing: {}", unread.join(", ")),
+            "check that they can be reached and that the server exports them, or leave them out",
         )
     })
 }
@@ -34,15 +34,15 @@ pub(super) fn server_restarted(summary: &Summary) -> Option<Finding> {
     let (page, back) = pages.iter().find_map(|page| Some((page, page.went_back?)))?;
     let (what, cure) = match back {
         WentBack::Once => (
-            "went back inside the window: it was started anew, or its address leads to another server since",
-            "look into the server's log for what ended it",
+            "went back inside the window: the server was restarted, or the address now leads to another one",
+            "look in the server's log for the reason",
         ),
         WentBack::AndForth => (
-            "went back and forth inside the window: its address leads to several servers, each with totals of its own",
+            "went back and forth inside the window: the address leads to several servers, each with its own counters",
             "give the page of each server with --metrics-url, and leave this one out with --no-metrics",
         ),
     };
-    let sentence = format!("a total of {} {what}, and the server's own account is lost", page.url);
+    let sentence = format!("a counter of {} {what}; the server's own figures are lost", page.url);
     Some(finding(FindingKind::ServerRestarted, sentence, cure))
 }
 
@@ -51,7 +51,7 @@ pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
     let (usage, preemptions) = (server.gauge(Gauge::KvUsage)?, server.rise(Counter::Preemptions)?);
     (usage.max > FULL && preemptions > 0.0).then(|| {
         let sentence = format!(
-            "the key-value cache was up to {} full and {} put back to wait, to be computed again later; the bar is {}",
+            "the KV cache was up to {} full and {} preempted, to be computed again later; limit: {}",
             percent(usage.max),
             counted(preemptions.round() as u64, "request"),
             percent(FULL)
@@ -67,16 +67,16 @@ pub(super) fn outside_server(summary: &Summary) -> Option<Finding> {
     let far = ttft.outside_share > OUTSIDE_BAR && ttft.outside_ms > OUTSIDE_BAR_MS;
     (far && ttft.same_requests).then(|| {
         let sentence = format!(
-            "{} ms ({}) of the mean TTFT lie outside of the server, which counts {} ms of the {} ms from sending; the bar is \
-             {} and {OUTSIDE_BAR_MS} ms",
+            "{} ms ({}) of the mean TTFT lie outside of the server, which counts {} ms of the {} ms from sending; limit: {} \
+             and {OUTSIDE_BAR_MS} ms",
             three_digits(ttft.outside_ms),
             percent(ttft.outside_share),
             three_digits(ttft.server_ms),
             three_digits(ttft.client_ms),
             percent(OUTSIDE_BAR)
         );
-        let cure = "look at the network and proxies in between, and at the server's HTTP front, which counts from when it \
-                    has read a request";
+        let cure = "check the network, the proxies and the server's HTTP front end; the server counts from when it has read \
+                    a request";
         finding(FindingKind::OutsideServer, sentence, cure)
     })
 }

@@ -67,7 +67,7 @@ fn a_window_that_never_settles_is_told() {
     let said = sentence(&minute(|i| 500 + i % 7, |_| 90_000), FindingKind::NotSettled).unwrap();
     assert!(
         said.starts_with(
-            "the window of 1 min looks like warm-up as a whole: 150 requests were there in its first half"
+            "the whole window of 1 min looks like warm-up: 150 requests present in its first half"
         ),
         "{said}"
     );
@@ -95,8 +95,7 @@ fn failures_that_took_the_load_away_after_the_horizon_are_told() {
     let said = sentence(&failed(3), FindingKind::CooldownFailures).unwrap();
     assert!(
         said.starts_with(
-            "3 of 200 requests that kept the load up after the horizon failed (1.50 %), mostly http 503 (3), such \
-             as: busy; the bar is 1.00 %"
+            "3 of 200 requests sent as cool-down failed (1.50 %), mostly http 503 (3), such as: busy; limit: 1.00 %"
         ),
         "{said}"
     );
@@ -116,19 +115,21 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
     assert_eq!(advice(bursts.clone(), 30_000), None);
     let said = advice(bursts, 28_000).unwrap();
-    assert!(said.contains("4.57 requests/s where the pattern's mean is 5.60; the bar is 10.0 %"), "{said}");
+    assert!(said.contains("4.57 requests/s, and the pattern's mean is 5.60; limit: 10.0 %"), "{said}");
     // A ramp from 0 to 10/s over 10 s: 5/s, but 2.5/s in its first half.
     let ramp = RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
     let ramp = ArrivalPattern::Stages { stages: vec![ramp] };
     assert_eq!(advice(ramp.clone(), 10_000), None);
-    assert!(advice(ramp, 5_000).unwrap().contains("2.50 requests/s where the pattern's mean is 5.00"));
+    assert!(advice(ramp, 5_000).unwrap().contains("2.50 requests/s, and the pattern's mean is 5.00"));
     assert_eq!(advice(ArrivalPattern::Poisson { rate_per_s: 100.0 }, 28_000), None);
     // A spike is not like its base rate; but the window should hold the whole of it.
     let spike = Spike { at_s: 10.0, rate_per_s: 50.0, rise_s: 1.0, hold_s: 3.0, fall_s: 1.0 };
     let spikes = ArrivalPattern::Spikes { base_rate_per_s: 5.0, spikes: vec![spike] };
     assert_eq!(advice(spikes.clone(), 15_000), None);
     assert!(
-        advice(spikes, 14_000).unwrap().contains("the spike from 10 s to 15 s is not whole in the window")
+        advice(spikes, 14_000)
+            .unwrap()
+            .contains("the spike from 10 s to 15 s is not completely inside the window")
     );
 }
 
@@ -151,10 +152,10 @@ fn a_window_that_is_unlike_the_pattern_of_a_class_names_the_class() {
     };
     let said = advice(60_000).unwrap();
     assert!(
-        said.starts_with("of the class \"nightly\": the spike from 5 min to 6 min 10 s is not whole"),
+        said.starts_with("of the class \"nightly\": the spike from 5 min to 6 min 10 s is not completely"),
         "{said}"
     );
-    assert!(said.ends_with("; nor does it suit the arrivals of \"growing\""), "{said}");
+    assert!(said.ends_with("; the same holds for \"growing\""), "{said}");
     assert_eq!(advice(370_000), None);
 }
 
@@ -191,7 +192,7 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     };
     log.header.workload.classes[0].prompt = taken(false);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
-    assert!(said.contains("50.0 % of the prompt tokens") && said.contains("sent as it stands"), "{said}");
+    assert!(said.contains("50.0 % of the prompt tokens") && said.contains("sent unchanged"), "{said}");
     log.header.workload.classes[0].prompt = taken(true);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
     assert!(said.contains("although every prompt is salted"), "{said}");
@@ -222,10 +223,10 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
     assert_eq!(advice(432), (None, None));
     assert_eq!(advice(383), (None, None));
     assert_eq!(advice(481), (None, None));
-    let lost = "38.1 % of the prompt tokens came from a prefix cache where 43.2 % are shared; the bar is 5.00 % less";
+    let lost =
+        "38.1 % of the prompt tokens came from a prefix cache, and 43.2 % are shared; limit: 5.00 % less";
     assert_eq!(advice(381), (Some(lost.to_owned()), None));
-    let warm = "48.3 % of the prompt tokens came from a prefix cache where at most 43.2 % are shared; the bar is 5.00 % \
-                more";
+    let warm = "48.3 % of the prompt tokens came from a prefix cache, and at most 43.2 % are shared; limit: 5.00 % more";
     assert_eq!(advice(483), (None, Some(warm.to_owned())));
 }
 
@@ -273,6 +274,9 @@ fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
     assert_eq!(advice(&answered), None);
     answered.count(13);
     let (sentence, cure) = advice(&answered).unwrap();
-    assert!(sentence.contains("30.0 % longer than asked (13 tokens for 10, by the tokenizer)"), "{sentence}");
+    assert!(
+        sentence.contains("30.0 % longer than requested (13 tokens for 10, by the tokenizer)"),
+        "{sentence}"
+    );
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
 }

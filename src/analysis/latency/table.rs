@@ -62,9 +62,7 @@ impl LatencyTable {
 
     /// The metrics of a group of requests.
     pub(crate) fn of_group(requests: &[&Measured<'_>]) -> Self {
-        Self::from_rows([Metric::Ttft, Metric::Tpot, Metric::E2e], |metric| {
-            of_requests(&figures(requests.iter().copied(), metric))
-        })
+        Self::from_rows(Metric::MAIN, |metric| of_requests(&figures(requests.iter().copied(), metric)))
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {

@@ -20,8 +20,8 @@ pub enum LoadForm {
     /// Conversations begin at their planned moments, whatever the server does; a later turn waits for the answer before
     /// it. A slow server so meets fewer turns at once, and not fewer conversations.
     PartlyOpen,
-    /// So many users: each waits for its answer, thinks, and asks again. A slow server meets fewer requests, and what it
-    /// would have kept waiting is not there to be measured.
+    /// So many users: each waits for its answer, thinks, and asks again. A slow server gets fewer requests, and the
+    /// requests that it would have delayed are not measured.
     Closed,
 }
 
@@ -57,8 +57,8 @@ pub struct ClosedLoop {
     pub throughput_per_s: Option<f64>,
     /// R: their mean stay, from the scheduled moment to the end, seconds; absent where none ended.
     pub response_s: Option<f64>,
-    /// X (R + Z), each stay and each think time counted by its part inside the window, so that those who straddle an end of
-    /// it set nothing apart; absent for an empty window.
+    /// X (R + Z), each stay and each think time counted by its part inside the window, so that those who straddle an
+    /// end of it make no difference; absent for an empty window.
     pub accounted_users: Option<f64>,
     /// Standard error of that, for the chance in think times; 0 where all are the same.
     pub accounted_error: Option<f64>,

@@ -105,11 +105,11 @@ pub struct Rates {
     pub achieved_requests_per_s: Option<f64>,
     /// Requests whose answer was whole in the window.
     pub completed_requests_per_s: Option<f64>,
-    /// Prompt tokens of requests whose first token came in the window: the server's count, else those asked.
+    /// Prompt tokens of requests whose first token arrived in the window: the server's count, else those requested.
     pub input_tokens_per_s: Option<f64>,
-    /// The part of them that came from a prefix cache, where the server tells.
+    /// The part of them that came from a prefix cache, if the server reports it.
     pub cached_input_tokens_per_s: Option<f64>,
-    /// The rest of them, where the server tells.
+    /// The rest of them, if the server reports it.
     pub uncached_input_tokens_per_s: Option<f64>,
     /// Answer tokens that arrived in the window.
     pub output_tokens_per_s: Option<f64>,

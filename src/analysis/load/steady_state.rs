@@ -72,8 +72,8 @@ const UNLIKE: f64 = 0.2;
 /// … and by this many square roots of it, about the standard deviations by which it varies anyway.
 const UNLIKE_DEVIATIONS: f64 = 2.0;
 
-/// How much there was and how long it took, over the window; absent where the window is too short to tell, or the
-/// declared rate itself changes in it and does not come back to what it was.
+/// Load and latency over the window; absent if the window is too short, or the declared rate changes in it and does
+/// not return.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct SteadyState {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::observed::Observed;
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
 
-/// What became of the requests planned for the window.
+/// Outcomes of the requests planned for the window.
 ///
 /// `planned + unplanned = completed + failed + censored + never_due + unrecorded`, exactly: nothing is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -15,13 +15,13 @@ use crate::record::{FailureKind, Outcome, Phase, RequestRecord};
 pub struct RequestCounts {
     /// Requests scheduled in the window: those of the plan, and the later turns of sessions.
     pub planned: u64,
-    /// Their answer came whole.
+    /// Their answer is complete.
     pub completed: u64,
     /// They failed.
     pub failed: u64,
     /// They had not ended when the run stopped waiting.
     pub censored: u64,
-    /// Their moment never came, because the run was stopped before it.
+    /// They were never due, because the run was stopped before.
     pub never_due: u64,
     /// They left no record.
     pub unrecorded: u64,
@@ -63,8 +63,8 @@ impl RequestCounts {
     }
 }
 
-/// What went wrong in the window. Rates are shares, between 0 and 1, of the requests whose moment came; absent
-/// when there was none.
+/// What went wrong in the window. Rates are shares, between 0 and 1, of the requests that came due; absent when there
+/// was none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Failures {
@@ -76,8 +76,8 @@ pub struct Failures {
     pub timeout_rate: Option<f64>,
     /// Each kind that occurred, most frequent first.
     pub kinds: Vec<FailureCount>,
-    /// The same of the requests that kept the load up after the horizon, as shares of those. They count in no
-    /// rate, but where they failed the window's last requests had less company than planned.
+    /// The same for the cool-down requests, as shares of those. They count in no rate, but if they fail, the window's
+    /// last requests run under less load than planned.
     pub cooldown_kinds: Vec<FailureCount>,
 }
 

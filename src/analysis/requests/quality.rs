@@ -9,15 +9,15 @@ use crate::analysis::statistics::share_interval;
 use crate::record::{CheckRecord, CheckResult, RunLog, Validity};
 use crate::workload::ShapeFault;
 
-/// What became of the golden prompts of a run: no requests of the plan, and in no other figure.
+/// Results of the golden prompts of a run: no requests of the plan, and in no other figure.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Quality {
     /// Of all: passed ÷ passed, unmet and unanswered, between 0 and 1; absent where none ended.
     pub pass_rate: Option<f64>,
-    /// Of all that were asked before the run.
+    /// Of all that were sent before the run.
     pub before: Passes,
-    /// Of all that were asked under load.
+    /// Of all that were sent under load.
     pub under_load: Passes,
     /// Each check, in the order of the workload.
     pub checks: Vec<CheckPasses>,
@@ -43,7 +43,7 @@ pub struct CheckPasses {
 pub struct Passes {
     /// Sent.
     pub requested: u64,
-    /// All that was expected of the answer held.
+    /// The answer met all expectations.
     pub passed: u64,
     /// Something did not.
     pub unmet: u64,
@@ -163,7 +163,7 @@ pub struct ClassForms {
     pub in_slo: bool,
     /// Answers of the form.
     pub valid: u64,
-    /// Answers that came whole and are not.
+    /// Complete answers without that form.
     pub invalid: u64,
     /// What is wrong with those, most frequent first.
     pub faults: Vec<FormFault>,

@@ -27,10 +27,10 @@ pub struct Sessions {
     pub censored: u64,
     /// Turns that were sent.
     pub turns_sent: u64,
-    /// Turns that they were to have; absent in a closed loop, whose records do not tell.
+    /// Turns that they were to have; absent in a closed loop, whose records do not have them.
     pub turns_planned: Option<u64>,
     /// Share of the planned turns that were never sent, because the conversation broke off, had no more room in the
-    /// context, or the run ended; absent where none were planned, or nobody knows.
+    /// context, or the run ended; absent if none were planned, or the number is unknown.
     pub turns_not_reached: Option<f64>,
     /// From the first turn's scheduled moment to the last token of the last turn, milliseconds; one that broke off or was
     /// still going on is known only to last longer. Absent where none began.
@@ -47,13 +47,13 @@ pub struct TurnGroup {
     pub from: u32,
     /// The last one; absent: no last one.
     pub to: Option<u32>,
-    /// Requests whose moment came.
+    /// Requests that came due.
     pub requests: u64,
-    /// Mean length of their prompts, tokens, all that was said before included: by the server's count where it tells, else
-    /// as asked.
+    /// Mean length of their prompts, tokens, including all earlier turns: by the server's count if it reports one,
+    /// else as requested.
     pub mean_prompt_tokens: f64,
-    /// Mean of those that came from a prefix cache, over the requests of which the server tells; absent where it tells of
-    /// none.
+    /// Mean of those that came from a prefix cache, over the requests for which the server reports it; absent if
+    /// there are none.
     pub mean_cached_tokens: Option<f64>,
     /// TTFT, TPOT and e2e.
     pub latency: LatencyTable,

@@ -10,8 +10,8 @@ use crate::workload::{DatasetFormat, PromptSource, RequestClass, RowFilter, RowO
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TokenAccount {
-    /// Prompt tokens: asked, and those that the server adds where that is known, against the server's `usage`, over the
-    /// requests that carry one.
+    /// Prompt tokens: requested, and those that the server adds where that is known, against the server's `usage`,
+    /// over the requests that carry one.
     pub input: Balance,
     /// Tokens that the server adds to a text: its chat template's and special ones; absent where that is not known.
     pub template_tokens: Option<u64>,
@@ -19,9 +19,9 @@ pub struct TokenAccount {
     pub added_tokens: u64,
     /// Prompts that were made to a length, and how long they are by `usage`.
     pub made: MadePrompts,
-    /// Answer tokens: asked against got.
+    /// Answer tokens: requested against received.
     pub output: Balance,
-    /// Prompt tokens that came from a prefix cache; absent when the server never tells.
+    /// Prompt tokens that came from a prefix cache; absent if the server never reports it.
     pub cached_input_tokens: Option<u64>,
     /// Answers whose length the server's `usage` reports.
     pub from_usage: u64,
@@ -29,14 +29,14 @@ pub struct TokenAccount {
     pub from_chunk_counts: u64,
     /// Answers whose length a tokenizer counted after the run.
     pub from_tokenizer: u64,
-    /// Answers whose length is the number of their chunks: a guess.
+    /// Answers whose length is the number of their chunks: an estimate.
     pub from_chunks: u64,
-    /// Streamed answers that `usage` or a tokenizer counted, whose chunks the server did not count, and whose number of
-    /// chunks is another.
+    /// Streamed answers that `usage` or a tokenizer counted, whose chunks the server did not count, and whose number
+    /// of chunks differs.
     pub disagreeing_requests: u64,
     /// Chunks of all streamed answers that `usage` or a tokenizer counted, and whose chunks the server did not count.
     pub chunk_tokens: u64,
-    /// Tokens of the same answers, as `usage` or the tokenizer tells.
+    /// Tokens of the same answers, by `usage` or the tokenizer.
     pub counted_tokens: u64,
     /// Chunks that carried text.
     pub chunks: u64,
@@ -44,33 +44,33 @@ pub struct TokenAccount {
     pub merged_reads: u64,
 }
 
-/// What was asked against what came.
+/// Requested against received tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Balance {
     /// Requests compared.
     pub requests: u64,
-    /// Tokens asked for.
+    /// Tokens requested.
     pub requested_tokens: u64,
-    /// Tokens that came.
+    /// Tokens received.
     pub received_tokens: u64,
-    /// (came − asked) / requests.
+    /// (received − requested) / requests.
     pub mean_error_tokens: Option<f64>,
-    /// (came − asked) / asked: 0.1 is a tenth too many.
+    /// (received − requested) / requested: 0.1 is a tenth too many.
     pub relative_error: Option<f64>,
-    /// Requests off by more than a tenth of what was asked, either way.
+    /// Requests off by more than a tenth of the requested number, either way.
     pub requests_off_by_a_tenth: u64,
 }
 
 /// Prompts that were made to a length: written for the run, or token ids. Those with images are not, nor those that a
-/// dataset gives, nor the later turns of a conversation, which say the server's own answers and as many messages as they
-/// may be, nor any where nobody knows what the server adds to them.
+/// dataset gives, nor the later turns of a conversation, which say the server's own answers and as many messages as
+/// they may be, nor any where it is unknown what the server adds to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MadePrompts {
     /// Those with a `usage`.
     pub requests: u64,
-    /// Of them, those in which `usage` tells exactly the tokens asked for and those that the server adds.
+    /// Of them, those whose `usage` is exactly the requested tokens and those that the server adds.
     pub exact: u64,
     /// Most tokens by which one is off.
     pub most_off: u64,

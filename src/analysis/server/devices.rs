@@ -19,7 +19,7 @@ pub(super) const COVERED: f64 = 0.8;
 pub struct DeviceSummary {
     /// Its number or name.
     pub device: String,
-    /// Address of the page that tells of it.
+    /// Address of the page that reports it.
     pub page: String,
     /// The device that it is a part of (MIG), which has the power of all its parts; absent of whole devices.
     pub part_of: Option<String>,
@@ -89,8 +89,8 @@ pub struct EnergyUse {
     pub power_w: f64,
     /// Energy of the window, joules: power × its length.
     pub window_j: f64,
-    /// Joules for each answer token that came in the window; absent where the client is one of several generators and saw
-    /// only a share of them.
+    /// Joules for each answer token that arrived in the window; absent where the client is one of several generators
+    /// and saw only a share of them.
     pub per_output_token_j: Option<f64>,
     /// Joules for each request that was completed in it; absent as above.
     pub per_request_j: Option<f64>,

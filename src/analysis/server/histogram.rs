@@ -10,7 +10,7 @@ use crate::record::{
     CheckResult, Counter, Outcome, PageKind, RequestRecord, RunLog, ServerTime, TimeHistogram, TokenCounting,
 };
 
-/// What a server's histogram tells of the times of a stretch.
+/// What a server's histogram shows of the times between two readings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct TimeSummary {
@@ -18,15 +18,15 @@ pub struct TimeSummary {
     pub count: f64,
     /// Their mean, milliseconds: exact, for the server adds them up.
     pub mean_ms: f64,
-    /// Median; absent where the buckets do not tell.
+    /// Median; absent if the buckets do not show it.
     pub p50: Option<BucketQuantile>,
-    /// 99th percentile; absent where the buckets do not tell.
+    /// 99th percentile; absent if the buckets do not show it.
     pub p99: Option<BucketQuantile>,
     /// What so many times are worth for a 99th percentile; absent where they are plenty.
     pub p99_mark: Option<SampleWarning>,
 }
 
-/// A quantile as far as buckets tell it: it lies between the ends of its bucket, and where in between is a guess.
+/// A quantile from buckets: it lies between the ends of its bucket, and where in between is an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BucketQuantile {
@@ -96,11 +96,11 @@ fn quantile(histogram: &TimeHistogram, q: f64) -> Option<BucketQuantile> {
     Some(BucketQuantile { ms: guess * 1e3, from_ms: begin * 1e3, to_ms: Some(end * 1e3) })
 }
 
-/// The same by both accounts, of the stretch between two readings: each request, each token where it happened in it, of
-/// warm-up and cool-down too.
+/// The same by server and client, between two readings: each request, each token where it happened in it, of warm-up
+/// and cool-down too.
 ///
-/// What happens at the very ends of the stretch may count on one side alone, and what others asked of the server counts on
-/// its side.
+/// What happens at the very ends may count on one side alone, and requests of other clients count on the server's
+/// side.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct BothAccounts {
@@ -108,7 +108,7 @@ pub struct BothAccounts {
     pub ttft: Option<TimeBeside>,
     /// Time to the last token, as above.
     pub e2e: Option<TimeBeside>,
-    /// Requests that ended well.
+    /// Requests that completed.
     pub requests: Option<CountBeside>,
     /// Answer tokens; those of a request all at its end, where the server counts them then (SGLang, TGI, llama.cpp).
     pub output_tokens: Option<CountBeside>,
@@ -131,8 +131,8 @@ pub struct TimeBeside {
     pub outside_ms: f64,
     /// The same as a share of the client's mean.
     pub outside_share: f64,
-    /// Whether both may be about the same requests: their numbers differ by no more than one, or 2 %. Where they are not,
-    /// as where others asked of the server too, the difference of the means says nothing.
+    /// Whether both may be about the same requests: their numbers differ by no more than one, or 2 %. If not, for
+    /// example because other clients used the server too, the difference of the means says nothing.
     pub same_requests: bool,
 }
 

@@ -20,9 +20,9 @@ pub struct PageSummary {
     pub url: String,
     /// Whose names its series have; absent where it could not be read.
     pub kind: Option<PageKind>,
-    /// The devices that it tells of, such as `2 × NVIDIA H100 80GB HBM3`; absent where it tells of none.
+    /// The devices that it reports, such as `2 × NVIDIA H100 80GB HBM3`; absent if it reports none.
     pub hardware: Option<String>,
-    /// The version of their driver; absent where it does not tell.
+    /// The version of their driver; absent if it does not report it.
     pub driver: Option<String>,
     /// How often it was read in the whole run.
     pub readings: u64,

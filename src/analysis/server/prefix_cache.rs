@@ -12,13 +12,13 @@ const USUAL_BLOCKS: (u64, u64) = (1, 64);
 
 /// What the requests of a whole run share, warm-up and cool-down included, and how much of it a cache gave back.
 ///
-/// A request that the server refused was never looked up. Where answers tell what was cached, and no counter does, only
-/// requests with such an answer are counted: of one that was cut off nobody knows what a cache gave it.
+/// A request that the server refused was never looked up. If answers report what was cached, and no counter does,
+/// only requests with such an answer are counted: for one that was cut off it is unknown what a cache gave it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PrefixCache {
-    /// Tokens of a block: a cache finds whole ones only. Absent where nobody knows; then the most that is expected is that
-    /// of blocks of one token, and the least that of blocks of 64.
+    /// Tokens of a block: a cache finds whole ones only. Absent if unknown; then the most expected is that of blocks
+    /// of one token, and the least that of blocks of 64.
     pub block_tokens: Option<u32>,
     /// Different prefixes among the requests that were sent, each counted once a model: models share none. Absent where a
     /// trace says what prompts have in common.
@@ -28,17 +28,17 @@ pub struct PrefixCache {
     pub prefix_tokens: Option<u64>,
     /// Share of all prompt tokens that an endless cache finds, by the plan: of each prefix the whole blocks, from the
     /// second request on that has it, or from the first where it was sent before the run; of a later turn of a
-    /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values nobody
-    /// needed so far; of a trace, what its slice says again. Between 0 and 1.
+    /// conversation the whole blocks of what was said before it, but for the last token, whose keys and values are
+    /// not computed yet; of a trace, what its slice says again. Between 0 and 1.
     pub expected_least: f64,
-    /// The same if all that a chat template adds stood before the prompt, or between the turns, and was shared too. Where
-    /// it stands nobody tells, so the truth lies between the two.
+    /// The same if all that a chat template adds stood before the prompt, or between the turns, and was shared too.
+    /// Where it stands is not reported, so the truth lies between the two.
     pub expected_most: f64,
-    /// Share of prompt tokens that was found; absent where the server does not tell.
+    /// Share of prompt tokens that was found; absent if the server does not report it.
     pub measured: Option<MeasuredHits>,
 }
 
-/// A hit rate as the server tells it.
+/// A hit rate as the server reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct MeasuredHits {

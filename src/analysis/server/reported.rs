@@ -21,7 +21,7 @@ use crate::record::{Counter, Gauge, PageKind, Reading, ServerTime};
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct ServerSide {
-    /// The pages, in the order in which they were asked for.
+    /// The pages, in the order of the command line.
     pub pages: Vec<PageSummary>,
     /// Values of the server over the window, its engines added up.
     pub gauges: BTreeMap<Gauge, GaugeSummary>,

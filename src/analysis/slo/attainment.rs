@@ -14,7 +14,7 @@ use crate::analysis::requests::observed::Observed;
 pub struct Attainment {
     /// Whether any request counted here had a bound to meet.
     pub declared: bool,
-    /// Requests whose moment came in the window, whatever became of them.
+    /// Requests scheduled in the window, whatever their outcome.
     pub scheduled: u64,
     /// Those of them that had a bound to meet: the denominator.
     pub with_slo: u64,

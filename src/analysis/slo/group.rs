@@ -19,15 +19,15 @@ pub struct Group {
     pub name: String,
     /// Their SLO targets, in the order of the workload.
     pub slo_targets: Vec<SloTarget>,
-    /// Requests whose moment came.
+    /// Requests that came due.
     pub requests: u64,
-    /// Those whose answer came whole.
+    /// Those with a complete answer.
     pub completed: u64,
     /// Those that failed.
     pub failed: u64,
     /// Those still running when the run stopped waiting.
     pub censored: u64,
-    /// Those that failed, as a share between 0 and 1 of those whose moment came.
+    /// Those that failed, as a share between 0 and 1 of those that came due.
     pub error_rate: Option<f64>,
     /// The same of those that the server refused (429, 503).
     pub reject_rate: Option<f64>,
@@ -151,7 +151,7 @@ pub struct Fairness {
     pub tenants: u64,
     /// Of x = a tenant's attainment; absent unless each has an SLO.
     pub attainment: Option<f64>,
-    /// Of x = answer tokens of its completed requests ÷ those that it asked for.
+    /// Of x = answer tokens of its completed requests ÷ those that it requested.
     pub service: Option<f64>,
     /// Of x = 1 ÷ its mean TTFT: whether some wait longer than others.
     pub promptness: Option<f64>,

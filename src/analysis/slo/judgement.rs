@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::objective::Objective;
 use crate::analysis::figures::quantile::SampleWarning;
 
-/// What became of an objective.
+/// Result of an objective.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Judgement {
@@ -19,10 +19,10 @@ pub struct Judgement {
     pub at_least: Option<f64>,
     /// The most that it can be, where only bounds are known and there is a most.
     pub at_most: Option<f64>,
-    /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side is
-    /// absent where the sample cannot tell.
+    /// 95 % interval of a percentile of a latency, milliseconds: by sections of the run, where there is one. A side
+    /// is absent if the sample is too small for it.
     pub interval: Option<(Option<f64>, Option<f64>)>,
-    /// Whether the bound lies inside that interval, so that another run may well come out on the other side of it.
+    /// Whether the bound lies inside that interval, so that another run may fall on the other side of it.
     pub close: bool,
     /// Of a percentile of one latency per request: the share of the requests that do not keep the bound, between 0 and
     /// 1. Where it is known how many of those that were cut off do.
@@ -44,7 +44,7 @@ pub enum Status {
     Met,
     /// It was not.
     Missed,
-    /// The run cannot tell, which counts as missed: nothing unknown passes.
+    /// The run has not enough data, which counts as missed: nothing unknown passes.
     Unresolvable,
 }
 

@@ -187,6 +187,11 @@ impl Objective {
         self.key.fits(workload, "objective", &self.text)
     }
 
+    /// Checks all of `objectives`, as [`Objective::check`].
+    pub(crate) fn check_all(objectives: &[Self], workload: &WorkloadSpec) -> Result<(), UnfitObjective> {
+        objectives.iter().try_for_each(|objective| objective.check(workload))
+    }
+
     /// Whether it is about the share of failed requests of the whole run.
     pub(crate) fn is_about_error_rate(&self) -> bool {
         self.key == FigureKey::of(Metric::ErrorRate)

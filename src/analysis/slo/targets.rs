@@ -94,7 +94,7 @@ impl Part {
                 };
                 let known: Vec<_> = self.kinds().flat_map(named).collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                Err(format!("no request is of `{self}`; there are: {known}"))
+                Err(format!("no request belongs to `{self}`; known: {known}"))
             }
             several => {
                 let ways: Vec<_> =

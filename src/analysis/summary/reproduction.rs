@@ -32,7 +32,7 @@ pub struct ReportedFact {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum FactSource {
-    /// The user who ran it, by an option or a label.
+    /// The user, by an option or a label.
     User,
     /// The server, under `/version`, `/server_info` and the like.
     Server,
@@ -56,7 +56,7 @@ impl FactSource {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fact {
-    /// What was asked for beside length: temperature and the like.
+    /// Request parameters other than length: temperature and the like.
     SamplingSettings,
     /// The accelerator.
     Hardware,

@@ -41,9 +41,9 @@ pub struct Summary {
     pub run: RunDescription,
     /// The stretch of time that the figures are about.
     pub window: Window,
-    /// What became of the planned requests.
+    /// Outcomes of the planned requests.
     pub requests: RequestCounts,
-    /// When they came, beside when they should have.
+    /// Actual arrivals against planned ones.
     pub arrivals: ArrivalFigures,
     /// Flows per second.
     pub rates: Rates,
@@ -65,7 +65,7 @@ pub struct Summary {
     pub sessions: Option<Sessions>,
     /// What the users of a closed loop reached; absent where the load is not closed.
     pub closed_loop: Option<ClosedLoop>,
-    /// How many answers had the form that they were asked to have; absent where none was asked for one.
+    /// How many answers had the requested form; absent if no form was requested.
     pub answers: Option<AnswerForms>,
     /// How many golden prompts passed; absent where the workload has none.
     pub quality: Option<Quality>,
@@ -83,7 +83,7 @@ pub struct Summary {
     pub steady_state: Option<SteadyState>,
     /// What the measuring machine had to do; absent where it was not watched.
     pub client: Option<ClientLoad>,
-    /// What the server and its devices reported; absent where no page of metrics was asked for.
+    /// What the server and its devices reported; absent if no metrics page was requested.
     pub server: Option<ServerSide>,
     /// What its host stalls could have done to the latencies; absent where they were not watched.
     pub host_stalls: Option<HostStallImpact>,
@@ -127,9 +127,9 @@ pub struct RunDescription {
     /// Folders that images were taken from; left out where there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<TakenImages>,
-    /// Names of the models that requests asked for, where they are several; else the one of `engine`.
+    /// Names of the requested models, if there are several; else the one of `engine`.
     pub models: Vec<String>,
-    /// Who answered.
+    /// The server that answered.
     pub engine: EngineFacts,
     /// What serves, as the user states it.
     pub deployment: DeploymentFacts,
@@ -137,7 +137,7 @@ pub struct RunDescription {
     pub limits: ClientLimits,
     /// The machine that sent.
     pub host: HostFacts,
-    /// What it was found to do before the run; absent where it was not asked.
+    /// What was measured of it before the run; absent if it was not measured.
     pub calibration: Option<CalibrationSummary>,
     /// Wall-clock time of the run's zero.
     pub started_at: jiff::Timestamp,

@@ -20,7 +20,6 @@ use crate::analysis::server::prefix_cache::PrefixCache;
 use crate::analysis::server::reported::ServerSide;
 use crate::analysis::slo::attainment::Attainment;
 use crate::analysis::slo::group::{Fairness, Group};
-use crate::analysis::slo::judgement::Judgement;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::verdict::check::Verdict;
 use crate::analysis::verdict::judge::judge;
@@ -71,13 +70,7 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     };
     summary.verdict = judge(&observed, &summary, objectives);
     summary.findings = Finding::all(&summary);
-    summary.objectives = objectives
-        .iter()
-        .map(|objective| Judgement {
-            over_share: objective.over_share(&observed),
-            ..objective.evaluate(&summary)
-        })
-        .collect();
+    summary.objectives = Objective::evaluate_all(objectives, &observed, &summary);
     summary
 }
 

@@ -22,7 +22,7 @@ pub struct Check {
     pub cure: String,
 }
 
-/// How a test came out.
+/// Outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -16,10 +16,10 @@ const BUSIEST: f64 = 0.9;
 
 const LOOP_BUSY: Measure = Measure {
     rule: Rule::ClientStarved,
-    statistic: "share of the run in which the thread that reads answers was busy",
+    statistic: "share of the run in which the client's read loop was busy",
 };
 const LOOP_DELAY: Measure =
-    Measure { rule: Rule::ClientStarved, statistic: "p99 of the event-loop delay, ms" };
+    Measure { rule: Rule::ClientStarved, statistic: "p99 client read-loop delay, ms" };
 const FILES_AND_PORTS: Measure = Measure {
     rule: Rule::ClientStarved,
     statistic: "requests that found no free file or port on this machine",
@@ -31,28 +31,28 @@ pub(super) fn checks(summary: &Summary) -> Vec<Check> {
 
 fn loop_busy(summary: &Summary) -> Check {
     let Some(client) = summary.client else {
-        return LOOP_BUSY.not_tested("nobody watched the measuring process");
+        return LOOP_BUSY.not_tested("the client process was not measured");
     };
     let sentence = format!(
-        "the thread that reads answers was busy {} of the run; the bar is {}",
+        "the client's read loop was busy {} of the run; limit: {}",
         percent(client.loop_busy),
         percent(BUSIEST)
     );
-    let cure = "send less from one process, or from a faster core";
+    let cure = "split the load (--shard), or use a faster core";
     LOOP_BUSY.at_most(client.loop_busy, BUSIEST, sentence, cure)
 }
 
 fn loop_delay(summary: &Summary) -> Check {
     let Some((client, delay)) = summary.client.and_then(|client| Some((client, client.loop_delay?))) else {
-        return LOOP_DELAY.not_tested("nobody watched the event loop");
+        return LOOP_DELAY.not_tested("the read-loop delay was not measured");
     };
     let bar = delay_bar_ms(client.stamps, summary);
     let sentence = format!(
-        "one time in a hundred the thread that reads answers came {} ms late or later; the bar is {} ms",
+        "p99 client read-loop delay {} ms; limit: {} ms",
         three_digits(delay.p99_ms),
         three_digits(bar)
     );
-    let cure = "leave a core to this process: stop what else runs here, or send from another machine";
+    let cure = "free up a core for this process: stop other programs, or send from another machine";
     LOOP_DELAY.at_most(delay.p99_ms, bar, sentence, cure)
 }
 
@@ -82,7 +82,7 @@ fn files_and_ports(summary: &Summary) -> Check {
     let (failed, example) =
         found.map_or((0, String::new()), |line| (line.count, format!(": {}", line.example)));
     let sentence = format!(
-        "{} found no free file descriptor or port on this machine{example}; the bar is none",
+        "{} found no free file descriptor or port on this machine{example}; limit: none",
         counted(failed, "request")
     );
     let cure =
@@ -96,7 +96,7 @@ const LEAST_BAR_MS: f64 = 1.0;
 const SHARE_OF_LATENCY: f64 = 0.01;
 /// One request in a thousand may be later than one in a hundred by this factor.
 const FAR_TAIL: f64 = 5.0;
-const CURE: &str = "give this machine less other work, or fly the load from several machines";
+const CURE: &str = "free up CPU on this machine, or split the load (--shard)";
 
 /// p99 against 1 ms or 1 % of the median TTFT (of answers that are not streamed: e2e), whichever is more, and p99.9
 /// against five times that.
@@ -108,14 +108,14 @@ pub(super) fn lag_checks(summary: &Summary) -> Vec<Check> {
         .map(|statistic| Measure { rule: Rule::ScheduleLag, statistic });
     let latency = summary.latency.row(Metric::Ttft).or_else(|| summary.latency.row(Metric::E2e));
     let (Some(lag), Some(latency)) = (summary.latency.row(Metric::ScheduleLag), latency) else {
-        return vec![near.not_tested("no request has a latency that its lag could be held against")];
+        return vec![near.not_tested("no request has a latency to compare its lag with")];
     };
     let median = latency.percentile(Quantile::P50).figure.at_least();
     let bar = lag_bar_ms(median);
     let check = |measure, quantile, bar, why| hold(measure, lag.percentile(quantile), lag.n, bar, why);
     vec![
         check(near, Quantile::P99, bar, "1 ms, or 1 % of the median latency"),
-        check(far, Quantile::P999, bar * FAR_TAIL, "five times that of p99"),
+        check(far, Quantile::P999, bar * FAR_TAIL, "five times the limit of p99"),
     ]
 }
 
@@ -126,19 +126,20 @@ pub(crate) fn lag_bar_ms(median_ms: f64) -> f64 {
 
 fn hold(measure: Measure, lag: &Percentile, n: u64, bar: f64, why: &str) -> Check {
     let quantile = lag.quantile;
-    let bar_said = format!("the bar is {} ms ({why})", three_digits(bar));
+    let bar_said = format!("limit: {} ms ({why})", three_digits(bar));
     if n >= quantile.floor() {
         let value = lag.figure.at_least();
+        let lag = three_digits(value);
         let sentence =
-            format!("requests left late: {quantile} schedule lag is {} ms; {bar_said}", three_digits(value));
+            format!("requests were dispatched late: {quantile} schedule lag is {lag} ms; {bar_said}");
         return judged(measure, value, bar, sentence, quantile);
     }
     let Some(value) = lag.interval.0 else {
         return measure.not_tested(format!("{} requests are too few for {quantile}", count(n)));
     };
     let sentence = format!(
-        "requests left late: {quantile} schedule lag is at least {} ms, the lower end of its 95 % interval over {} \
-         requests; {bar_said}",
+        "requests were dispatched late: {quantile} schedule lag is at least {} ms, the lower end of its 95 % interval over \
+         {} requests; {bar_said}",
         three_digits(value),
         count(n)
     );
@@ -147,7 +148,7 @@ fn hold(measure: Measure, lag: &Percentile, n: u64, bar: f64, why: &str) -> Chec
 
 fn judged(measure: Measure, value: f64, bar: f64, late: String, quantile: Quantile) -> Check {
     let in_time = format!(
-        "requests left in time: {quantile} schedule lag is {} ms, the bar {} ms",
+        "requests were dispatched on time: {quantile} schedule lag is {} ms; limit: {} ms",
         three_digits(value),
         three_digits(bar)
     );
@@ -157,29 +158,27 @@ fn judged(measure: Measure, value: f64, bar: f64, late: String, quantile: Quanti
 /// The percentiles that must not be touched. Those further out rest on so few requests that the one pause which a
 /// long run may well have moves them: they are named, and the run stays valid.
 const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
-/// The latencies whose percentiles they are.
-const JUDGED_METRICS: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
 
 const UNTOUCHED: Measure = Measure {
     rule: Rule::HostStalls,
-    statistic: "p50, p90 and p95 of ttft, tpot and e2e that standstills of this machine could have moved",
+    statistic: "p50, p90 and p95 of ttft, tpot and e2e that host stalls could have moved",
 };
 
 /// The check of [`Rule::HostStalls`].
 pub(crate) fn stall_check(summary: &Summary) -> Check {
     let Some(impact) = &summary.host_stalls else {
-        return UNTOUCHED.not_tested("nobody watched whether the measuring machine stood still");
+        return UNTOUCHED.not_tested("host stalls were not measured");
     };
     let (judged, others): (Vec<_>, Vec<_>) =
         impact.touched.iter().partition(|figure| is_judged(figure, summary));
     let moved = named(if judged.is_empty() { &others } else { &judged });
     let so = match (impact.requests_touched, moved) {
         (0, _) => String::new(),
-        (_, None) => format!("; no percentile moves by over {} % for it", three_digits(SHARE * 100.0)),
+        (_, None) => format!("; no percentile moves by over {} %", three_digits(SHARE * 100.0)),
         (_, Some(named)) => format!("; they could have moved {named}"),
     };
     let sentence = impact.in_words() + &so;
-    let cure = "measure from a machine with cores to spare, without a CPU quota, that is not suspended, and run again";
+    let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
     UNTOUCHED.at_most(judged.len() as f64, 0.0, sentence, cure)
 }
 
@@ -189,7 +188,7 @@ fn is_judged(figure: &TouchedPercentile, summary: &Summary) -> bool {
         let row = summary.latency.row(figure.metric);
         row.is_some_and(|row| row.percentile(figure.quantile).mark.is_none())
     };
-    JUDGED_METRICS.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
+    Metric::MAIN.contains(&figure.metric) && JUDGED.contains(&figure.quantile) && relied_on()
 }
 
 #[cfg(test)]
@@ -240,7 +239,7 @@ mod tests {
         let log = log(100, 9_100, 2_000, ReadReturned);
         assert_eq!(outcomes(&log), [Failed, Passed, Passed]);
         let said = &checks(&summarise(&log, &[]))[0].sentence;
-        assert_eq!(said, "the thread that reads answers was busy 91.0 % of the run; the bar is 90.0 %");
+        assert_eq!(said, "the client's read loop was busy 91.0 % of the run; limit: 90.0 %");
     }
 
     #[test]

@@ -62,10 +62,10 @@ fn accounting(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
 fn measured_requests(summary: &Summary) -> Check {
     let counts = &summary.requests;
     let sentence = match counts.executed() {
-        0 => format!("no request of the window was flown; {} were planned", count(counts.planned)),
+        0 => format!("no request of the window was run; {} were planned", count(counts.planned)),
         sent => format!("{} of the window were run", counted(sent, "request")),
     };
-    let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request flown: 1, some: 0" };
+    let measure = Measure { rule: Rule::MeasuredRequests, statistic: "no request run: 1, some: 0" };
     let empty = f64::from(u8::from(counts.executed() == 0));
     measure.at_most(empty, 0.0, sentence, "run longer, at a higher rate, or with a shorter warm-up")
 }
@@ -82,7 +82,7 @@ fn whole_window(summary: &Summary) -> Check {
     };
     let measure = Measure { rule: Rule::WholeWindow, statistic: "window cut short: 1, whole: 0" };
     let short = f64::from(u8::from(window.cut_short));
-    measure.at_most(short, 0.0, sentence, "let the run finish; the figures cover only what was flown")
+    measure.at_most(short, 0.0, sentence, "let the run finish; the figures cover only what was run")
 }
 
 fn conservation(summary: &Summary) -> Check {
@@ -106,7 +106,7 @@ fn conservation(summary: &Summary) -> Check {
     let (sentence, cure) = window
         .fault()
         .or_else(|| warm_up.fault())
-        .unwrap_or_else(|| (format!("{}: each whose moment came left one record", window.planned), ""));
+        .unwrap_or_else(|| (format!("{}: each that came due has one record", window.planned), ""));
     measure.at_most(value, 0.0, sentence, cure)
 }
 
@@ -126,12 +126,11 @@ impl Part {
         let Self { planned, lost, added } = self;
         if *added > 0 {
             let sentence =
-                format!("the log has {} more than the {planned}; the bar is none", counted(*added, "record"));
+                format!("the log has {} more than the {planned}; limit: none", counted(*added, "record"));
             return Some((sentence, "check that no log was merged into itself"));
         }
-        let sentence = format!("{} of {planned} left no record; the bar is none", count(*lost));
-        let cure = "keep the log whole (is the disk full?), leave this machine more time to make requests ready, \
-                    and run again";
+        let sentence = format!("{} of {planned} left no record; limit: none", count(*lost));
+        let cure = "keep the log complete (is the disk full?), free up CPU on this machine, and run again";
         (*lost > 0).then_some((sentence, cure))
     }
 }
@@ -154,7 +153,7 @@ fn something_completed(summary: &Summary) -> Check {
         example.unwrap_or_default()
     );
     let cure = match counts.failed {
-        0 => "lower the rate, or raise --drain: no answer came whole before the run stopped waiting",
+        0 => "lower the rate, or raise --drain: no answer was complete before the run stopped waiting",
         _ => "try one request by hand against the same address, then run again",
     };
     measure.at_most(1.0, 0.0, sentence, cure)
@@ -169,12 +168,13 @@ fn error_rate(summary: &Summary, objectives: &[Objective]) -> Check {
         return measure.not_tested("no request completed");
     };
     let sentence = format!(
-        "{} of the requests failed ({} of {}); the bar is {}",
+        "{} of the requests failed ({} of {}); limit: {}",
         percent(rate),
         count(summary.requests.failed),
         count(summary.slo.scheduled),
         percent(ERROR_RATE_BAR)
     );
-    let cure = "lower the rate or mend the cause shown under Failures; where failures are expected, say how many with --objective \"error_rate < 5%\"";
+    let cure = "lower the rate or fix the cause shown under Failures; if failures are expected, allow them with --objective \
+                \"error_rate < 5%\"";
     measure.at_most(rate, ERROR_RATE_BAR, sentence, cure)
 }

@@ -46,7 +46,7 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let length = observed.length().as_secs_f64();
     let requests = observed.requests.len();
     if present <= 0.0 || length <= 0.0 || requests == 0 {
-        return measure.not_tested("nobody was there in the window");
+        return measure.not_tested("no request was present in the window");
     }
     let (mut stayed, mut after, mut before, mut lag) = (0.0, 0.0, 0.0, 0.0);
     for record in &observed.log.records {
@@ -71,8 +71,8 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
     let allowed = NOTICE_S + lag / requests as f64;
     let bar = BAR.max(allowed / mean_stay.max(allowed));
     let sentence = format!(
-        "Little's law: {} requests were there on average, and {} a second that stayed {} s each, corrected for those \
-         that straddle the window's ends, make {}: {} apart; the bar is {}",
+        "Little's law: {} requests were present on average; {} a second of {} s each, corrected for those that straddle the \
+         window's ends, account for {}: {} apart; limit: {}",
         three_digits(l),
         three_digits(planned / length),
         three_digits(mean_stay),
@@ -80,8 +80,7 @@ pub(super) fn littles_law(observed: &Observed<'_>) -> Check {
         percent(apart),
         percent(bar)
     );
-    let cure =
-        "do not use these figures: records are missing, doubled or wrong; keep the log whole and run again";
+    let cure = "do not use these figures: records are missing, duplicated or wrong; keep the log complete and run again";
     measure.at_most(apart, bar, sentence, cure)
 }
 
@@ -128,8 +127,8 @@ pub(super) fn interactive_law(summary: &Summary) -> Option<Check> {
     let apart = (users_begun - accounted).abs() / users_begun;
     let bar = BAR.max((ERRORS * error + throughput * NOTICE_S) / users_begun);
     let sentence = format!(
-        "interactive response time law: {} users, and {} requests a second that took {} s and were followed by {} s of \
-         thought, corrected for those that straddle the window's ends, account for {}: {} apart; the bar is {}",
+        "interactive response time law: {} users; {} requests a second of {} s each with {} s of think time after each, \
+         corrected for those that straddle the window's ends, account for {}: {} apart; limit: {}",
         three_digits(users_begun),
         three_digits(throughput),
         three_digits(response),
@@ -138,7 +137,7 @@ pub(super) fn interactive_law(summary: &Summary) -> Option<Check> {
         percent(apart),
         percent(bar)
     );
-    let cure = "do not use these figures: records are missing or doubled, or users did not ask when they should have; \
-                keep the log whole and run again";
+    let cure = "do not use these figures: records are missing or duplicated, or users did not send when they should have; \
+                keep the log complete and run again";
     Some(measure.at_most(apart, bar, sentence, cure))
 }

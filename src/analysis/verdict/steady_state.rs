@@ -25,11 +25,11 @@ const GROWTH: Measure = Measure {
     statistic: "growth of requests present or of latency over the window, whichever is less, as a share of its mean \
                 (lower end of its 95 % interval)",
 };
-const CURE: &str = "lower the rate until as many complete as come; a longer run only makes the queue longer";
+const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
 /// The same where turns follow conversations that began before: until as many end as begin, their number grows by itself.
-const YOUNG: &str = "let as many conversations begin as last at once before the window does (--warmup as long as one lasts) \
-                     and fly a longer run; where it still grows, lower the rate";
+const YOUNG: &str =
+    "make --warmup as long as a conversation lasts, and run longer; if the load still grows, lower the rate";
 
 /// What to do about growth.
 fn cure(summary: &Summary) -> &'static str {
@@ -39,7 +39,7 @@ fn cure(summary: &Summary) -> &'static str {
 pub(super) fn checks(summary: &Summary) -> Vec<Check> {
     let left = left(summary);
     let growth = match left.outcome {
-        CheckOutcome::Failed => GROWTH.not_tested("the requests that were cut off hide how long they took"),
+        CheckOutcome::Failed => GROWTH.not_tested("the durations of cut-off requests are unknown"),
         CheckOutcome::Passed | CheckOutcome::NotTested => growth(summary),
     };
     vec![growth, left, wait(summary)]
@@ -52,10 +52,10 @@ fn wait(summary: &Summary) -> Check {
         statistic: "median time to first token as a share of the window, under a rate that changes",
     };
     if summary.steady_state.is_some() || summary.run.arrival.rate_profile() == RateProfile::Level {
-        return measure.not_tested("only asked under a rate that changes, where growth tells nothing");
+        return measure.not_tested("tested only under a rate that changes, where growth proves nothing");
     }
     if summary.requests.executed() < LEAST {
-        return measure.not_tested("the window holds fewer than 30 requests");
+        return measure.not_tested("the window has fewer than 30 requests");
     }
     let median = summary.latency.row(Metric::Ttft).map(|row| row.percentile(Quantile::P50).figure);
     let (Some(median), true) = (median, summary.window.length_s() > 0.0) else {
@@ -64,8 +64,8 @@ fn wait(summary: &Summary) -> Check {
     let waited_s = median.at_least() / 1e3;
     let share = waited_s / summary.window.length_s();
     let sentence = format!(
-        "half of the requests waited at least {} for their first token, {} of the window of {}; the bar is {}: a queue \
-         that long depends on how long the run lasted",
+        "half of the requests waited at least {} for their first token, {} of the window of {} (limit: {}): a queue that \
+         long depends on the length of the run",
         seconds(waited_s),
         percent(share),
         seconds(summary.window.length_s()),
@@ -85,17 +85,16 @@ fn wait(summary: &Summary) -> Check {
 fn growth(summary: &Summary) -> Check {
     let measure = GROWTH;
     if summary.run.load == LoadForm::Closed {
-        return measure
-            .not_tested("in a closed loop nobody queues up but its users, and what grows is not a queue");
+        return measure.not_tested("in a closed loop only its users wait, so growth is not a queue");
     }
     let Some(state) = &summary.steady_state else {
         return measure.not_tested(
-            "whether the system had settled cannot be told: the window holds fewer than 30 requests, or fewer than 6 whole \
+            "not enough data for a test of steady state: the window has fewer than 30 requests, or fewer than 6 whole \
              periods of a rate that changes",
         );
     };
     let (Some(present), Some(latency)) = (state.present.least_share(), state.latency_ms.least_share()) else {
-        return measure.not_tested("nobody was there in the window");
+        return measure.not_tested("no request was present in the window");
     };
     let grew = present.min(latency);
     let sentence = if grew <= GROWTH_BAR {
@@ -112,9 +111,9 @@ fn growth(summary: &Summary) -> Check {
         let [fast, slow] = state.latency_ms.ends().map(|ms| seconds(ms / 1e3));
         let latency = if summary.run.engine.streamed { "time to first token" } else { "time to the answer" };
         format!(
-            "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to \
-             {to}, the {latency} from {fast} to {slow}, both surely by over {} of their means (the bar: {}); \
-             these latencies depend on how long the run lasted",
+            "the system did not keep up: over the window of {} the requests waiting or in flight grew from {from} to {to}, \
+             the {latency} from {fast} to {slow}, both surely by over {} of their means (limit: {}); these latencies depend \
+             on the length of the run",
             seconds(summary.window.length_s()),
             percent(grew.min(1.0)),
             percent(GROWTH_BAR)
@@ -136,25 +135,26 @@ fn left(summary: &Summary) -> Check {
     let (left, requests) = (summary.requests.censored, summary.requests.executed());
     let (stopped, so) = match summary.window.ending {
         Some(RunEnding::DrainLimit) => (
-            "the drain limit came",
-            "the system did not keep up, and these latencies depend on how long the run lasted",
+            "the drain limit ended",
+            "the system did not keep up, and these latencies depend on the length of the run",
         ),
         // Before the window was over another rule has said so.
         Some(RunEnding::Interrupted) if !summary.window.cut_short => {
-            ("the run was interrupted", "how long they would have taken nobody knows")
+            ("the run was interrupted", "their full duration is unknown")
         }
         Some(RunEnding::Interrupted | RunEnding::Finished) | None => {
-            return measure.not_tested("nothing of the window was cut off after its end");
+            return measure.not_tested("no request of the window was cut off");
         }
     };
     let share = left as f64 / requests.max(1) as f64;
     let sentence = format!(
-        "{} of {} were still running when {stopped} ({}); the bar is {}: {so}",
+        "{} of {} were still running when {stopped} ({}; limit: {}): {so}",
         count(left),
         counted(requests, "request"),
         percent(share),
         percent(LEFT_BAR)
     );
-    let cure = "lower the rate until as many complete as come; where single answers take longer than the drain limit, raise --drain";
+    let cure = "lower the rate until completions match arrivals; if single answers take longer than the drain limit, raise \
+                --drain";
     measure.at_most(share, LEFT_BAR, sentence, cure)
 }

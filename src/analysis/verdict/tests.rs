@@ -61,7 +61,7 @@ fn requests_that_leave_late_are_held_against_a_millisecond() {
     let said = reason(&summary, Rule::ScheduleLag);
     assert_eq!(
         said,
-        "requests left late: p99 schedule lag is 2.00 ms; the bar is 1.00 ms (1 ms, or 1 % of the median latency)"
+        "requests were dispatched late: p99 schedule lag is 2.00 ms; limit: 1.00 ms (1 ms, or 1 % of the median latency)"
     );
     assert_eq!(
         outcomes(&late(1_000, |i| if i % 200 == 0 { 2 } else { 0 }), Rule::ScheduleLag),
@@ -129,7 +129,7 @@ fn what_was_there_is_what_the_stays_add_up_to() {
     slow.footer.as_mut().unwrap().present_ns = Some(194_500_000_000);
     let said = law(&slow);
     assert_eq!(said.outcome, CheckOutcome::Failed);
-    assert!(said.sentence.contains("3.03 % apart; the bar is 1.00 %"), "{}", said.sentence);
+    assert!(said.sentence.contains("3.03 % apart; limit: 1.00 %"), "{}", said.sentence);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn counted_chunks_are_the_tokens_of_usage() {
     assert_eq!(short.outcome, CheckOutcome::Failed);
     assert_eq!(
         short.sentence,
-        "the tokens of the chunks are 200 tokens (8.33 %) away from usage in 200 of 200 answers; the bar is 0.500 %"
+        "the tokens of the chunks differ from usage by 200 tokens (8.33 %) in 200 of 200 answers; limit: 0.500 %"
     );
     assert_eq!(identity(9, Some(FinishReason::Stop)).outcome, CheckOutcome::Failed, "more than there were");
     let mut uncounted = steady();
@@ -282,7 +282,7 @@ fn a_server_that_falls_behind_is_told_by_what_the_drain_limit_cuts_off() {
     let said = &summary.verdict.reasons.last().unwrap().sentence;
     assert!(
         said.starts_with(
-            "250 of 600 requests were still running when the drain limit came (41.7 %); the bar is 1.00 %"
+            "250 of 600 requests were still running when the drain limit ended (41.7 %; limit: 1.00 %)"
         ),
         "{said}"
     );

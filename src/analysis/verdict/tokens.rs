@@ -53,14 +53,14 @@ fn identity(observed: &Observed<'_>) -> Check {
     }
     let share = apart as f64 / tokens as f64;
     let sentence = format!(
-        "the tokens of the chunks are {} ({}) away from usage in {} of {}; the bar is {}",
+        "the tokens of the chunks differ from usage by {} ({}) in {} of {}; limit: {}",
         counted(apart, "token"),
         percent(share),
         count(disagreeing),
         counted(answers, "answer"),
         percent(BAR)
     );
-    let cure = "look for a proxy that drops or repeats events between here and the server";
+    let cure = "look for a proxy between client and server that drops or repeats events";
     measure.at_most(share, BAR, sentence, cure)
 }
 
@@ -101,9 +101,9 @@ impl Account {
 /// for. So the client's account has a least and a most, and only what lies outside both counts.
 fn counters(observed: &Observed<'_>) -> Vec<Check> {
     let [generated, prompts, ended] = [
-        "answer tokens apart from the server's counter, as a share of it",
-        "prompt tokens apart from the server's counter, as a share of it",
-        "completed requests apart from the server's counter, as a share of it",
+        "difference of answer tokens from the server's counter, as a share of it",
+        "difference of prompt tokens from the server's counter, as a share of it",
+        "difference of completed requests from the server's counter, as a share of it",
     ]
     .map(|statistic| Measure { rule: Rule::CounterIdentity, statistic });
     let Some(server) = observed.log.footer.as_ref().and_then(|footer| footer.server) else {
@@ -126,13 +126,12 @@ fn counters(observed: &Observed<'_>) -> Vec<Check> {
             count(account.least as u64)
         };
         let sentence = format!(
-            "the server counted {} {what}, the client {range}: {} apart; the bar is {}",
+            "the server counted {} {what}, the client {range}: {} apart; limit: {}",
             count(counter),
             percent(apart),
             percent(BAR)
         );
-        let cure =
-            "see that nobody else used this server meanwhile, and that one server answered every request";
+        let cure = "check that no other client used this server meanwhile, and that one server answered every request";
         measure.at_most(apart, BAR, sentence, cure)
     };
     vec![

@@ -59,20 +59,20 @@ impl ValidityArgs {
 /// Several runs that are one experiment.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct CampaignArgs {
-    /// Wait this long between two runs, and on until the server has nothing left to do, where it tells
+    /// Wait this long between two runs, and until the server is idle, if it reports that
     #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration, allow_hyphen_values = true,
           help_heading = "Experiment")]
     pub(in crate::cli) pause: Duration,
 
-    /// Resume the experiment in this folder, which was interrupted: type the same command again, with this behind it;
-    /// runs that came to their end are read and not executed again [default: a new experiment]
+    /// Resume the interrupted experiment in this folder: repeat the same command with this option; finished runs are
+    /// read and not executed again [default: a new experiment]
     #[arg(long, value_name = "FOLDER", help_heading = "Experiment")]
     pub(in crate::cli) resume: Option<PathBuf>,
 
     #[command(flatten, next_help_heading = "Output")]
     pub(in crate::cli) validity: ValidityArgs,
 
-    /// Folder in which the experiment gets a folder of its own
+    /// Folder in which the experiment's folder is created
     #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
     pub(in crate::cli) out: PathBuf,
 

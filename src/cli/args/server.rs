@@ -21,8 +21,8 @@ const DEFAULT_KEY_VARIABLE: &str = "OPENAI_API_KEY";
 /// What may hold a secret is taken as text and read here, because clap repeats a value that it cannot parse.
 #[derive(Clone, Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
-    /// The server's way of speaking the OpenAI protocol; `openai` is for whatever knows no more than the protocol
-    /// [default: mock, which is started for the run; vllm when --url is given]
+    /// The server's dialect of the OpenAI protocol; `openai` is for any other server [default: mock, which is started
+    /// for the run; vllm when --url is given]
     #[arg(long, value_name = "ENGINE", help_heading = "Server", hide_possible_values = false,
           value_parser = dialect())]
     engine: Option<Dialect>,
@@ -31,7 +31,7 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Model to ask for [default: the first that /v1/models lists]
+    /// Model to request [default: the first that /v1/models lists]
     #[arg(long, value_name = "NAME", help_heading = "Server")]
     pub(in crate::cli) model: Option<String>,
 
@@ -62,11 +62,11 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = one_of::<Endpoint>(&["chat", "completions"]))]
     endpoint: Endpoint,
 
-    /// Ask for answers in one piece; TTFT, TPOT and ITL are then absent
+    /// Do not stream answers; TTFT, TPOT and ITL are then absent
     #[arg(long, help_heading = "Requests")]
     no_stream: bool,
 
-    /// JSON object merged into every body; `null` takes a field out [default: nothing]
+    /// JSON object merged into every body; `null` removes a field [default: nothing]
     #[arg(long, value_name = "JSON", help_heading = "Requests")]
     extra_body: Option<String>,
 
@@ -210,7 +210,7 @@ impl ServerArgs {
             && (self.ca_cert.is_some() || self.insecure)
         {
             return Err(Stop::usage(format!(
-                "--ca-cert and --insecure are about TLS, and {url} is spoken to without\nhint: is it https?"
+                "--ca-cert and --insecure need TLS, and {url} does not use it\nhint: is it https?"
             )));
         }
         if let Some(file) = &self.ca_cert {
@@ -249,7 +249,7 @@ mod tests {
 
     fn manifest(options: &[&str]) -> ServerManifest {
         let Typed { target } = Typed::parse_from([&["skyline", "--engine"], options].concat());
-        ServerManifest::of(&target.settings(&[], LoadOption::OfOneRun, Screen::Quiet).unwrap())
+        ServerManifest::of(&target.settings(LoadOption::OfOneRun, Screen::Quiet).unwrap())
     }
 
     /// Why an experiment that began with `before` is not resumed with `now`.

@@ -7,7 +7,6 @@ use clap::Args;
 
 use super::server::ServerArgs;
 use super::values::{at_least_one, label, some_time};
-use crate::analysis::Objective;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
@@ -57,10 +56,9 @@ impl TargetArgs {
         self.run.salt
     }
 
-    /// How runs are executed that are judged by `objectives`, or all mistakes in it.
+    /// How runs are executed, or all mistakes in it; the verb says which objectives judge them, if any.
     pub(in crate::cli) fn settings(
         &self,
-        objectives: &[Objective],
         load_option: LoadOption,
         screen: Screen,
     ) -> Result<RunSettings, Stop> {
@@ -71,7 +69,7 @@ impl TargetArgs {
             requests,
             machine: self.machine.settings(),
             share: Share::default(),
-            objectives: objectives.to_vec(),
+            objectives: Vec::new(),
             load_option,
             screen,
         })
@@ -82,25 +80,25 @@ impl TargetArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 struct DeploymentArgs {
-    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
-    /// name [default: not said]
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any
+    /// other name [default: not given]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
 
-    /// Accelerators that serve together, for figures per GPU [default: not said]
+    /// Accelerators that serve together, for figures per GPU [default: not given]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3, whose sizes are known, or any other name [default: not said]
+    /// deepseek-v3, whose sizes are known, or any other name [default: not given]
     #[arg(long, value_name = "NAME")]
     serving_model: Option<String>,
 
-    /// Format of the weights, such as bf16, fp8 or int4 [default: not said]
+    /// Format of the weights, such as bf16, fp8 or int4 [default: not given]
     #[arg(long, value_name = "FORMAT")]
     precision: Option<String>,
 
-    /// Anything else to keep with the run, as `name=value`; may be repeated [default: nothing]
+    /// Label to store with the run, as `name=value`; may be repeated [default: nothing]
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = label)]
     labels: Vec<(String, String)>,
 }
@@ -113,7 +111,7 @@ struct RunArgs {
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 
-    /// Fail a request that takes longer than this in all
+    /// Fail a request that takes longer than this in total
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = some_time, allow_hyphen_values = true)]
     timeout: Duration,
 
@@ -125,14 +123,14 @@ struct RunArgs {
     #[arg(long, value_name = "TIME", value_parser = some_time, allow_hyphen_values = true, conflicts_with = "no_stream")]
     between_tokens_timeout: Option<Duration>,
 
-    /// Make prompts of exactly the asked length with this tokenizer, and count answers with it after the run where the
-    /// server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's /tokenize,
-    /// else common words; for answers the number of chunks]
+    /// Make prompts of exactly the requested length with this tokenizer, and count answers with it after the run if
+    /// the server does not: a tokenizer.json, a folder that holds one, or a Hugging Face id [default: the server's
+    /// /tokenize, else common words; for answers the number of chunks]
     #[arg(long, value_name = "PATH|ID")]
     tokenizer: Option<String>,
 
-    /// Say in each request how urgent it is, in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: the other way
-    /// round); without --scheduling-policy priority vLLM ignores it, and no answer shows that
+    /// Send each request's urgency in the field `priority` (vLLM: high -1, medium 0, low 1; SGLang: reversed);
+    /// without --scheduling-policy priority vLLM ignores it silently
     #[arg(long)]
     send_priority: bool,
 
@@ -215,7 +213,7 @@ struct MachineArgs {
     #[arg(long)]
     no_calibration: bool,
 
-    /// Run a plan that asks for more than this machine can be trusted with
+    /// Run a plan that exceeds the limit of this machine
     #[arg(long, conflicts_with = "no_calibration")]
     force: bool,
 }
@@ -256,6 +254,8 @@ impl ShareArgs {
 /// A moment with its offset from UTC.
 fn moment(text: &str) -> Result<jiff::Timestamp, String> {
     text.parse().map_err(|_| {
-        format!("`{text}` is not a moment; write it with its offset from UTC, such as 2026-11-21T08:00:00Z")
+        format!(
+            "`{text}` is not a date and time; write it with its offset from UTC, such as 2026-11-21T08:00:00Z"
+        )
     })
 }

@@ -11,16 +11,16 @@ use crate::workload::{BadLines, Trace, TraceFormat, WorkloadSpec};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Trace")]
 pub(in crate::cli) struct TraceArgs {
-    /// Replay this trace: its moments, lengths and shared prefixes take the place of the workload's, whose classes stay
-    /// where one is named; without one there is a class for each kind of request in the trace. The run lasts as long as
-    /// the slice [default: none]
+    /// Replay this trace: its timestamps, lengths and shared prefixes replace those of the workload, whose classes
+    /// stay; without a workload each kind of request in the trace is a class. The run lasts as long as the slice
+    /// [default: none]
     #[arg(long, value_name = "PATH")]
     trace: Option<String>,
 
     #[command(flatten)]
     slice: SliceArgs,
 
-    /// Leave out what cannot be used, lines of a trace or rows of a dataset, and count it [default: refuse the file]
+    /// Skip and count unusable lines of a trace or rows of a dataset [default: refuse the file]
     #[arg(long)]
     skip_bad: bool,
 }
@@ -45,9 +45,9 @@ pub(in crate::cli) struct SliceArgs {
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     time_scale: Option<f64>,
 
-    /// Requests of the run for one request of the trace: below 1 a random part is kept, above 1 the trace is laid over
-    /// itself, each copy shifted by a random time; the seed decides; of servegen, the rates of all clients are
-    /// multiplied [default: 1 where no workload file says]
+    /// Requests of the run for one request of the trace: below 1 it keeps a random part, above 1 it overlays copies
+    /// of the trace, each shifted by a random offset; the seed decides; for servegen it multiplies the rates of all
+    /// clients [default: 1 where no workload file says]
     #[arg(long, value_name = "FACTOR", value_parser = above_zero, allow_negative_numbers = true)]
     rate_scale: Option<f64>,
 }
@@ -75,7 +75,7 @@ impl TraceArgs {
                 let dropped = spec.classes.iter().find(|class| class.shared_prefix.is_some());
                 if let Some(class) = dropped {
                     printer.words(&format!(
-                        "note: the trace says what prompts have in common; the shared prefixes of class `{}` are left out",
+                        "note: the trace defines the shared prefixes; those of class `{}` are ignored",
                         class.name
                     ));
                 }
@@ -95,7 +95,7 @@ impl TraceArgs {
         let spec = WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?;
         match self.slice.first_change().filter(|_| spec.arrival.trace().is_none()) {
             Some(change) => Err(Stop::usage(format!(
-                "{change} is about a trace, and `{}` replays none\nhint: name one with --trace FILE",
+                "{change} needs a trace, and `{}` replays none\nhint: name one with --trace FILE",
                 spec.name
             ))),
             None => Ok(WorkloadSpec { seed: seed.unwrap_or(spec.seed), ..spec }),
@@ -105,6 +105,11 @@ impl TraceArgs {
     /// Whether a trace is named on the command line.
     pub(super) fn is_named(&self) -> bool {
         self.trace.is_some()
+    }
+
+    /// Whether anything is typed of a trace.
+    pub(super) fn is_typed(&self) -> bool {
+        self.is_named() || self.skip_bad || self.slice.first_change().is_some()
     }
 
     /// Whether what cannot be used is left out.

@@ -24,7 +24,7 @@ pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {
 /// A duration of more than nothing.
 pub(in crate::cli) fn some_time(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err(format!("`{text}` is no time at all; give more than 0")),
+        Duration::ZERO => Err(format!("`{text}` is not a duration above 0")),
         time => Ok(time),
     }
 }

@@ -5,8 +5,8 @@ use strum::VariantNames;
 
 use super::trace::TraceArgs;
 use super::values::{above_zero, duration, one_of, seconds};
-use crate::session::{Printer, Stop};
-use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, WorkloadSpec};
+use crate::session::{Printer, Stop, survey};
+use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, Trace, WorkloadSpec};
 
 /// The workload, what load it brings, and its overrides.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ pub(in crate::cli) struct WorkloadArgs {
     load: LoadArgs,
 
     /// Run it N times, one run after another, each with a seed of its own drawn from the first, and report every
-    /// figure with its 95 % interval across the runs; 5 or more are advised, for the interval of fewer is wide
+    /// figure with its 95 % interval across the runs; 5 or more are advised, because fewer give a wide interval
     #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
           value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
     pub(in crate::cli) repeats: u64,
@@ -39,21 +39,21 @@ impl WorkloadArgs {
 /// The load, for verbs that run the workload under one.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct LoadArgs {
-    /// End the run after this many requests instead, warm-up included; load goes on, uncounted, until the last
-    /// of them are done [default: no such end]
+    /// End the run after this many requests instead, warm-up included; uncounted load continues until the last of
+    /// them are done [default: no limit]
     #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     requests: Option<u64>,
 
-    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is over
-    /// whole periods, all stages, or in the long run, and of spikes the base rate: a window may expect another, which
-    /// the report shows; a trace has --rate-scale [default: the workload's]
+    /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
+    /// over whole periods, all stages, or in the long run, for spikes the base rate: a window may have another, which
+    /// the report shows; for a trace use --rate-scale [default: the workload's]
     #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
     rate: Option<f64>,
 
-    /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer and
-    /// sends the next. How many requests that makes is up to the server: a slow one gets fewer
-    /// [default: the workload's arrivals]
+    /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer
+    /// and sends the next. The server then decides how many requests there are: a slow one gets fewer [default: the
+    /// workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with_all = ["rate", "requests"], help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     users: Option<u64>,
@@ -74,8 +74,8 @@ pub(in crate::cli) struct WorkArgs {
     #[arg(required_unless_present = "trace")]
     workload: Option<String>,
 
-    /// Horizon: requests scheduled in the first SECONDS belong to the run; load goes on, uncounted, until the
-    /// last of them are done; each run of a sweep is as long at least [default: the workload's]
+    /// Horizon: requests scheduled in the first SECONDS belong to the run; uncounted load continues until the last of
+    /// them are done; each run of a sweep lasts at least as long [default: the workload's]
     #[arg(value_parser = seconds, allow_negative_numbers = true)]
     seconds: Option<f64>,
 
@@ -89,7 +89,7 @@ pub(in crate::cli) struct WorkArgs {
     #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
     seed: Option<u64>,
 
-    /// Leave requests scheduled in this first stretch out of the figures [default: the workload's]
+    /// Leave requests scheduled in this first part out of the figures [default: the workload's]
     #[arg(long, value_name = "TIME", help_heading = "Workload", value_parser = duration, allow_hyphen_values = true)]
     warmup: Option<std::time::Duration>,
 
@@ -134,7 +134,13 @@ impl WorkArgs {
             dataset: self.dataset.change(self.trace.skip_bad()),
             ..load.clone()
         };
-        let spec = self.trace.apply(workload, self.seed, printer)?;
+        let spec = match workload {
+            Some(name) if !self.trace.is_typed() => {
+                let survey_of = |trace: &mut Trace, of_spec| survey(trace, self.seed.unwrap_or(of_spec));
+                WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?
+            }
+            _ => self.trace.apply(workload, self.seed, printer)?,
+        };
         spec.with(&overrides).map_err(Stop::usage)
     }
 }
@@ -157,12 +163,12 @@ struct DatasetArgs {
     #[arg(long, value_name = "ORDER", value_parser = one_of::<RowOrder>(RowOrder::VARIANTS))]
     dataset_order: Option<RowOrder>,
 
-    /// Rows to leave out by rule: `vllm` keeps the conversations that `vllm bench serve` keeps of ShareGPT, by estimate
-    /// where there is no --tokenizer [default: none]
+    /// Filter of its rows: `vllm` keeps the ShareGPT conversations that `vllm bench serve` keeps, by estimate without
+    /// --tokenizer [default: none]
     #[arg(long, value_name = "RULE", value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
     dataset_filter: Option<RowFilter>,
 
-    /// Ask for answers of N tokens, in every class [default: the dataset's lengths, else the workload's]
+    /// Request answers of N tokens in every class [default: the dataset's lengths, else the workload's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     output_tokens: Option<u32>,
 }

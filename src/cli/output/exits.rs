@@ -1,10 +1,24 @@
 //! The exit code of each result.
 
+use std::process::ExitCode;
+
 use crate::analysis::{Judgement, Summary};
 use crate::experiment::matrix::{Matrix, MatrixStopped};
 use crate::experiment::{AbOverall, AcrossJudgement, InvalidRuns, LoadClass, Repeats, StopReason, Sweep};
 use crate::session::Exit;
 use crate::session::campaign::ab::Require;
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Fine => 0,
+            Exit::Missed => 1,
+            Exit::Usage => 2,
+            Exit::Invalid => 3,
+            Exit::Interrupted => 130,
+        })
+    }
+}
 
 /// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up, even if every
 /// objective is met.

@@ -16,7 +16,7 @@ use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, who
 #[derive(Debug, Args)]
 pub(in crate::cli) struct FormatArgs {
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help = help())]
-    pub(super) formats: Vec<Asked>,
+    pub(super) formats: Vec<RequestedExport>,
 
     /// Print the summary as JSON on standard output, and nothing else: --format json
     #[arg(long)]
@@ -32,15 +32,15 @@ pub(in crate::cli) struct FormatArgs {
 
 /// What `--help` says of `--otlp`.
 const PUSH: &str = "Push the figures of a run as OTLP metrics to the OpenTelemetry collector at this address, such as \
-                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a push that fails is \
-                    reported, and loses nothing [default: no push]";
+                    http://localhost:4318, with the headers of OTEL_EXPORTER_OTLP_HEADERS; a failed push is reported and loses \
+                    nothing [default: no push]";
 
 /// What `--help` says of the formats.
 fn help() -> String {
     let mut help = String::from(
-        "Have the report in these formats, with commas between them; may be repeated. text and json go to standard \
-         output, text where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, \
-         FORMAT=- on standard output. Where a format is several files, the name of one is a format too:\n",
+        "Write the report in these formats, separated by commas; may be repeated. text and json go to standard output, text \
+         where nothing else does; the others are files in the run's folder. FORMAT=PATH puts one elsewhere, FORMAT=- \
+         on standard output. Where a format is several files, the name of one is a format too:\n",
     );
     for export in Export::ALL {
         // Nothing can be wrong with writing to a string.
@@ -51,7 +51,7 @@ fn help() -> String {
 
 /// One format, as it was typed.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct RequestedExport {
     typed: String,
     pub(super) export: &'static Export,
     /// The one file of it that is wanted; absent: all.
@@ -109,7 +109,7 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-impl FromStr for Asked {
+impl FromStr for RequestedExport {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {
@@ -128,7 +128,7 @@ impl FromStr for Asked {
     }
 }
 
-impl Asked {
+impl RequestedExport {
     /// The form in which it is shown on standard output, if that is what is asked.
     fn shown(&self) -> Option<Format> {
         match (self.export.place, &self.place) {
@@ -144,7 +144,7 @@ pub(in crate::cli) struct Outputs {
     /// What is shown; absent where a document goes to standard output.
     shown: Option<Format>,
     /// All that was typed.
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<RequestedExport>,
     /// Where figures are pushed.
     collector: Option<Collector>,
 }
@@ -240,7 +240,7 @@ impl Outputs {
     /// The same of several runs, each of which writes into its own folder; what they say together is shown.
     pub(in crate::cli) fn check_runs(&self) -> Result<(), Stop> {
         self.planned(&RUN)?;
-        let elsewhere = |asked: &&Asked| asked.shown().is_none() && asked.place != Place::Usual;
+        let elsewhere = |asked: &&RequestedExport| asked.shown().is_none() && asked.place != Place::Usual;
         match self.asked.iter().find(elsewhere) {
             None => Ok(()),
             Some(asked) => Err(Stop::usage(format!(
@@ -338,7 +338,11 @@ impl Outputs {
 }
 
 /// Where a document goes, one of `several` of its format or the only one.
-pub(super) fn place<W>(asked: &Asked, document: &ExportFile<W>, several: bool) -> Result<Place, Stop> {
+pub(super) fn place<W>(
+    asked: &RequestedExport,
+    document: &ExportFile<W>,
+    several: bool,
+) -> Result<Place, Stop> {
     match &asked.place {
         Place::Usual => Ok(Place::Usual),
         Place::StandardOutput if several => Err(Stop::usage(format!(

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use super::formats::{Asked, Outputs, Place, place, write_to};
+use super::formats::{Outputs, Place, RequestedExport, place, write_to};
 use crate::report::{Content, ExportFile, Out, RunReport, WriteRun};
 use crate::session::{Printer, Stop};
 
@@ -15,7 +15,7 @@ pub(in crate::cli) struct RunList {
 
 #[derive(Debug)]
 struct List {
-    asked: Asked,
+    asked: RequestedExport,
     document: &'static ExportFile<WriteRun>,
     runs: Vec<Vec<u8>>,
 }

@@ -21,10 +21,10 @@ const WIDEST: usize = 120;
 /// The forms in which a result is printed.
 #[derive(Clone, Debug, Default, Args)]
 pub(in crate::cli) struct ShowArgs {
-    /// Print the result as text, json, html or markdown, with commas between several; FORMAT=PATH writes a file
-    /// [default: text]
+    /// Print the result as text, json, html or markdown, separated by commas; FORMAT=PATH writes a file [default:
+    /// text]
     #[arg(long = "format", value_name = "FORMAT[=PATH]", value_delimiter = ',', help_heading = "Output")]
-    formats: Vec<Asked>,
+    formats: Vec<RequestedFormat>,
 
     /// Print the result as JSON: --format json
     #[arg(long, help_heading = "Output")]
@@ -37,12 +37,12 @@ pub(in crate::cli) struct ShowArgs {
 
 /// A form, and where it goes: usually to standard output.
 #[derive(Clone, Debug)]
-struct Asked {
+struct RequestedFormat {
     format: Format,
     place: Place,
 }
 
-impl FromStr for Asked {
+impl FromStr for RequestedFormat {
     type Err = String;
 
     fn from_str(typed: &str) -> Result<Self, String> {

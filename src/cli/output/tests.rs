@@ -1,7 +1,7 @@
 //! What `--format` takes and what it refuses.
 
 use super::ShowArgs;
-use super::formats::{AB, Asked, FormatArgs, RUN, SWEEP};
+use super::formats::{AB, FormatArgs, RUN, RequestedExport, SWEEP};
 use crate::report::{Extent, Extras, Format, RunReport};
 use crate::session::{Printer, Stop};
 
@@ -36,9 +36,9 @@ fn standard_output_takes_one_thing() {
 
 #[test]
 fn an_unknown_format_is_answered_with_the_known() {
-    let error = "word".parse::<Asked>().unwrap_err();
+    let error = "word".parse::<RequestedExport>().unwrap_err();
     assert!(error.starts_with("the formats are text, json, "), "{error}");
-    assert!("html=".parse::<Asked>().unwrap_err().contains("a path"));
+    assert!("html=".parse::<RequestedExport>().unwrap_err().contains("a path"));
 }
 
 #[test]

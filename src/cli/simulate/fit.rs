@@ -23,9 +23,9 @@ const LONGEST: u32 = 1 << 20;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Fit")]
 pub(super) struct FitArgs {
-    /// Fit the engine to runs that were measured: their folders, or a sweep's, with commas between. Where hardware and
-    /// model are known (here, or in the runs), the efficiencies of their roofline and the overhead of a step; else what a
-    /// step, a sequence, a prompt token cost. One server answered all of them [default: no fit]
+    /// Fit the engine to measured runs: their folders, or a sweep's, separated by commas. If hardware and model are
+    /// known (here, or in the runs), fit the efficiencies of their roofline and the overhead of a step; else the cost
+    /// of a step, a sequence and a prompt token. All runs must be of one server [default: no fit]
     #[arg(long, value_name = "RUN", value_delimiter = ',',
           conflicts_with_all = ["ttft", "itl", "step_times", "speculative"])]
     pub(super) fit: Vec<PathBuf>,
@@ -143,8 +143,8 @@ fn by_physics(
     if let Some(cost) = found.beyond_datasheet() {
         let what = if cost.kind == CostKind::ComputeEfficiency { "arithmetic" } else { "bandwidth" };
         printer.words(&format!(
-            "note: --hardware {}: these runs would take {} of its {what} for {} in {}, more than its datasheet has; what it \
-             is said to be is left out, and a sum of costs is fitted\nhint: say what served (--hardware, --serving-model, \
+            "note: --hardware {}: these runs would take {} of its {what} for {} in {}, more than its datasheet has; the \
+             hardware is ignored, and a sum of costs is fitted\nhint: say what served (--hardware, --serving-model, \
              --precision, --tensor-parallel)",
             deployment.hardware.name,
             percent(cost.value.unwrap_or(f64::NAN)),

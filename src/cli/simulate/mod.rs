@@ -14,6 +14,7 @@ use self::sweep::SimulatedLoads;
 use super::args::{ModelArgs, ObjectiveArgs, ValidityArgs, WorkloadArgs};
 use super::bench::advise;
 use super::output::{ShowArgs, exits, render, say_saved};
+use crate::analysis::Objective;
 use crate::experiment::{
     CompletedRun, EngineFit, Experiment, Grade, Load, LoadAxis, PredictedRates, RepeatRun, RepeatsExperiment,
     RunRequest, SweepPlan, VirtualExecutor, drive, predict, seed_of_run,
@@ -40,9 +41,8 @@ pub(super) struct SimulateArgs {
     #[command(flatten)]
     fit: FitArgs,
 
-    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or a
-    /// Hugging Face id), as a run does that is given it; other prompts have lengths and no text here [default: an
-    /// estimate]
+    /// Count the prompts and answers of a dataset with this tokenizer (a tokenizer.json, a folder that holds one, or
+    /// a Hugging Face id), as `bench` does with it; other prompts have only lengths here [default: an estimate]
     #[arg(long, value_name = "PATH|ID", help_heading = "Dataset")]
     tokenizer: Option<String>,
 
@@ -52,7 +52,7 @@ pub(super) struct SimulateArgs {
     #[command(flatten, next_help_heading = "Output")]
     validity: ValidityArgs,
 
-    /// Folder in which the run gets a folder of its own [default: not kept, as it can be computed again at any time]
+    /// Folder in which the run's folder is created [default: not saved, as it can be computed again at any time]
     #[arg(long, value_name = "DIR", help_heading = "Output")]
     out: Option<PathBuf>,
 
@@ -113,7 +113,7 @@ impl SimulateArgs {
         let (model, engine_fit) = described;
         let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
         let objectives = self.objectives.objectives();
-        save::check_objectives(&objectives, &spec)?;
+        Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());
         let simulation = Simulation {
             spec,
@@ -171,15 +171,14 @@ fn notes(spec: &WorkloadSpec, rule: RoutingRule) -> Vec<String> {
         || spec.arrival.found().is_some_and(TraceFindings::names_blocks);
     let mut notes = Vec::new();
     if rule == RoutingRule::PrefixAware && shared.peek().is_none() && !alike {
-        notes.push("note: no two prompts of a workload are alike, so that prefix-aware routes by load here");
+        notes.push("note: all prompts of a workload differ, so prefix-aware routes by load here");
     }
     if shared.any(|prefixes| prefixes.warmed() > 0) {
         notes.push("note: a simulated server begins with an empty cache; no prefix is warm here");
     }
     if !spec.checks.is_empty() || spec.classes.iter().any(|class| class.answer.is_some()) {
         notes.push(
-            "note: the simulator makes no texts: checks are not sent, and answers of a form are taken to be as long as \
-             their limit",
+            "note: the simulator produces no text: checks are not sent, and answers of a form are as long as their limit",
         );
     }
     notes.into_iter().map(str::to_owned).collect()
@@ -190,9 +189,8 @@ fn refuse_poor_fit(fit: Option<&EngineFit>, printer: Printer) -> Result<(), Stop
     let Some(fit) = fit.filter(|fit| fit.grade == Grade::Poor) else { return Ok(()) };
     printer.words(&fit_in_words(fit)?);
     Err(Stop::impossible(
-        "the engine does not reproduce the runs that it was fitted to, so nothing is predicted from it\n\
-         hint: was it one server that answered, alone, and with what limits (--max-num-seqs, \
-         --max-num-batched-tokens)? a queue in front of it is not seen by its steps",
+        "the fitted engine does not reproduce its runs, so nothing is predicted from it\nhint: did one server answer alone, \
+         and with what limits (--max-num-seqs, --max-num-batched-tokens)? the fit does not see a queue in front of it",
     ))
 }
 
@@ -297,7 +295,7 @@ mod tests {
     fn all_that_was_typed_wrong_is_said_at_once() {
         let wrong = ["--rates=1,2", "--trace-from=5s", "--format=json,html"];
         let stop = plan(&wrong).err().unwrap();
-        for problem in ["--rates needs --sweep", "--trace-from is about a trace", "two formats"] {
+        for problem in ["--rates needs --sweep", "--trace-from needs a trace", "two formats"] {
             assert!(stop.message().contains(problem), "{problem} in {}", stop.message());
         }
         let stop = plan(&["--tokenizer=x", "--tensor-parallel=7"]).err().unwrap();

@@ -43,13 +43,13 @@ pub(super) struct SimulatedLoads {
     #[arg(long, conflicts_with = "requests")]
     pub(super) sweep: bool,
 
-    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit alone:
-    /// a table of what is predicted of each, beside what was measured at it [default: where the search leads]
+    /// With --sweep: these rates, requests per second, such as 1,2,4,8 or 1:64:x2, --repeats runs each; with --fit
+    /// alone: a table of the prediction at each, with the measured figures [default: where the search leads]
     #[arg(long, value_name = "RATES", value_parser = rates,
           conflicts_with_all = ["sweep_users", "rate", "users"])]
     pub(super) rates: Option<LoadAxis>,
 
-    /// With --sweep: so many users of closed loops, such as 1,2,4,8 or 1:64:x2 [default: rates]
+    /// With --sweep: numbers of closed-loop users, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep",
           conflicts_with_all = ["rate", "users"])]
     sweep_users: Option<LoadAxis>,

@@ -94,6 +94,6 @@ impl OpenAiEngine {
 async fn whole(mut answer: HttpAnswer) -> Result<(), Failure> {
     let all = async { answer.until_end().await.result };
     let late =
-        || Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}", spoken(LIMIT)));
+        || Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}", spoken(LIMIT)));
     timeout(LIMIT, all).await.unwrap_or_else(|_| Err(late()))
 }

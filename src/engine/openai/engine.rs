@@ -157,12 +157,7 @@ impl Engine for OpenAiEngine {
     type Answer = HttpAnswer;
 
     fn prepare(&self, request: &RequestSpec) -> PreparedRequest {
-        let body = self.templates.of(&request.planned).render(&request.prompt, request.planned.output_tokens);
-        let capture = match self.capture {
-            CaptureText::No => self.templates.capture(&request.planned),
-            CaptureText::Yes => CaptureText::Yes,
-        };
-        PreparedRequest::new(request.planned.index, body).capturing(capture)
+        self.templates.of(&request.planned).prepare(request, self.capture)
     }
 
     fn generate(&self, request: PreparedRequest, clock: RunClock) -> HttpAnswer {

@@ -150,11 +150,11 @@ impl SmokeReport {
 fn smoke_timeout(limit: Duration, events: &[AnswerEvent]) -> Failure {
     let came = match events.last() {
         None => "the request could not be sent",
-        Some(AnswerEvent::Sent { .. }) => "not even headers came",
-        Some(AnswerEvent::Headers { .. }) => "headers came, but no token",
-        _ => "tokens came, but no end",
+        Some(AnswerEvent::Sent { .. }) => "no headers arrived",
+        Some(AnswerEvent::Headers { .. }) => "headers arrived, but no token",
+        _ => "tokens arrived, but no end",
     };
-    Failure::new(FailureKind::TimeoutTotal, format!("no whole answer within {}: {came}", spoken(limit)))
+    Failure::new(FailureKind::TimeoutTotal, format!("no complete answer within {}: {came}", spoken(limit)))
 }
 
 fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFailure) -> String {
@@ -208,13 +208,13 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
         FailureKind::Malformed => "the server does not speak the OpenAI protocol: check --url and --endpoint".into(),
         FailureKind::StreamError | FailureKind::Aborted => "the server failed while answering: look at its log".into(),
         FailureKind::Empty => {
-            "the model said nothing: try another --endpoint (chat needs a chat template), or look at the server's log"
+            "the model returned no text: try another --endpoint (chat needs a chat template), or look at the server's log"
                 .into()
         }
         FailureKind::Reset | FailureKind::Truncated => {
             "the server or a proxy before it closed the connection: look at its log and time limits".into()
         }
-        FailureKind::Internal => "this is a fault of skyline: please report it".into(),
+        FailureKind::Internal => "this is a bug in skyline: please report it".into(),
         FailureKind::TimeoutFirstToken | FailureKind::TimeoutBetweenTokens | FailureKind::TimeoutTotal => {
             "the server is slow or stuck: look at its log, and whether other load runs on it".into()
         }

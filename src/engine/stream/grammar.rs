@@ -239,7 +239,7 @@ pub(crate) fn gives_up(word: &str) -> Option<&'static str> {
 
 /// The failure of an answer that the server gave up with `word`.
 pub(crate) fn aborted(word: &str) -> Failure {
-    Failure::new(FailureKind::Aborted, format!("the server gave the answer up (finish_reason \"{word}\")"))
+    Failure::new(FailureKind::Aborted, format!("the server aborted the answer (finish_reason \"{word}\")"))
 }
 
 /// The message for an answer that ended well without text.

@@ -287,7 +287,7 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
             let error = ChunkJson::parse(body).ok().and_then(|document| document.error(secrets));
             let message = || {
                 let said = excerpt(body, secrets);
-                format!("not streaming: a whole JSON body came where a stream was asked for: {said}")
+                format!("not streaming: a whole JSON body in place of the requested stream: {said}")
             };
             error.map_or_else(
                 || (FailureKind::Malformed, message()),
@@ -304,8 +304,8 @@ fn explain(failure: &Explained, body: &[u8], at: Timestamp, secrets: &Secrets) -
         }
         Explained::Compressed(encoding) => {
             let message = format!(
-                "the body is compressed ({}) although `identity` was asked for; moments seen through a \
-                 compressor would be wrong",
+                "the body is compressed ({}) although `identity` was requested; timestamps through a compressor would be \
+                 wrong",
                 excerpt(encoding.as_bytes(), secrets)
             );
             (FailureKind::Malformed, message)

@@ -51,9 +51,9 @@ pub struct AbDesign {
 /// Too few rounds to distinguish the sides.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{rounds} rounds can never tell two sides apart by {tests} metrics: the smallest p-value that they can give is \
-     2^(1 − {rounds}), and Holm's procedure multiplies it by {tests}\nhint: run at least {} rounds (--rounds), or compare \
-     fewer metrics (--metric)", fewest_rounds(*.tests)
+    "{rounds} rounds cannot show a difference in {tests} metrics: the smallest p-value that they can give is 2^(1 − \
+     {rounds}), and Holm's procedure multiplies it by {tests}\nhint: run at least {} rounds (--rounds), or compare fewer \
+     metrics (--metric)", fewest_rounds(*.tests)
 )]
 pub struct TooFewRounds {
     rounds: u64,
@@ -115,7 +115,7 @@ impl AbDesign {
         let fewest = fewest_rounds(tests);
         (tests > 0 && self.rounds < fewest).then(|| {
             format!(
-                "note: no class alone can come out better or worse in {} rounds: {tests} tests of {} classes take {fewest} \
+                "note: {} rounds cannot show a difference for single classes: {tests} tests of {} classes take {fewest} \
                  (--rounds), or fewer metrics (--metric)",
                 count(self.rounds),
                 classes.len()
@@ -158,14 +158,14 @@ impl AbDesign {
         let beginning = format!("with {rounds} rounds and {metrics} metrics,");
         match spread {
             Some(spread) => format!(
-                "{beginning} where the ratio of B to A spreads by {} from round to round, a difference of {} is detected with \
+                "{beginning} if the ratio of B to A spreads by {} from round to round, a difference of {} is detected with \
                  80 % power",
                 percent(spread),
                 found(spread)
             ),
             None => format!(
-                "{beginning} a difference is detected with 80 % power from {} times on by which the ratio of B to A spreads \
-                 from round to round: {} where it spreads by 1 %, {} by 3 %, {} by 10 %",
+                "{beginning} the detectable difference (80 % power) is {} times the spread of the ratio of B to A from round \
+                 to round: {} if it spreads by 1 %, {} by 3 %, {} by 10 %",
                 three_digits(detectable),
                 found(0.01),
                 found(0.03),
@@ -202,7 +202,12 @@ mod tests {
         let design = AbDesign::new(8, measures(&["p50 ttft", "p95 ttft", "p50 tpot"]), 0.05).unwrap();
         let classes = ["chat", "batch"].map(str::to_owned);
         let note = design.too_few_for_classes(&classes).unwrap();
-        assert!(note.contains("in 8 rounds: 8 tests of 2 classes take 9 (--rounds)"), "{note}");
+        assert!(
+            note.contains(
+                "8 rounds cannot show a difference for single classes: 8 tests of 2 classes take 9 (--rounds)"
+            ),
+            "{note}"
+        );
         assert_eq!(design.too_few_for_classes(&classes[..1]), None);
         let design = AbDesign::new(9, measures(&["p50 ttft", "p95 ttft", "p50 tpot"]), 0.05).unwrap();
         assert_eq!(design.too_few_for_classes(&classes), None);
@@ -212,10 +217,10 @@ mod tests {
     fn rounds_that_can_tell_nothing_are_refused() {
         let metrics = measures(&["p50 ttft", "p95 ttft", "p50 tpot", "p95 e2e"]);
         let refusal = AbDesign::new(7, metrics.clone(), 0.05).unwrap_err().to_string();
-        assert!(refusal.contains("7 rounds can never") && refusal.contains("at least 8 rounds"), "{refusal}");
+        assert!(refusal.contains("7 rounds cannot") && refusal.contains("at least 8 rounds"), "{refusal}");
         let design = AbDesign::new(8, metrics, 0.05).unwrap();
         let text = design.announcement(Some(0.03));
         assert!(text.contains("with 8 rounds and 5 metrics") && text.contains("spreads by 3.00 %"), "{text}");
-        assert!(design.announcement(None).contains("where it spreads by 1 %"));
+        assert!(design.announcement(None).contains("if it spreads by 1 %"));
     }
 }

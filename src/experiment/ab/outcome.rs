@@ -156,7 +156,7 @@ impl AbTest {
             }
             AbOverall::Inconclusive => "no significant difference, and no equivalence".to_owned(),
             AbOverall::Invalid => format!(
-                "{of_rounds} have figures that can be trusted, and a verdict takes {}",
+                "{of_rounds} have valid figures, and a verdict needs {}",
                 counted(self.fewest_rounds, "round")
             ),
             AbOverall::Unfinished => format!(
@@ -314,8 +314,8 @@ impl JudgedRounds<'_> {
 fn explored() -> Vec<FigureKey> {
     const OTHERS: [Metric; 4] =
         [Metric::OutputTokens, Metric::RequestRate, Metric::Goodput, Metric::SloAttainment];
-    let latencies = &[Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-    FigureKey::listed(latencies, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS).collect()
+    FigureKey::listed(&Metric::MAIN_AND_ITL, &[Quantile::P50, Quantile::P95, Quantile::P99], &OTHERS)
+        .collect()
 }
 
 /// Judges `metrics` together by Holm's procedure. A metric that no round has counts as one without a difference, since

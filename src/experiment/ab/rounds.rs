@@ -73,8 +73,8 @@ pub enum NotRounds {
     },
     /// A side changed its server.
     #[error(
-        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} then\n\
-         hint: serve what was served before, move the folder round-{round} away, and go on with --resume; or begin anew"
+        "side {side} was another server in round {round}: its {what} was {before} in round {first}, and was {now} \
+         then\nhint: serve what was served before, move the folder round-{round} away, and --resume; or begin again"
     )]
     ServerChanged {
         /// The side.
@@ -161,7 +161,7 @@ pub(super) fn failed_share<'a>(sides: impl Iterator<Item = &'a CompletedSide>) -
 /// A note that B failed more requests.
 pub(super) fn fails_more(a: f64, b: f64) -> String {
     format!(
-        "B failed {} of its requests and A {}: the latencies of its other requests do not count them",
+        "B failed {} of its requests and A {}: its latencies leave failed requests out",
         percent(b),
         percent(a)
     )

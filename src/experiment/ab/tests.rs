@@ -146,7 +146,7 @@ fn too_few_rounds_that_can_be_trusted_are_no_verdict() {
     };
     let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), cut);
     assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Invalid, 6));
-    assert!(test.sentence.starts_with("6 of 8 rounds have figures that can be trusted"), "{}", test.sentence);
+    assert!(test.sentence.starts_with("6 of 8 rounds have valid figures"), "{}", test.sentence);
     assert!(
         test.notes[0].starts_with("left out as INVALID: rounds 1, 2 (of the first, B: "),
         "{:?}",

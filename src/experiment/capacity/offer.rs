@@ -61,13 +61,13 @@ pub struct Offer {
 pub enum NoOffer {
     /// A price without a number of accelerators.
     #[error(
-        "a price is given for a GPU and nothing says how many an instance of {0} has\nhint: say --gpus-per-instance N"
+        "a GPU price is given, and the number of GPUs of an instance of {0} is unknown\nhint: give --gpus-per-instance N"
     )]
     Unpriced(String),
     /// Its loads are no rates.
     #[error(
-        "{0} is a sweep of users in closed loops, whose rate is the server's doing: it tells no rate that an instance carries\n\
-         hint: sweep rates, such as --rates 1:64:x2, or let the search find the highest"
+        "{0} is a sweep of closed-loop users, whose rate depends on the server: it shows no rate that an instance \
+         sustains\nhint: sweep rates, such as --rates 1:64:x2, or let the search find the highest"
     )]
     Users(String),
 }
@@ -160,18 +160,17 @@ fn why_not(
         (Some(_), Some(_)) => {}
     }
     if let Some(sustained) = sweep.sustained.as_ref().filter(|sustained| !sustained.held) {
-        reasons
-            .push(format!("held for longer, its highest rate was not seen to last: {}", sustained.sentence));
+        reasons.push(format!("its highest rate was not sustained for longer: {}", sustained.sentence));
     }
     if let Some(queueing) = queueing.filter(|queueing| !queueing.meets) {
         reasons.push(queueing.sentence.clone());
     }
     match (gpus, contract.max_gpus) {
         (Some(gpus), Some(most)) if gpus > most => {
-            reasons.push(format!("it needs {}, and {most} may be taken", counted(gpus, "GPU")));
+            reasons.push(format!("it needs {}, and the limit is {most}", counted(gpus, "GPU")));
         }
         (None, Some(_)) if basis.is_some() => {
-            reasons.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
+            reasons.push("the number of GPUs of an instance is unknown; give --gpus-per-instance".to_owned());
         }
         _ => {}
     }
@@ -197,7 +196,7 @@ fn notes(
     }
     match sweep.stopped {
         StopReason::Interrupted => notes.push(format!(
-            "the sweep is not over ({}): what it would have found further is not known",
+            "the sweep is not finished ({}): it may find a higher rate",
             sweep.stopped_sentence
         )),
         StopReason::ServerGone | StopReason::Generator => {
@@ -209,26 +208,26 @@ fn notes(
         && asked != measured
     {
         let measured = counted(u64::from(measured), "GPU");
-        notes.push(format!("it was measured on {measured}, and is counted with {asked}"));
+        notes.push(format!("it was measured on {measured}, and {asked} are counted"));
     }
     if let Some(ModelledInstance::Engine { alone_meets: false, .. }) =
         queueing.map(|queueing| &queueing.instance)
     {
         notes.push(
-            "by itself the modelled instance misses the objectives at the highest rate of the measured one, which met them: \
-             the model counts too many rather than too few"
+            "the model of one instance misses the objectives at the highest measured rate, which met them: the model counts \
+             too many instances rather than too few"
                 .to_owned(),
         );
     }
     if let Some(queueing) = queueing.filter(|queueing| queueing.instances != queueing.by_division) {
         let instances = counted(queueing.instances, "instance");
-        notes.push(format!("GPUs and money are those of the {instances} of the model, not of division"));
+        notes.push(format!("GPUs and cost are those of the {instances} of the queueing model"));
     }
     if sweep.answer.as_ref().is_some_and(|answer| answer.passed.is_some() && answer.failed.is_none()) {
-        notes.push("no rate of it surely failed: it may carry more".to_owned());
+        notes.push("no rate of it surely failed: it may sustain more".to_owned());
     }
     if gpus_each.is_none() {
-        notes.push("nothing says how many GPUs an instance has; say --gpus-per-instance".to_owned());
+        notes.push("the number of GPUs of an instance is unknown; give --gpus-per-instance".to_owned());
     }
     notes
 }
@@ -258,12 +257,12 @@ pub struct CapacityPlan {
     pub schema: u32,
     /// The plan.
     pub contract: CapacityTarget,
-    /// The offers, as they came.
+    /// The offers, in the given order.
     pub offers: Vec<Offer>,
     /// What the offers that meet the target are compared by; absent where none does, or nothing is known of all of
     /// them.
     pub compared_by: Option<ComparedBy>,
-    /// The place, from 0, of the least by that of those that keep the contract; absent likewise.
+    /// The place, from 0, of the cheapest by that measure of those that meet the contract; absent likewise.
     pub cheapest: Option<usize>,
     /// The result in a sentence.
     pub sentence: String,
@@ -337,16 +336,14 @@ impl CapacityPlan {
                 format!("{asked} within the objectives is cheapest with {offer}")
             }
             Some((ComparedBy::Gpus, (_, offer))) => {
-                format!(
-                    "{asked} within the objectives takes the fewest GPUs, which nobody priced, with {offer}"
-                )
+                format!("{asked} within the objectives takes the fewest GPUs (no price given) with {offer}")
             }
             Some((ComparedBy::Instances, (_, offer))) => format!(
-                "{asked} within the objectives takes the fewest instances, whose GPUs nobody counted, with {offer}"
+                "{asked} within the objectives takes the fewest instances (GPUs not given) with {offer}"
             ),
             None if !keeping.is_empty() => format!(
-                "{asked} within the objectives is carried by {} offers; which is cheapest is not known, for of some \
-                 nothing says how many GPUs an instance has",
+                "{asked} within the objectives fits {} offers; the cheapest is unknown, because some do not say how many \
+                 GPUs an instance has",
                 keeping.len()
             ),
             None => format!("no offer carries {asked} within its objectives"),

@@ -24,7 +24,7 @@ pub struct Queueing {
     pub instance: ModelledInstance,
     /// Instances by division.
     pub by_division: u64,
-    /// The fewest instances that meet the objectives at the target and its headroom, or those that were asked about.
+    /// The fewest instances that meet the objectives at the target and its headroom, or the requested number.
     pub instances: u64,
     /// Whether they meet the objectives.
     pub meets: bool,
@@ -133,7 +133,7 @@ fn believed(fit: EngineFit) -> Result<EngineFit, String> {
             Err(format!("the fitted one is off by {} in a median", percent(off)))
         }
         (Grade::Poor, Some(_)) => Err("the fitted one does not keep up with what was sent".to_owned()),
-        (Grade::Poor, None) => Err("no median was measured to hold the fitted one against".to_owned()),
+        (Grade::Poor, None) => Err("no median was measured to compare the fitted one with".to_owned()),
     }
 }
 
@@ -160,24 +160,24 @@ fn sentence(
     why_fewer: &str,
 ) -> String {
     let rate = three_digits(contract.with_headroom());
-    let division = format!("division says {}", count(by_division));
+    let division = format!("by rate: {}", count(by_division));
     let those = counted(instances, "instance");
     let (verb, negated) = if instances == 1 { ("meets", "does not") } else { ("meet", "do not") };
     match (asked, met, instances.cmp(&by_division)) {
         (Replicas::Exactly(_), true, _) => {
-            format!("{those} {verb} the objectives at {rate}/s by their queues; {division}")
+            format!("{those} {verb} the objectives at {rate}/s ({division})")
         }
         (Replicas::Exactly(_), false, _) => {
-            format!("{those} {negated} meet the objectives at {rate}/s by their queues; {division}")
+            format!("{those} {negated} meet the objectives at {rate}/s ({division})")
         }
         (Replicas::Fewest, _, Ordering::Equal) => {
-            format!("by their queues {those} {verb} the objectives at {rate}/s, as division says")
+            format!("{those} {verb} the objectives at {rate}/s, as many as by rate")
         }
         (Replicas::Fewest, _, Ordering::Less) => {
-            format!("by their queues {those} {verb} the objectives at {rate}/s and {division}: {why_fewer}")
+            format!("{those} {verb} the objectives at {rate}/s ({division}): {why_fewer}")
         }
         (Replicas::Fewest, _, Ordering::Greater) => {
-            format!("by their queues it takes {those} to meet the objectives at {rate}/s and {division}")
+            format!("it takes {those} to meet the objectives at {rate}/s ({division})")
         }
     }
 }

@@ -53,7 +53,7 @@ impl AnySide {
         let rate = run.requests.error_rate().filter(|&rate| rate > ERROR_RATE_BAR);
         let sentence = |rate| {
             let (share, bar) = (percent(rate), percent(ERROR_RATE_BAR));
-            format!("{share} of its requests failed (bar {bar}), and its latencies are of the others only")
+            format!("{share} of its requests failed (limit: {bar}), and its latencies are of the others only")
         };
         rate.map(sentence).into_iter().collect()
     }

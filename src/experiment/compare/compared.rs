@@ -88,9 +88,7 @@ pub(super) fn allowed<'a>(
 const SHOWN: usize = 8;
 
 fn in_words(names: &[String], differences: &[Difference]) -> String {
-    let mut text = String::from(
-        "these runs cannot be held against each other, for they differ in more than what serves:",
-    );
+    let mut text = String::from("these runs cannot be compared, because their test conditions differ:");
     let mut conditions: Vec<Condition> = differences.iter().map(|difference| difference.condition).collect();
     conditions.dedup();
     for condition in &conditions {
@@ -108,7 +106,7 @@ fn in_words(names: &[String], differences: &[Difference]) -> String {
     let vary: Vec<_> = conditions.iter().map(|condition| format!("--vary {condition}")).collect();
     let _ = write!(
         text,
-        "\nhint: run both under the same conditions; where they differ on purpose, say so: {}",
+        "\nhint: run both under the same conditions, or allow the difference: {}",
         vary.join(" ")
     );
     text

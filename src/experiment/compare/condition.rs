@@ -28,7 +28,7 @@ pub enum Condition {
     Precision,
     /// The workload: classes, lengths, prompts, SLOs, tenants, checks.
     Workload,
-    /// When requests came: the process, its rate, the users of a closed loop.
+    /// When requests arrive: the process, its rate, the users of a closed loop.
     Rate,
     /// How long load was sent, and which part of it was measured.
     Window,
@@ -76,7 +76,7 @@ pub enum Role {
 }
 
 fn unknown(text: &str) -> String {
-    format!("`{text}` is nothing that runs are checked for; use one of: {}", Condition::VARIANTS.join(", "))
+    format!("`{text}` is not a test condition; use one of: {}", Condition::VARIANTS.join(", "))
 }
 
 impl Condition {

@@ -151,7 +151,7 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
     let measure = &gate.margin().figure;
     let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
     if measure.part.is_some() {
-        return no("it tells no classes apart\nhint: demand the figure of the whole run".to_owned());
+        return no("it reports no classes\nhint: demand the figure of the whole run".to_owned());
     }
     match (measure.kind(), measure.metric) {
         (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
@@ -164,7 +164,7 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
                                 such as `p95 ttft_from_send 10%`"
                 .to_owned(),
         ),
-        (FigureKind::Share | FigureKind::Count, _) => no("it does not tell it".to_owned()),
+        (FigureKind::Share | FigureKind::Count, _) => no("it does not report it".to_owned()),
     }
 }
 

@@ -224,10 +224,10 @@ impl Worsening {
         };
         let interval = self.chance.interval();
         if let Some((low, high)) = interval.filter(|(low, high)| low.is_finite() && high.is_finite()) {
-            let holds = if close { ", which holds the bound" } else { "" };
+            let holds = if close { ", which includes the bound" } else { "" };
             words = format!("{words}; 95 % interval {} to {}{holds}", way(low), way(high));
         } else if interval.is_some() {
-            words.push_str("; the runs differ so much that nothing bounds it");
+            words.push_str("; the runs differ too much for an interval");
         }
         words
     }
@@ -274,11 +274,11 @@ fn worsening(
 }
 
 /// Said of an improvement that may be chance.
-const BY_CHANCE: &str = "; one run a side, whose own intervals do not lie apart, so that it may be chance: run both with --repeats 5";
+const BY_CHANCE: &str = "; one run a side, intervals overlap, may be chance: run both with --repeats 5";
 /// A run lacks the figure, or knows only the least that it can be.
 const UNKNOWN: &str = "not known on both sides";
 /// The figure is reported as a share of the baseline's.
-const NO_SHARE: &str = "the baseline's may be 0, and nothing is a share of nothing";
+const NO_SHARE: &str = "the baseline's may be 0, so there is no relative change";
 
 /// The least and the most that the mean can be; `None` where a run has no figure.
 fn ends(across: &AcrossRuns) -> Option<(f64, f64)> {

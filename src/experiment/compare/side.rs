@@ -42,7 +42,7 @@ pub struct SideDescription {
     pub workload: String,
     /// Seed of the first run.
     pub seed: u64,
-    /// The model asked for.
+    /// The model requested.
     pub model: String,
     /// The dialect spoken.
     pub engine: String,

@@ -273,14 +273,14 @@ static SHOWN: [FigureKey; 6] = [
 /// Compares two answers by their intervals, otherwise by their brackets.
 fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String {
     let (Some(before), Some(after)) = (before, after) else {
-        return "one of them demanded nothing, so there is no highest load to compare".to_owned();
+        return "one of them has no objective, so there is no highest load to compare".to_owned();
     };
     let is_rate = |answer: &HighestLoad| {
         let load = answer.passed.or(answer.failed);
         load.map(|load| matches!(load, Load::Rate(_)))
     };
     if is_rate(before).zip(is_rate(after)).is_some_and(|(one, other)| one != other) {
-        return "one is a rate and the other a number of users, between which there is no change".to_owned();
+        return "one is a rate and the other a number of users, which cannot be compared".to_owned();
     }
     let interval = |answer: &HighestLoad| answer.interval_low.zip(answer.interval_high);
     let bracket = |answer: &HighestLoad| Some((answer.passed?.amount(), answer.failed?.amount()));
@@ -295,19 +295,19 @@ fn sentence(before: Option<&HighestLoad>, after: Option<&HighestLoad>) -> String
     let change = change.unwrap_or("the highest load is not known of both".to_owned());
     match (ends, brackets) {
         (Some(((_, high), (low, _))), _) if low > high => {
-            format!("{change}: surely higher, their intervals lie apart")
+            format!("{change}: surely higher, the intervals do not overlap")
         }
         (Some(((low, _), (_, high))), _) if high < low => {
-            format!("{change}: surely lower, their intervals lie apart")
+            format!("{change}: surely lower, the intervals do not overlap")
         }
-        (Some(_), _) => format!("{change}; their intervals overlap, so that it may be chance"),
+        (Some(_), _) => format!("{change}; the intervals overlap, so it may be chance"),
         (None, Some(((low, high), (other_low, other_high)))) if high < other_low || other_high < low => {
             format!(
-                "{change}; their brackets lie apart, which may be chance: run both with --repeats 5, so that each has an \
-                 interval"
+                "{change}; the brackets do not overlap, but it may be chance: run both with --repeats 5, so that each has \
+                 an interval"
             )
         }
-        (None, Some(_)) => format!("{change}; their brackets overlap, so that it may be chance"),
+        (None, Some(_)) => format!("{change}; the brackets overlap, so it may be chance"),
         (None, None) => format!("{change}; one of them is open at an end"),
     }
 }

@@ -26,7 +26,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         .collect();
     if points.len() < LEAST {
         return Err(format!(
-            "{} answers have a TPOT to speak of (five tokens or more), and {LEAST} are needed",
+            "{} answers are long enough for a TPOT (five tokens or more), and {LEAST} are needed",
             points.len()
         ));
     }
@@ -34,7 +34,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [few, many] = [0.1, 0.9].map(|share| at_share(&company, share).max(1.0));
     if many < SPREAD * few {
         return Err(format!(
-            "about as many answers came at a time throughout ({} to {}): run it at several rates, or sweep",
+            "the number of answers at a time hardly changed ({} to {}): run it at several rates, or sweep",
             three_digits(few),
             three_digits(many)
         ));
@@ -49,27 +49,23 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let [from, to, least, most, each, rank] =
         [quiet, busy, few, many, line.slope.value, line.rank_correlation].map(three_digits);
     let seen_so = format!(
-        "TPOT rises from {from} to {to} ms as {least} to {most} answers come at a time ({each} ms for each more; rank \
+        "TPOT rises from {from} to {to} ms with {least} to {most} answers at a time ({each} ms for each more; rank \
          correlation {rank}, {} answers)",
         count(points.len() as u64),
     );
     let tokens = format!("{} to {}", three_digits(tokens_quiet), three_digits(tokens_busy));
     let symptom = if tokens_busy >= MORE * tokens_quiet {
-        seen(
-            Regime::BatchingTrade,
-            format!("{seen_so}, and the tokens/s of all together from about {tokens}"),
-        )
-        .likely("batching trade: a larger batch serves all faster and each more slowly")
-        .confirmed_by("skyline sweep: throughput and TPOT at each rate")
-        .answered_by("choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)")
+        seen(Regime::BatchingTrade, format!("{seen_so}, and total tokens/s from about {tokens}"))
+            .likely("batching trade-off: a larger batch raises throughput and slows each answer")
+            .confirmed_by("skyline sweep: throughput and TPOT at each rate")
+            .answered_by(
+                "choose the concurrency whose TPOT the product allows, and cap it there (max_num_seqs)",
+            )
     } else {
-        seen(
-            Regime::Saturation,
-            format!("{seen_so}, while the tokens/s of all together stay about the same ({tokens})"),
-        )
-        .likely("saturation: more requests at a time bring no more tokens")
-        .confirmed_by("skyline sweep: the rate from which on throughput is flat")
-        .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
+        seen(Regime::Saturation, format!("{seen_so}, while total tokens/s stay about the same ({tokens})"))
+            .likely("saturation: more requests at a time bring no more tokens")
+            .confirmed_by("skyline sweep: the rate from which on throughput is flat")
+            .answered_by("send fewer at a time (max_num_seqs, or a cap at the gateway), or add a replica")
     };
     Ok(Some(symptom.with([
         ("answers_at_a_time_quiet", few),

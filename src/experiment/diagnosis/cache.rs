@@ -31,7 +31,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let size = size.map(|tokens| format!("; the prefixes together are {} tokens", count(tokens)));
     Ok(Some(
         miss(format!(
-            "{} of the prompt tokens came from the prefix cache, where requests share {}{}",
+            "{} of the prompt tokens came from the prefix cache, and requests share {}{}",
             percent(measured.rate),
             percent(cache.expected_least),
             size.unwrap_or_default()
@@ -50,12 +50,12 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     let concurrency = &evidence.concurrency;
     if expected < FELT {
         return Err(
-            "requests share too little for its absence to be felt, and the server does not tell".to_owned()
+            "requests share too little for cache misses to show, and the server does not report them"
+                .to_owned(),
         );
     }
     if !may_be_felt(concurrency) {
-        let lacked = "the server does not tell what it found, and TTFT is not seen to grow with the prompt, so that a \
-                      prefix found again would not show";
+        let lacked = "the server does not report cache hits, and TTFT does not grow with the prompt, so a hit would not show";
         return Err(lacked.to_owned());
     }
     let first_ones = first_of_each_prefix(evidence.log);
@@ -70,8 +70,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     if cold.len() < LEAST || warm.len() < LEAST {
         return Err(format!(
-            "the server does not tell what it found, and {} cold and {} warm requests met nobody; {LEAST} of each are \
-             needed",
+            "the server does not report cache hits, and {} cold and {} warm requests ran alone; {LEAST} of each are needed",
             cold.len(),
             warm.len()
         ));
@@ -82,7 +81,7 @@ fn by_time(evidence: &RunEvidence<'_>, expected: f64) -> Opinion {
     }
     Ok(Some(miss(format!(
         "requests whose prefix had been sent before take {} ms of TTFT for each 1,000 prompt tokens, the first of each \
-         prefix {}: warm is like cold, where {} of the tokens are shared",
+         prefix {}: warm is as slow as cold, and {} of the tokens are shared",
         three_digits(warm * 1e3),
         three_digits(cold * 1e3),
         percent(expected)
@@ -141,10 +140,10 @@ pub fn warm_like_cold(cold: &Summary, warm: &Summary) -> Option<Symptom> {
 
 fn miss(symptom: String) -> Symptom {
     seen(Regime::CacheMiss, symptom)
-        .likely("cache miss or eviction: prefixes are not found again, or are gone before they are")
+        .likely("cache miss or eviction: prefixes are not found, or are evicted too early")
         .confirmed_by("the server's prefix-cache hits and evictions, and how prompts are put together (what comes first)")
         .answered_by(
-            "see that prefix caching is on and prefixes are the same to the token; give the cache room for them beside what is \
-             running, and route like prefixes to one replica",
+            "check that prefix caching is on and prefixes are the same to the token; give the cache room for them and the \
+             running requests, and route equal prefixes to one replica",
         )
 }

@@ -101,7 +101,7 @@ pub(super) fn batching(points: &[LoadFigures]) -> Opinion {
         String::new()
     };
     let symptom = seen(Regime::BatchingTrade, format!("{course}{flat}"))
-        .likely("batching trade: larger batches serve all faster and each more slowly")
+        .likely("batching trade-off: larger batches raise throughput and slow each answer")
         .confirmed_by("TPOT and throughput at each concurrency (a sweep over --users)")
         .answered_by(
             "choose the load whose percentile the product allows; beyond the flat part there is only latency",
@@ -132,7 +132,7 @@ pub(super) fn queueing(points: &[LoadFigures]) -> Opinion {
     let symptom = seen(Regime::Queueing, symptom)
         .likely("queueing: what is added from there on is waiting, not work")
         .confirmed_by("the server's queue depth at that load, and TTFT by requests in flight when sent")
-        .answered_by("stay below that load, or raise what is short there: seats, KV cache, replicas")
+        .answered_by("stay below that load, or raise what is short there: slots, KV cache, replicas")
         .with([
             ("lowest_load", low),
             ("onset_load", onset),

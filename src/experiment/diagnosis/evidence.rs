@@ -35,16 +35,16 @@ impl Physics {
     pub(super) fn of(header: &RunHeader) -> Result<Self, String> {
         let (facts, modelled) = (&header.deployment, &header.engine.modelled);
         if modelled.contains_key("step_times") || modelled.contains_key("speculative") {
-            return Err("the modelled step times are no physics".to_owned());
+            return Err("the modelled step times do not come from hardware data".to_owned());
         }
         let layout = modelled.get("layout").and_then(Value::as_str);
         if layout.is_some_and(|layout| layout != "one server") {
-            return Err("which answers share a step is not seen of several servers".to_owned());
+            return Err("with several servers it is unknown which answers share a step".to_owned());
         }
         let fact = |said: &Option<String>, name: &str| {
             said.clone().or_else(|| modelled.get(name).and_then(Value::as_str).map(str::to_owned))
         };
-        let hardware = fact(&facts.hardware, "hardware").ok_or("nobody said what it runs on (--hardware)")?;
+        let hardware = fact(&facts.hardware, "hardware").ok_or("the hardware is not given (--hardware)")?;
         let hardware: Hardware = hardware.parse().map_err(|error| format!("{error}"))?;
         let model =
             fact(&facts.serving_model, "serving_model").unwrap_or_else(|| header.engine.model.clone());
@@ -64,7 +64,7 @@ impl Physics {
             .filter(|&ranks| (1..=8).contains(&ranks) && model.divides_over(ranks))
             .ok_or_else(|| {
                 format!(
-                    "nobody said how {} is laid out over {ranks} GPUs: no one server has so many",
+                    "the layout of {} over {ranks} GPUs is unknown: no single server has so many",
                     model.name
                 )
             })?;

@@ -56,7 +56,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let n = points.len();
     if n < LEAST {
         return Err(format!(
-            "{n} requests were sent into an almost idle server (nobody waiting, at most {FEW} in flight), and {LEAST} are \
+            "{n} requests were sent to an almost idle server (none waiting, at most {FEW} in flight), and {LEAST} are \
              needed: run the workload at a low rate"
         ));
     }
@@ -80,7 +80,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         [per_thousand, low, high, line.r_squared, line.rank_correlation].map(three_digits);
     let symptom = format!(
         "TTFT grows with input length at low load: {each} ms for each 1,000 tokens ({least} to {most}), R² {squared}, rank \
-         correlation {rank}, over {} requests that met at most {FEW} others; that is {} of the usual TTFT",
+         correlation {rank}, over {} requests that ran with at most {FEW} others; that is {} of the usual TTFT",
         count(n as u64),
         percent(share.min(1.0)),
     );

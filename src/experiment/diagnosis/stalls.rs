@@ -44,7 +44,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     let longest =
         stalls.longest_ms.map_or(String::new(), |ms| format!(", the longest {}", seconds(ms / 1e3)));
     let met = format!(
-        "{} in {} of {}{longest}; in {} of them a prompt of another was computed, in {} of other gaps",
+        "{} in {} of {}{longest}; {} of them overlap another request's prefill, and {} of other gaps",
         counted(stalls.count, "stall"),
         count(stalls.requests),
         counted(answers as u64, "answer"),
@@ -62,7 +62,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
         seen(Regime::UnexplainedStalls, met)
             .likely("memory pressure (preemption, swapping) or pauses: the prompts of others do not explain it")
             .confirmed_by("the server's preemption counter and the KV cache's usage at those moments; then its log")
-            .answered_by("fewer seats (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
+            .answered_by("fewer slots (max_num_seqs) or more memory for the KV cache; else look for what pauses the server")
     } else {
         return Err("prompts are computed nearly all the time, so that stalls cannot be distinguished from other gaps".to_owned());
     };

@@ -31,7 +31,7 @@ pub enum Regime {
     ClientBound,
     /// The server turned requests away.
     Refusals,
-    /// Requests came faster than they were served.
+    /// Requests arrived faster than they were served.
     Overload,
     /// Requests waited for the client's own cap on concurrency.
     OwnCap,

@@ -44,7 +44,7 @@ pub(super) fn rule(evidence: &RunEvidence<'_>) -> Opinion {
     };
     let n = concurrency.answers.len();
     if n < LEAST {
-        return Err(format!("{n} first tokens came, and {LEAST} are needed to speak of a tail"));
+        return Err(format!("{n} first tokens arrived, and {LEAST} are needed for a tail"));
     }
     let Some(ratio) = row.p99_over_p50() else {
         return Err("p99 of TTFT is not known exactly: requests were still waiting for a token".to_owned());
@@ -152,15 +152,15 @@ impl<'e, 'a> Tail<'e, 'a> {
                  and {others} in flight when they were sent (of all: {others_usual})"
             );
             return seen(Regime::Queueing, symptom)
-                .likely("queueing: requests that come in bunches wait for one another")
+                .likely("queueing: requests that arrive in bunches wait for one another")
                 .confirmed_by("the server's own queue depth (such as vllm:num_requests_waiting) at those moments")
                 .answered_by(
-                    "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more seats \
-                     (max_num_seqs) if seats are short",
+                    "shape the bursts (a rate limit, a queue at the gateway) or keep headroom for them: replicas, or more \
+                     slots (max_num_seqs) if slots are short",
                 );
         }
         let symptom = format!(
-            "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had nobody before them) explain it",
+            "{spread}; {of} neither their prompts ({} of the delay) nor a queue (half had no request before them) explain it",
             percent(self.own_share)
         );
         seen(Regime::UnexplainedTail, symptom)
@@ -169,7 +169,7 @@ impl<'e, 'a> Tail<'e, 'a> {
                 "the server's log and counters at those moments: preemptions, evictions, garbage collection",
             )
             .answered_by(
-                "look whether the slow ones come together in time, and what else ran on the machine then",
+                "check whether the slow ones are close in time, and what else ran on the machine then",
             )
     }
 

@@ -22,14 +22,14 @@ pub(super) fn client(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let symptom = match (reason, busy.filter(|&busy| busy >= BUSY)) {
         (Some(reason), _) => reason.sentence.clone(),
         (None, Some(busy)) => {
-            format!("the thread that reads answers was busy {} of the time", percent(busy))
+            format!("the client's read loop was busy {} of the time", percent(busy))
         }
         (None, None) => return None,
     };
     seen(Regime::ClientBound, symptom)
-        .likely("client-bound: these latencies are in part this machine's own")
+        .likely("client-bound: this machine adds to these latencies")
         .confirmed_by("the same run from a machine with nothing else to do (skyline calibrate says what it can measure)")
-        .answered_by("give this machine less other work or the load to several (--shard)")
+        .answered_by("free up CPU on this machine, or split the load (--shard)")
         .with([("loop_busy", busy.unwrap_or(f64::NAN))])
         .into()
 }
@@ -37,23 +37,23 @@ pub(super) fn client(evidence: &RunEvidence<'_>) -> Option<Symptom> {
 /// The server turned requests away.
 pub(super) fn refusals(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let share = evidence.summary.failures.reject_rate.filter(|&share| share >= REFUSED)?;
-    let symptom = format!("{} of the requests were turned away (HTTP 429 or 503)", percent(share));
+    let symptom = format!("{} of the requests were rejected (HTTP 429 or 503)", percent(share));
     seen(Regime::Refusals, symptom)
-        .likely("admission: a limit of rate or queue length protects those who got in")
+        .likely("admission control: a limit on rate or queue length protects the accepted requests")
         .confirmed_by("the gateway's and the server's limits, and at which rate the first refusal comes (skyline sweep)")
         .answered_by("compare latencies only at rates without refusals; raise the limit or add a replica")
         .with([("reject_rate", share)])
         .into()
 }
 
-/// Requests came faster than they were served.
+/// Requests arrived faster than they were served.
 pub(super) fn overload(evidence: &RunEvidence<'_>) -> Option<Symptom> {
     let summary = evidence.summary;
     let reason = summary.verdict.reasons.iter().find(|reason| reason.rule == Rule::SteadyState)?;
     let (offered, completed) = (summary.rates.requests_per_s(), summary.rates.completed_requests_per_s);
     let rates = match (offered, completed) {
         (Some(offered), Some(completed)) => format!(
-            "; {} requests/s came and {} were completed",
+            "; {} requests/s arrived and {} were completed",
             three_digits(offered),
             three_digits(completed)
         ),
@@ -78,7 +78,7 @@ pub(super) fn own_cap(evidence: &RunEvidence<'_>) -> Option<Symptom> {
         return None;
     }
     let symptom = format!(
-        "requests waited {} ms on average for a place under --max-concurrency, {} of the mean TTFT",
+        "requests waited {} ms on average for a slot under --max-concurrency, {} of the mean TTFT",
         three_digits(wait),
         percent(wait / ttft)
     );

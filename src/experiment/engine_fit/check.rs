@@ -25,7 +25,7 @@ pub struct MeasuredRun {
     pub log: RunLog,
 }
 
-/// A run beside the engine's prediction for the same requests.
+/// A run and the engine's prediction for the same requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunCheck {
@@ -33,7 +33,7 @@ pub struct RunCheck {
     pub run: String,
     /// Requests per second that its workload declares, on average; 0 for a closed loop.
     pub rate_per_s: f64,
-    /// Users who took turns with the server, where the loop was closed.
+    /// Users of a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
     /// What the run is.
@@ -110,9 +110,8 @@ impl RunCheck {
 
 impl FigureCheck {
     fn all(measured: &Summary, predicted: &Summary) -> Vec<Self> {
-        let wanted = [Metric::Ttft, Metric::Tpot, Metric::E2e]
-            .into_iter()
-            .flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
+        let wanted =
+            Metric::MAIN.into_iter().flat_map(|metric| [(metric, Quantile::P50), (metric, Quantile::P99)]);
         wanted
             .filter_map(|(metric, quantile)| {
                 let figure =

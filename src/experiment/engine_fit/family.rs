@@ -35,7 +35,7 @@ pub enum CostKind {
     ComputeEfficiency,
     /// Share of the datasheet's memory bandwidth that steps reach.
     BandwidthEfficiency,
-    /// Seconds of every step besides.
+    /// Fixed seconds of every step.
     StepOverhead,
     /// Seconds of every step.
     Step,

@@ -104,8 +104,8 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
             [short, long, least, most].map(|tokens| count(u64::from(tokens)));
         (short < least || long > most).then(|| {
             format!(
-                "{what} of {low} to {high} tokens are predicted where the runs have {least_known} to {most_known}: \
-                 beyond those it is extrapolated"
+                "{what} of {low} to {high} tokens are predicted, and the runs have {least_known} to {most_known}: beyond \
+                 those the prediction is extrapolated"
             )
         })
     };
@@ -123,7 +123,7 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
             three_digits(most)
         };
         (!far.is_empty()).then(|| {
-            format!("measured was {known}/s: what is predicted of {}/s is extrapolated", far.join(", "))
+            format!("{known}/s were measured: predictions for {}/s are extrapolated", far.join(", "))
         })
     });
     [lengths(|reach| &reach.prompts, "prompts"), lengths(|reach| &reach.answers, "answers"), beyond]
@@ -133,7 +133,7 @@ fn outside(runs: &[RunCheck], predicted: &[FitRange]) -> Vec<String> {
         .collect()
 }
 
-/// A note where runs at a predicted rate have another workload, so that their figures are not shown beside it.
+/// A note where runs at a predicted rate have another workload, so that their figures are not shown with it.
 fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
     let same_rate = |run: &&RunCheck| {
         let rates = predicted.iter().map(|reach| reach.workload.arrival.mean_rate_per_s());
@@ -143,8 +143,7 @@ fn of_another(runs: &[RunCheck], predicted: &[FitRange]) -> Option<String> {
     let others = runs.iter().filter(same_rate).count() as u64;
     (others > 0).then(|| {
         format!(
-            "{} at these rates sent other requests, or by other arrivals: what was measured is not shown beside what is \
-             predicted",
+            "{} at these rates sent other requests, or had other arrivals: their measured figures are not shown",
             counted(others, "run")
         )
     })

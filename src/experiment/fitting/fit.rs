@@ -76,8 +76,8 @@ fn given_up(log: &RunLog) -> Vec<String> {
     }
     if classes.iter().any(|class| class.conversation.is_some()) {
         notes.push(
-            "of conversations the first turns alone are fitted; how many turns follow them, how long those are and when \
-             they come stays as the run's workload declares"
+            "of conversations only the first turns are fitted; later turns stay as the run's workload declares: their \
+             number, length and timing"
                 .to_owned(),
         );
     }
@@ -173,8 +173,8 @@ pub fn fit_trace(
         let all: f64 = traced.requests.iter().map(|request| f64::from(request.input_tokens)).sum();
         notes.push(format!(
             "{} of the prompt tokens are in leading blocks that came before; prefixes that requests share from their \
-             beginning hold {}, and the fit gives up the rest, such as turns that go on from one another. Replay the trace \
-             itself where the prefix cache matters",
+             beginning hold {}, and the fit drops the rest, such as turns that continue one another. Replay the trace itself \
+             where the prefix cache matters",
             percent(reusable),
             percent(repeated / all)
         ));

@@ -33,8 +33,8 @@ pub enum FitError {
     },
     /// It is a share of a run.
     #[error(
-        "{path} is shard {shard} of a run, and has the arrivals of none; join all {} shards with skyline merge, and fit \
-         what they were",
+        "{path} is shard {shard} of a run, and its arrivals alone cannot be fitted; join all {} shards with skyline merge, \
+         and fit the merged run",
         shard.of
     )]
     Shard {
@@ -45,8 +45,8 @@ pub enum FitError {
     },
     /// Its requests came when answers had come.
     #[error(
-        "{path} was a closed loop of {users} users, whose requests come when answers have come, so that no process \
-         describes them; run its own workload again, or make a trace of it (skyline trace from {path})"
+        "{path} was a closed loop of {users} users, who send when answers arrive, so no arrival process describes them; \
+         run its own workload again, or make a trace of it (skyline trace from {path})"
     )]
     ClosedLoop {
         /// What was to be fitted to.

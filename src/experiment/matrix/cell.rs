@@ -78,7 +78,7 @@ pub struct MatrixCell {
     pub reasons: Vec<String>,
     /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
-    /// Whose fault it is, where it failed.
+    /// Cause of the failure, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_by: Option<FailedBy>,
     /// The figures, by name; what no run has is not there.
@@ -115,9 +115,9 @@ pub struct CellRun {
 
 /// The figures that tables of experiments follow.
 fn followed() -> impl Iterator<Item = FigureKey> {
-    use Metric::{E2e, ErrorRate, Goodput, Itl, OutputTokens, RequestRate, SloAttainment, Tpot, Ttft};
+    use Metric::{ErrorRate, Goodput, OutputTokens, RequestRate, SloAttainment};
     FigureKey::listed(
-        &[Ttft, Tpot, Itl, E2e],
+        &Metric::MAIN_AND_ITL,
         &[Quantile::P50, Quantile::P95, Quantile::P99],
         &[RequestRate, OutputTokens, Goodput, SloAttainment, ErrorRate],
     )

@@ -226,7 +226,7 @@ pub enum MatrixStopped {
         /// Its name.
         variant: String,
     },
-    /// Only some rows were asked for.
+    /// Only some rows were requested.
     OnlySome {
         /// Their names.
         rows: Vec<String>,

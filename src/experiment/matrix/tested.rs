@@ -185,11 +185,11 @@ impl Claim {
             return self.open("one of the rows has no such figure");
         }
         let (Some(here), Some(there)) = (one.mean, two.mean) else {
-            return self.open("requests that were cut off leave the figure of one of the rows open");
+            return self.open("the figure of one of the rows is unknown, because requests were cut off");
         };
         let found = format!("{} against {}", subject.show(here), subject.show(there));
         let Some(ratio) = Ratio::of(&one, &two) else {
-            return self.open(&format!("{found}; there is no ratio to nothing"));
+            return self.open(&format!("{found}; there is no ratio to 0"));
         };
         let times = |value: f64| format!("{} x", three_digits(value));
         let found = format!("{found}: {}", times(ratio.value));

@@ -16,8 +16,8 @@ pub struct AcrossJudgement {
     pub status: Status,
     /// The figure that was judged; absent where no run has it.
     pub figure: Option<AcrossRuns>,
-    /// Where the bound lies inside the interval: about how many more repeats would tell, if the mean stays where it is
-    /// and runs go on to differ as these do.
+    /// Where the bound lies inside the interval: about how many more repeats would decide it, if the mean stays where
+    /// it is and runs continue to differ as these do.
     pub more_repeats: Option<u64>,
     /// The judgement in words.
     pub line: String,
@@ -51,17 +51,17 @@ impl AcrossJudgement {
         let exact = figure.as_ref().is_some_and(|figure| figure.mean.is_some());
         let cure = match (status, interval.is_some(), more_repeats) {
             (Status::Unresolvable, true, Some(more)) => format!(
-                "; the bound lies inside, which counts as missed; about {}, {} of load, would tell if the mean stays",
+                "; the bound lies inside, which counts as missed; about {}, {} of load, would decide it if the mean stays",
                 counted(more, "more repeat"),
                 seconds(more as f64 * load_s)
             ),
             (Status::Unresolvable, true, None) if !exact => {
-                "; the bound lies inside, which counts as missed: requests that were cut off leave the figure open, so \
-                 give them longer (--drain, or the time limit that ended them)"
+                "; the bound lies inside, which counts as missed: cut-off requests leave the figure unknown; raise --drain, \
+                 or the time limit that ended them"
                     .to_owned()
             }
             (Status::Unresolvable, true, None) => {
-                "; the mean is as good as the bound, which counts as missed: more repeats would hardly tell"
+                "; the mean is almost equal to the bound, which counts as missed: more repeats would hardly decide it"
                     .to_owned()
             }
             (Status::Unresolvable, false, _) => "; this counts as missed".to_owned(),

@@ -325,7 +325,7 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
             rule: Rule::WholeWindow,
             outcome: VerdictOutcome::Invalid,
             runs: Vec::new(),
-            sentence: format!("none of {} came to its end", in_words(placed.len() as u64, "run")),
+            sentence: format!("none of {} finished", in_words(placed.len() as u64, "run")),
             cure: "let the runs finish".to_owned(),
         });
     }

@@ -117,7 +117,7 @@ fn figures_known_within_bounds_are_judged_by_them() {
     assert_eq!(judge("p50 ttft < 110ms").status, Status::Missed);
     let inside = judge("p50 ttft < 119.5ms");
     assert_eq!((inside.status, inside.more_repeats), (Status::Unresolvable, None));
-    assert!(inside.line.contains("requests that were cut off leave the figure open"), "{}", inside.line);
+    assert!(inside.line.contains("cut-off requests leave the figure unknown"), "{}", inside.line);
     // The longest exceeds 139 ms in every run, and nothing bounds it.
     let max = judge("max ttft < 120ms");
     assert_eq!((max.status, max.figure.as_ref().unwrap().interval()), (Status::Missed, None));
@@ -201,7 +201,7 @@ fn an_objective_is_held_against_the_whole_interval() {
     assert!(open.line.contains("counts as missed; about 8 more repeats, 8 s of load,"), "{}", open.line);
     let on_it = judged(&ttfts, "p50 ttft < 100ms");
     assert_eq!((on_it.status, on_it.more_repeats), (Status::Unresolvable, None));
-    assert!(on_it.line.contains("the mean is as good as the bound"), "{}", on_it.line);
+    assert!(on_it.line.contains("the mean is almost equal to the bound"), "{}", on_it.line);
     for (ttfts, objective, said) in [
         (&[100][..], "p50 ttft < 1s", "in one run, which has no spread; this counts as missed"),
         (&[100, 120], "p50 queue_wait < 1s", "no such figure in these runs; this counts as missed"),
@@ -248,7 +248,7 @@ fn a_run_that_was_broken_off_is_reported_and_not_counted() {
     assert!(near(repeats.figures.get(&P50_TTFT).unwrap().mean, 110.0));
     let nothing = Repeats::of(&runs[2..], &[]).unwrap();
     let said: Vec<_> = nothing.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
-    assert_eq!(said, ["all runs: none of 1 run came to its end"]);
+    assert_eq!(said, ["all runs: none of 1 run finished"]);
 }
 
 #[test]
@@ -265,9 +265,9 @@ fn what_several_runs_have_against_them_is_said_once_with_its_cure() {
     let said: Vec<_> = reasons.iter().map(RepeatsReason::in_words).collect();
     assert_eq!(
         said[0],
-        "runs 1, 3: 25.0 % of the requests failed (1 of 4); the bar is 1.00 % (the figures of run 1)"
+        "runs 1, 3: 25.0 % of the requests failed (1 of 4); limit: 1.00 % (the figures of run 1)"
     );
-    assert!(reasons[0].cure.starts_with("lower the rate or mend the cause"), "{reasons:?}");
+    assert!(reasons[0].cure.starts_with("lower the rate or fix the cause"), "{reasons:?}");
     assert!(said[1].starts_with("run 4: none of 4 requests completed"), "{said:?}");
     assert_eq!((said.len(), &reasons[0].runs[..]), (2, &[1, 3][..]));
 }
@@ -307,7 +307,7 @@ fn runs_whose_counts_agree_too_well_are_invalid_together() {
         !stretched.valid && all.in_words().starts_with("all runs: the counts of 2 runs vary 0"),
         "{all:?}"
     );
-    assert_eq!(all.cure, "give every run a seed of its own, and never stretch a plan to hit its count");
+    assert_eq!(all.cure, "use a different seed for each run, and do not stretch a plan to hit its count");
 }
 
 #[test]

@@ -38,7 +38,7 @@ pub struct HighestLoad {
     pub sentence: String,
 }
 
-/// The highest load that passed, held for longer.
+/// The longer run at the highest load that passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -51,7 +51,7 @@ pub struct Sustained {
     pub run: String,
     /// Whether every objective was met and the server kept up; false if unknown.
     pub held: bool,
-    /// Why it is not known whether it held: it did not run, or cannot be trusted; absent where it is known.
+    /// Why it is unknown whether the load lasted: the run did not happen, or is INVALID; absent if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unknown: Option<String>,
     /// How it meets each objective.
@@ -99,12 +99,16 @@ impl Sustained {
             return Self { judged, ..Self::unknown(load, trial.window_s, &trial.run, reason) };
         }
         let sentence = match (&trial.saturated, missed) {
-            (Some(reason), _) => format!("{load} did not hold for {length}: {reason}"),
+            (Some(reason), _) => format!("{load} was not sustained for {length}: {reason}"),
             (None, Some(first)) => {
-                format!("{load} did not hold for {length}: {} was {}", first.objective, first.status.word())
+                format!(
+                    "{load} was not sustained for {length}: {} was {}",
+                    first.objective,
+                    first.status.word()
+                )
             }
             (None, None) => {
-                format!("{load} held for {length}: every objective was met, and nothing grew")
+                format!("{load} was sustained for {length}: every objective was met, and nothing grew")
             }
         };
         Self {
@@ -127,7 +131,7 @@ impl Sustained {
             held: false,
             unknown: Some(reason.to_owned()),
             judged: Vec::new(),
-            sentence: format!("whether {load} holds for {} is not known: {reason}", seconds(length_s)),
+            sentence: format!("unknown whether {load} can be sustained for {}: {reason}", seconds(length_s)),
         }
     }
 }

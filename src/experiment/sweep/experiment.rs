@@ -43,7 +43,7 @@ pub struct SweepExperiment {
 pub enum SweepRun {
     /// A run that the search asks for.
     Load(TrialRequest),
-    /// The highest load that passed, held for longer.
+    /// The longer run at the highest load that passed.
     Sustained(TrialRequest),
     /// The open run beside a closed one.
     PairedOpen {

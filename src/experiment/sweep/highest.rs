@@ -104,8 +104,7 @@ fn sentence(
             )
         }
         (None, _) if answer.passed.is_some() => {
-            let open =
-                "how far the highest load that meets the objectives lies above what was measured is open";
+            let open = "the highest load that meets the objectives lies above the measured loads, by an unknown amount";
             format!("{ends}: {open}")
         }
         (None, _) if loads.iter().all(|(_, class)| *class == LoadClass::Unknown) => {
@@ -115,16 +114,16 @@ fn sentence(
                 }
                 _ => "no run can be trusted".to_owned(),
             };
-            format!("whether any load meets the objectives is not known: {why}")
+            format!("whether any load meets the objectives is unknown: {why}")
         }
         (None, _) if loads.iter().any(|(_, class)| *class == LoadClass::Passed) => {
             format!("the lowest load misses the objectives already: {ends}{decides}")
         }
-        (None, _) => format!("the objectives are met at no load that was measured: {ends}{decides}"),
+        (None, _) => format!("no measured load meets the objectives: {ends}{decides}"),
     };
     if !answer.monotone {
         sentence.push_str(
-            "; a load above the smallest that failed passed, which counts for nothing: chance, or a server that changes",
+            "; a load above the smallest failed one passed, and is ignored: chance, or a server that changes",
         );
     }
     sentence
@@ -134,24 +133,25 @@ impl Unsure {
     /// Why `estimate`, a load like `like`, has no interval, and what would give it one.
     fn in_words(self, runs: &str, like: Load, estimate: f64, axis: &LoadAxis) -> String {
         match (self, axis) {
-            (Self::FewRuns, _) => format!("{runs} are too few to say how sure that is"),
+            (Self::FewRuns, _) => format!("{runs} are too few for a confidence interval"),
             (Self::FarApart, LoadAxis::List { .. } | LoadAxis::Geometric { .. }) => {
                 let near = [0.9, 1.0, 1.1].map(|times| three_digits(times * estimate)).join(", ");
                 format!(
-                    "loads are too far apart to say how sure that is, which takes three within {} of it (add rates such as \
+                    "loads are too far apart for a confidence interval, which needs three within {} of it (add rates such as \
                      {near})",
                     percent(BAND - 1.0)
                 )
             }
             (Self::FarApart, LoadAxis::Users { .. } | LoadAxis::Automatic { .. }) => {
                 format!(
-                    "too few loads were measured within {} of {} to say how sure that is",
+                    "too few loads were measured within {} of {} for a confidence interval",
                     percent(BAND - 1.0),
                     like.of_amount(estimate)
                 )
             }
             (Self::Flat, _) => {
-                "the runs near it do not tell how the figure rises there, nor so how sure that is".to_owned()
+                "the runs near it do not show how the figure rises there, so there is no confidence interval"
+                    .to_owned()
             }
         }
     }

@@ -82,7 +82,7 @@ pub enum LoadAxis {
         /// The first rate, requests per second, at which the server is mostly idle.
         from_per_s: f64,
     },
-    /// Numbers of users in closed loops.
+    /// Numbers of closed-loop users.
     Users {
         /// At least one.
         users: Vec<u64>,

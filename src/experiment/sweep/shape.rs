@@ -137,7 +137,7 @@ mod by_field {
 /// Output tokens per second against the p99 of each latency, and tokens per second per GPU against those per user.
 /// Saturated points are left out: their latencies depend on the length of the run.
 pub(super) fn frontiers(points: &[SweepPoint]) -> Vec<Frontier> {
-    let against_latency = [Metric::Ttft, Metric::Tpot, Metric::E2e]
+    let against_latency = Metric::MAIN
         .map(|metric| frontier(points, Metric::OutputTokens, FigureKey::percentile(Quantile::P99, metric)));
     let for_users = frontier(points, Metric::OutputTokensPerGpu, FigureKey::of(Metric::TokensPerUser));
     against_latency.into_iter().chain([for_users]).filter(|frontier| !frontier.points.is_empty()).collect()

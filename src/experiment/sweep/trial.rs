@@ -193,7 +193,7 @@ fn saturated(run: &Summary) -> Option<String> {
     let behind = went < (1.0 - BEHIND) * came;
     (grows && behind).then(|| {
         let [came, went] = [came, went].map(three_digits);
-        format!("{went} requests/s completed of {came}/s that came, and their number grew all along")
+        format!("{went} requests/s completed of {came}/s that arrived, and the backlog kept growing")
     })
 }
 
@@ -224,7 +224,7 @@ pub(in crate::experiment) fn followed() -> impl Iterator<Item = FigureKey> {
         Metric::InFlight,
     ];
     let quantiles = &[Quantile::P50, Quantile::P95, Quantile::P99];
-    FigureKey::listed(&[Metric::Ttft, Metric::Tpot, Metric::E2e], quantiles, &OTHERS)
+    FigureKey::listed(&Metric::MAIN, quantiles, &OTHERS)
 }
 
 /// The figures of a run of a sweep.
@@ -283,7 +283,7 @@ pub enum LoadClass {
     Measured,
 }
 
-/// A closed loop beside the open run at the same throughput.
+/// A closed loop and the open run at the same throughput.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -45,9 +45,9 @@ pub struct Sweep {
     pub frontiers: Vec<Frontier>,
     /// The highest load that meets the objectives; absent without objectives.
     pub answer: Option<HighestLoad>,
-    /// That load held for longer; absent if not requested.
+    /// The longer run at that load; absent if not requested.
     pub sustained: Option<Sustained>,
-    /// Closed loops beside open runs at the same throughput, by ascending users; left out where there are none.
+    /// Closed loops and open runs at the same throughput, by ascending users; left out where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paired: Vec<PairedLoad>,
     /// What ended it.
@@ -215,7 +215,7 @@ pub(super) fn judge(
         .collect();
     let mut notes = Vec::new();
     if trials.is_empty() {
-        reasons.push("no run came to its end".to_owned());
+        reasons.push("no run finished".to_owned());
     }
     if !lost.is_empty() {
         notes.push(format!("no run of {} can be trusted", lost.join(", ")));
@@ -273,7 +273,7 @@ impl StopReason {
             Self::NoFigure => {
                 let text = search.without_figure().map_or("an objective", SearchDemand::text);
                 format!(
-                    "no run has a figure for `{text}`, after {runs}: demand one that this workload has, or begin at a higher rate"
+                    "no run has a figure for `{text}`, after {runs}: use one that it has, or begin at a higher rate"
                 )
             }
             Self::ServerGone => {

@@ -86,15 +86,15 @@ impl Limit {
         match self {
             Self::KvCache => (
                 "the KV cache",
-                "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer \
-                 slots (--max-num-seqs) so that nobody is preempted",
+                "give it room: more or larger accelerators, fewer bits for the weights, shorter prompts, or fewer slots \
+                 (--max-num-seqs) so that no request is preempted",
             ),
             Self::BatchSlots => (
                 "slots in the batch (max_num_seqs)",
                 "raise --max-num-seqs for as long as the KV cache holds the sequences, or add replicas",
             ),
             Self::Prefill => (
-                "prefill: prompts come faster than they are computed",
+                "prefill: prompts arrive faster than they are computed",
                 "add replicas or a prefill pool, take an accelerator with more FLOP/s, or share prefixes; a larger \
                  --max-num-batched-tokens helps TTFT a little and costs TPOT",
             ),
@@ -116,7 +116,7 @@ impl Limit {
                 "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
             ),
             Self::Overhead => (
-                "the steps rather than the queue; what every step costs besides takes the largest part of them",
+                "the steps rather than the queue; the fixed cost of every step takes the largest part of them",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
             Self::Slots => ("slots of the plain server", "give it more slots or replicas"),

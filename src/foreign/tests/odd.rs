@@ -162,5 +162,5 @@ fn numbers_beyond_reason_are_named() {
     assert!(early.contains(&format!("`latencies[{i}]` is 0, and its first token came at")), "{early}");
     let mut units = raw("aiperf/profile_export_aiperf.json");
     units["benchmark_duration"]["unit"] = json!("ms");
-    assert!(problem(&units, None).contains("`benchmark_duration` is in ms, and sec is wanted"));
+    assert!(problem(&units, None).contains("`benchmark_duration` is in ms, and sec is expected"));
 }

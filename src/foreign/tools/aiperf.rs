@@ -37,11 +37,11 @@ const REFUSED: [(&str, &str); 14] = [
     ("time_to_first_output_token", "counts from sending; our ttfa from the scheduled moment"),
     ("decode_duration", "request_latency − time_to_first_token, of which ours has no figure"),
     ("goodput", OTHER_GOODPUT),
-    ("adj_*", "takes failed requests for endless ones; ours counts them beside the latencies"),
+    ("adj_*", "counts failed requests as endless; ours counts them apart from the latencies"),
     ("effective_*", "figures over time of its own"),
     (
         "credit_to_start_latency",
-        "counts from when its own pacer let go; our schedule_lag from the scheduled moment",
+        "counts from when its own pacer dispatched; our schedule_lag from the scheduled moment",
     ),
 ];
 
@@ -78,8 +78,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
         Some(answers) => {
             if let Some((own, usage)) = recounted.filter(|_| !per_chunk_usage) {
                 run.caution(format!(
-                    "tpot divides by the tokens that the server reported ({usage} in all); AIPerf's own {ITL} by those of its tokenizer \
-                     ({own})"
+                    "tpot divides by the tokens that the server reported ({usage} in total); AIPerf's own {ITL} by those of \
+                     its tokenizer ({own})"
                 ));
             }
             let answers: Vec<ForeignAnswer> =
@@ -89,8 +89,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
         None if completed == 0 => {}
         None => {
             run.caution(
-                "its requests are not beside it (profile_export.jsonl), or not all of them: the figures are AIPerf's own, and \
-                 nothing says how sure they are",
+                "its requests are missing (profile_export.jsonl), or some of them: the figures are AIPerf's own, without \
+                 confidence intervals",
             );
             run.latency = reported(fields, tpot);
             if recounted.is_some() {
@@ -105,7 +105,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, records: Option<&[Value]>) -> Fore
     figure_in(fields, "benchmark_duration", "sec");
     if fields.truth("was_cancelled") == Some(true) || fields.truth("is_complete") == Some(false) {
         let why = fields.text("incomplete_reason").unwrap_or("it was cancelled");
-        run.caution(format!("the run did not come to its end: {why}"));
+        run.caution(format!("the run did not finish: {why}"));
     }
     run
 }
@@ -170,7 +170,7 @@ fn figure_in<'a>(fields: &ResultFields<'a>, name: &'a str, unit: &str) -> Result
     let figure = fields.object(name);
     let found = figure.text("unit");
     if figure.is_there() && found != Some(unit) {
-        fields.complain(format!("`{name}` is in {}, and {unit} is wanted", found.unwrap_or("no unit")));
+        fields.complain(format!("`{name}` is in {}, and {unit} is expected", found.unwrap_or("no unit")));
     }
     figure
 }

@@ -54,7 +54,7 @@ pub(crate) fn read(fields: &ResultFields<'_>) -> Vec<ForeignRun> {
     let version = fields.object("metadata").string("guidellm_version");
     let benchmarks = fields.must("benchmarks", fields.objects("benchmarks"));
     if benchmarks.is_empty() {
-        fields.complain("`benchmarks` is empty: no benchmark came to its end".to_owned());
+        fields.complain("`benchmarks` is empty: no benchmark finished".to_owned());
     }
     let run = |(benchmark, number): (&ResultFields<'_>, u64)| ForeignRun {
         tool_version: version.clone(),

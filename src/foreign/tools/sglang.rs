@@ -85,7 +85,7 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     let tokens = ForeignTokens {
         input: fields.count("total_input_tokens"),
         output: fields.count("total_output_tokens"),
-        counted_by: "the server's usage; where it sent none, SGLang takes the length asked for",
+        counted_by: "the server's usage; where it sent none, SGLang takes the length requested",
     };
     let mut run = ForeignRun::new(ForeignTool::Sglang, number, requests, tokens, fields.time("duration"));
     run.refused = UnmatchedFigure::found(&REFUSED, fields);
@@ -106,15 +106,15 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
         run.latency.retain(|latency| latency.metric == Metric::E2eFromSend);
         run.refused.retain(|refused| !STREAMED_ONLY.contains(&refused.name));
         for name in STREAMED_ONLY {
-            run.refuse(name, "the answers were not streamed: all of each came at its end");
+            run.refuse(name, "the answers were not streamed");
         }
     }
     if completed == 0 {
         run.caution_zeros();
     } else if stored.is_none() {
         run.caution(
-            "its requests are not in the file, or not all of them: the figures are SGLang's own, and nothing says how sure \
-             they are; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]",
+            "its requests are not in the file, or not all of them: the figures are SGLang's own, without confidence \
+             intervals; write it with --output-details. Its e2e latency, and so its TPOT, ends with [DONE]",
         );
     } else {
         run.caution(
@@ -126,8 +126,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
     }
     if completed > 0 {
         run.caution(
-            "the lengths of answers, by which TPOT divides, are those asked for wherever the server sent no usage: SGLang asks \
-             OpenAI's endpoints for none",
+            "the lengths of answers, by which TPOT divides, are those requested wherever the server sent no usage: SGLang \
+             asks OpenAI's endpoints for none",
         );
     }
     let unknown_gaps = GapMeaning::stored(backend) == GapMeaning::Unknown;

@@ -33,10 +33,10 @@ const REFUSED: [(&str, &str); 10] = [
     ("request_goodput", OTHER_GOODPUT),
     ("max_output_tokens_per_s", "counts chunks for tokens"),
     ("max_concurrent_requests", "requests that were there at some time of a second, not at one moment"),
-    ("mean_client_queue_time_ms", "counts from when its own loop came to the request, not from the schedule"),
+    ("mean_client_queue_time_ms", "counts from when its own loop handled the request, not from the schedule"),
     (
         "mean_e2el_including_client_queue_ms",
-        "begins when its own loop came to the request, not with the schedule",
+        "begins when its own loop handled the request, not with the schedule",
     ),
     ("spec_decode_*", "the server's counters of drafts"),
 ];
@@ -63,8 +63,8 @@ pub(crate) fn read(fields: &ResultFields<'_>, number: u64) -> ForeignRun {
         None => {
             reported(fields, &NAMES, &mut run);
             run.caution(
-                "its requests are not in the file, or not all of them: the figures are vLLM's own, and nothing says how sure they \
-                 are; write it with --save-detailed",
+                "its requests are not in the file, or not all of them: the figures are vLLM's own, without confidence \
+                 intervals; write it with --save-detailed",
             );
         }
     }

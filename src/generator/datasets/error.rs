@@ -36,8 +36,8 @@ pub enum DatasetError {
     #[error("the folder {} holds no image\nhint: put PNG, JPEG, GIF or WebP files there", path.display())]
     NoImages { path: PathBuf },
     #[error(
-        "the images up to {} take {found} MiB, and at most {most} MiB are possible, since they are kept in memory\n\
-         hint: use fewer or smaller ones",
+        "the images up to {} take {found} MiB, and at most {most} MiB are possible, because they stay in memory\nhint: use \
+         fewer or smaller ones",
         path.display()
     )]
     LargeImages { path: PathBuf, found: u64, most: u64 },

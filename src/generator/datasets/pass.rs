@@ -63,7 +63,7 @@ type Visit<'v> = &'v mut dyn FnMut(FoundRow) -> Result<ControlFlow<()>, DatasetE
 const SHAREGPT_CURE: &str =
     "the format sharegpt is one JSON list of conversations; for an object a line, the format is jsonl";
 const JSONL_CURE: &str =
-    "the format jsonl is one JSON object a line; for one list in all, the format is sharegpt";
+    "the format jsonl is one JSON object a line; for a single list, the format is sharegpt";
 
 fn conversations(
     path: &Path,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::lengths::LengthSampler;
 use crate::generator::datasets::rows::DrawnRow;
+use crate::generator::request::PlannedRequest;
 use crate::random::{RandomStream, WeightedChoice};
 use crate::record::SharedPrefix;
 use crate::workload::{
@@ -101,13 +102,6 @@ pub(crate) struct Turns {
     pub(crate) most_tokens: Option<u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DrawnLengths {
-    /// Its own tokens, without a shared prefix.
-    pub(crate) input_tokens: u32,
-    pub(crate) output_tokens: u32,
-}
-
 impl Turns {
     fn new(workload: &WorkloadSpec, class: &RequestClass, conversation: &Conversation) -> Self {
         let stream = |purpose: &str| RandomStream::named(workload.seed, &format!("{purpose}/{}", class.name));
@@ -178,23 +172,42 @@ impl ClassDraws {
         }
     }
 
-    /// The lengths of a request that opens a conversation or stands alone; a dataset row's lengths are not drawn.
-    pub(crate) fn opening(&mut self, row: Option<DrawnRow>) -> Option<DrawnLengths> {
+    /// A request of class number `class` that opens a conversation or stands alone, without its position in the plan; the
+    /// lengths of a dataset row are not drawn.
+    pub(crate) fn opening(
+        &mut self,
+        workload: &WorkloadSpec,
+        class: usize,
+        row: Option<DrawnRow>,
+        model: Option<u16>,
+    ) -> Option<PlannedRequest> {
         let laws = &self.laws;
         let first = laws.conversation.as_ref().and_then(|turns| turns.first_input.as_ref());
         let input = first.or(laws.input.as_ref()).map(|law| law.draw(&mut self.input));
         let output = laws.output.as_ref().map(|law| law.draw(&mut self.output));
-        Some(DrawnLengths {
-            input_tokens: input.or_else(|| row.map(|row| row.input_tokens))?,
-            output_tokens: output.or_else(|| row.and_then(|row| row.output_tokens))?,
+        let input_tokens = input.or_else(|| row.map(|row| row.input_tokens))?;
+        let output_tokens = output.or_else(|| row.and_then(|row| row.output_tokens))?;
+        let prefix = laws.prefixes.as_ref().map(|law| law.draw(&mut self.prefixes));
+        let (priority, tenant) = (self.priority(), self.tenant());
+        Some(PlannedRequest {
+            class: class as u16,
+            input_tokens: input_tokens + prefix.map_or(0, |prefix| prefix.tokens),
+            output_tokens,
+            priority,
+            slo: workload.slo_of(class as u16, priority, tenant),
+            row: row.map(|row| row.row),
+            images: self.images(),
+            prefix,
+            tenant,
+            model,
+            ..PlannedRequest::default()
         })
     }
 
-    /// The lengths of a later turn.
-    pub(crate) fn later_turn(&mut self) -> Option<DrawnLengths> {
-        let input_tokens = self.laws.input.as_ref()?.draw(&mut self.input);
-        let output_tokens = self.laws.output.as_ref()?.draw(&mut self.output);
-        Some(DrawnLengths { input_tokens, output_tokens })
+    /// The tokens of a later turn: its own of the prompt, and those of its answer.
+    pub(crate) fn later_turn(&mut self) -> Option<(u32, u32)> {
+        let input = self.laws.input.as_ref()?.draw(&mut self.input);
+        Some((input, self.laws.output.as_ref()?.draw(&mut self.output)))
     }
 
     pub(crate) fn images(&mut self) -> u16 {
@@ -204,10 +217,6 @@ impl ClassDraws {
     pub(crate) fn priority(&mut self) -> Priority {
         let share = self.laws.shares.draw(&mut self.share);
         self.laws.priorities.get(share).copied().unwrap_or_default()
-    }
-
-    pub(crate) fn prefix(&mut self) -> Option<SharedPrefix> {
-        self.laws.prefixes.as_ref().map(|law| law.draw(&mut self.prefixes))
     }
 
     pub(crate) fn tenant(&mut self) -> Option<u16> {

@@ -10,7 +10,7 @@ pub enum TraceError {
     #[error("{path} cannot be read: {cause}")]
     Io { path: String, cause: io::Error },
     /// The first line matches no format.
-    #[error("{path} begins like no trace that is known ({begins:?}); {cure}")]
+    #[error("{path} has no known trace format ({begins:?}); {cure}")]
     Unknown { path: String, begins: String, cure: String },
     #[error("{path} is empty; name the file with the trace")]
     NoLine { path: String },

@@ -41,8 +41,8 @@ impl RequestTrace {
             )
         });
         let turns = log.records.iter().any(|record| !record.is_opener()).then(|| {
-            "turns of conversations, and the requests of a user, become single requests at the moments at which they came, \
-             each with a new prompt of its whole length; run the workload again if they should follow answers and \
+            "turns of conversations, and the requests of a user, become single requests at the moments at which they \
+             arrived, each with a new prompt of its whole length; run the workload again if they should follow answers and \
              repeat the history"
                 .to_owned()
         });

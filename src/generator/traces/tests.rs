@@ -180,14 +180,11 @@ fn a_file_that_is_no_trace_is_refused() {
     for (text, message) in [
         ("", "is empty"),
         ("\u{feff}\n\n", "is empty"),
-        (
-            "hello\n",
-            "begins like no trace that is known (\"hello\"); of CSV files the first line names the columns",
-        ),
+        ("hello\n", "has no known trace format (\"hello\"); of CSV files the first line names the columns"),
         ("{\"a\": 1}\n", "or convert it: `skyline trace from"),
         ("{\"skyline_trace\": 2}\n", "the trace has schema 2, and this skyline reads up to 1"),
         ("{\"skyline_trace\": 1, \"x\": 1}\n", "unknown field `x`"),
-        ("\u{1f}\u{8b}", "begins like no trace"),
+        ("\u{1f}\u{8b}", "has no known trace format"),
     ] {
         let error = read(&written(&folder, text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text:?}: {error}");

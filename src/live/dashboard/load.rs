@@ -54,16 +54,16 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
     let figure = |name, value, beside| Figure { name, value, beside, troubles: false };
     vec![
         figure("offered", rate(|rates| rates.released), planned),
-        figure("completed", rate(|rates| rates.completed), format!("{} in all", count(snapshot.completed))),
+        figure("completed", rate(|rates| rates.completed), format!("{} total", count(snapshot.completed))),
         Figure {
             troubles: snapshot.failed > 0,
-            ..figure("failed", rate(|rates| rates.failed), format!("{} in all", count(snapshot.failed)))
+            ..figure("failed", rate(|rates| rates.failed), format!("{} total", count(snapshot.failed)))
         },
         figure(
             "in flight",
             count(snapshot.in_flight),
             if snapshot.queued > 0 { format!("{} queued", count(snapshot.queued)) } else { String::new() },
         ),
-        figure("tokens", rate(|rates| rates.tokens), format!("{} in all", count(snapshot.tokens))),
+        figure("tokens", rate(|rates| rates.tokens), format!("{} total", count(snapshot.tokens))),
     ]
 }

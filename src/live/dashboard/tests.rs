@@ -151,7 +151,7 @@ fn a_run_in_trouble_at_80_by_24() {
     let (watched, snapshot) = in_trouble();
     let said = [
         "WARN a request was \u{1b}[31mlost",
-        "stopping: nothing more is sent, answers under way are awaited",
+        "stopping: no more requests are sent, and answers in flight are awaited",
     ];
     insta::assert_snapshot!(picture(80, 24, &watched, 71.0, snapshot, &said));
 }

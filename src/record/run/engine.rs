@@ -86,7 +86,7 @@ impl fmt::Display for RequestParameters {
     }
 }
 
-/// The server, and what every request asked of it.
+/// The server and the parameters of every request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -99,7 +99,7 @@ pub struct EngineFacts {
     pub endpoint: String,
     /// Whether answers were streamed.
     pub streamed: bool,
-    /// Model asked for.
+    /// Model requested.
     pub model: String,
     /// Other parameters of every request; absent in virtual time and in older logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -103,7 +103,7 @@ impl RequestRow<'_> {
                 let tenants = &row.log.header.workload.tenants;
                 named(|place| Some(tenants.get(place)?.name.as_str()), row.record.tenant)
             }),
-            text("model", "Model that it asked for", |row| match &row.log.header.workload.models {
+            text("model", "Model that it requested", |row| match &row.log.header.workload.models {
                 Some(models) => named(|place| models.names.get(place).map(String::as_str), row.record.model),
                 None => Some(row.log.header.engine.model.as_str().into()),
             }),
@@ -142,7 +142,7 @@ impl RequestRow<'_> {
     /// How many tokens it had, and how it ended.
     fn last_columns() -> Vec<DataColumn<Self>> {
         vec![
-            tokens("input_tokens_asked", "Prompt tokens asked for", |row| {
+            tokens("input_tokens_asked", "Prompt tokens requested", |row| {
                 Some(row.record.input_tokens_asked.into())
             }),
             tokens("input_tokens", "Prompt tokens by the server's count, chat template included", |row| {
@@ -151,7 +151,7 @@ impl RequestRow<'_> {
             tokens("cached_tokens", "Those of them from its prefix cache", |row| {
                 row.record.usage?.cached_tokens
             }),
-            tokens("output_tokens_asked", "Answer tokens asked for", |row| {
+            tokens("output_tokens_asked", "Answer tokens requested", |row| {
                 Some(row.record.output_tokens_asked.into())
             }),
             tokens("output_tokens", "Answer tokens, by the best source there was", |row| {
@@ -164,7 +164,7 @@ impl RequestRow<'_> {
                 row.record.usage?.reasoning_tokens
             }),
             whole("chunks", "Chunks with text", |row| Some(row.record.chunks.len() as u64)),
-            whole("merged_reads", "Chunks that came in one read with the chunk before them", |row| {
+            whole("merged_reads", "Chunks that arrived in one read with the chunk before them", |row| {
                 Some(row.record.merged_reads.into())
             }),
             flag("opened_connection", "It had to open its own connection", |row| {
@@ -194,7 +194,7 @@ impl RequestRow<'_> {
             flag("slo_met", "It met its SLO; empty where it has none", |row| row.slo_met),
             text(
                 "answer_form",
-                "valid, invalid, cut_at_limit or not_completed, where a form was asked for",
+                "valid, invalid, cut_at_limit or not_completed, where a form was requested",
                 |row| name(row.record.validity?),
             ),
         ]

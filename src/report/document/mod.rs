@@ -1,7 +1,6 @@
 //! What a result says, before it looks like anything.
 
 mod chart;
-mod columns;
 mod note;
 mod outline;
 mod table;

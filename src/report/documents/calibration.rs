@@ -46,7 +46,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
-    let mut document = Document::new(format!("What this machine can measure ({machine})"));
+    let mut document = Document::new(format!("Timing accuracy of this machine ({machine})"));
     let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
     let table = Table::of("Delays, µs", found_delays)
         .column("µs", |(name, _)| name)
@@ -84,8 +84,8 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let mut trust = Section::summary(heading).with_table(table.table());
     let took = seconds(summary.took_ms / 1e3);
     trust.remark(format!(
-        "Measured in {took} beside whatever else this machine does. A plan that needs more is refused before it runs; \
-         several clients can share it (skyline bench --shard)."
+        "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
+         clients can share it (skyline bench --shard)."
     ));
     document.add([delays, limits, trust]);
     document

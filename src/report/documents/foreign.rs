@@ -53,7 +53,7 @@ fn title(run: &ForeignRun) -> String {
     let under =
         [conditions.model.clone(), conditions.endpoint.clone(), conditions.arrival.clone(), rate, cap];
     let under: Vec<_> = under.into_iter().flatten().collect();
-    let under = if under.is_empty() { "it reports nothing of its load".to_owned() } else { under.join(", ") };
+    let under = if under.is_empty() { "no load figures reported".to_owned() } else { under.join(", ") };
     format!("{}: {under}", versioned(&run.tool.to_string(), run.tool_version.as_deref()))
 }
 
@@ -107,7 +107,7 @@ fn latency(run: &ForeignRun) -> Section {
     };
     let mut table = Table::of(format!("Latencies of {}", run.tool), &run.latency)
         .column("", |latency| latency.metric.to_string())
-        .column(("there", 4), |latency| latency.theirs)
+        .column(("its name", 4), |latency| latency.theirs)
         .column(("n", 6), |latency| latency.figures.n().map_or("?".to_owned(), count))
         .column(("mean", 5), statistic(Statistic::Mean))
         .column(("min", 2), statistic(Statistic::Min))

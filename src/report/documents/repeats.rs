@@ -10,8 +10,6 @@ use crate::report::document::{
 };
 use crate::units::count;
 
-const LATENCIES: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-
 /// The rates and shares, each under its name with its unit.
 const FLOWS: [(FigureKey, &str); 5] = [
     (FigureKey::of(Metric::RequestRate), "requests/s"),
@@ -107,7 +105,9 @@ const HEADLINE: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
 /// The mean and the percentiles of each latency.
 fn latency_keys() -> impl Iterator<Item = FigureKey> {
     let statistics = || [Statistic::Mean].into_iter().chain(Quantile::ALL.map(Statistic::Percentile));
-    LATENCIES.into_iter().flat_map(move |metric| statistics().map(move |of| FigureKey::latency(of, metric)))
+    Metric::MAIN_AND_ITL
+        .into_iter()
+        .flat_map(move |metric| statistics().map(move |of| FigureKey::latency(of, metric)))
 }
 
 fn latencies(repeats: &Repeats) -> Section {
@@ -160,8 +160,8 @@ fn explain(table: &mut Table, repeats: &Repeats) {
     }
     let open = |figure: &AcrossRuns| figure.mean.is_none() && figure.mean_at_least.is_some();
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_some()) {
-        let meaning = "depends on how long requests took that were cut off: the mean is at most this, and the interval \
-                       holds all that it can be";
+        let meaning = "depends on requests that were cut off: the mean is at most this, and the interval covers all possible \
+                       values";
         table.explain("≤", meaning);
     }
     if shown().any(|figure| open(figure) && figure.mean_at_most.is_none()) {

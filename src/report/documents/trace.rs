@@ -81,22 +81,20 @@ fn findings(found: &TraceFindings) -> Vec<String> {
     )];
     if found.same_moment > 0 {
         let share = found.same_moment as f64 / found.requests as f64;
-        parts.push(format!("{} of them leave at the very moment of the one before", percent(share)));
+        parts.push(format!("{} of them have the timestamp of the one before", percent(share)));
     }
     if let Some(share) = found.reusable_share {
         parts.push(format!(
-            "{} of the prompt tokens are in leading blocks that came before: the most that a prefix cache can find",
+            "{} of the prompt tokens are in leading blocks that came before: the highest possible prefix-cache hit rate",
             percent(share)
         ));
     }
     if found.too_many_blocks {
-        parts.push(
-            "how much of the prompts came before is not known, for too many blocks are named".to_owned(),
-        );
+        parts.push("the share of repeated prompt tokens is unknown: too many blocks are named".to_owned());
     }
     if let Some(gathered) = found.kinds.iter().find(|kind| kind.rarer_kinds > 0) {
         parts.push(format!(
-            "{} that are rare, of {} in all, share the class `{}`",
+            "{} that are rare, with {} in total, share the class `{}`",
             counted(gathered.rarer_kinds, "kind"),
             counted(gathered.requests, "request"),
             gathered.name
@@ -120,7 +118,7 @@ fn changes(trace: &Trace, format: TraceFormat) -> String {
             Some(format!("thinned, each request kept with a chance of {}", percent(scale)))
         }
         scale => Some(format!(
-            "laid over itself {} times, each further copy turned by a moment of its own",
+            "overlaid {} times, each further copy shifted by its own offset",
             three_digits(scale)
         )),
     };
@@ -176,8 +174,8 @@ mod tests {
         let dated = TraceFindings { format: TraceFormat::Azure, skipped_lines: 2, reordered: 1, ..found() };
         assert_eq!(
             what(&changed, &dated),
-            "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, laid over itself \
-             2.50 times, each further copy turned by a moment of its own; 2 lines left out unread; 1 request put in order"
+            "a.jsonl, azure, for 30 s from 1 min 30 s after its first request: 2.00 times as fast, overlaid 2.50 times, each \
+             further copy shifted by its own offset; 2 lines left out unread; 1 request put in order"
         );
         let of_run = TraceFindings { warmup_s: Some(5.0), ..found() };
         assert!(what(&trace, &of_run).contains("to the end of its run from 0 ms on its own clock"));
@@ -192,9 +190,9 @@ mod tests {
     fn the_contents_are_said_with_their_oddities() {
         assert_eq!(
             findings(&found()).join("; "),
-            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of \
-             them leave at the very moment of the one before; 40.0 % of the prompt tokens are in leading blocks that \
-             came before: the most that a prefix cache can find"
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of them \
+             have the timestamp of the one before; 40.0 % of the prompt tokens are in leading blocks that came before: the \
+             highest possible prefix-cache hit rate"
         );
         let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };
         let many = TraceFindings {
@@ -206,9 +204,9 @@ mod tests {
         };
         assert_eq!(
             findings(&many).join("; "),
-            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; how much of \
-             the prompts came before is not known, for too many blocks are named; 7 kinds that are rare, of 30 requests \
-             in all, share the class `other`"
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; the share of \
+             repeated prompt tokens is unknown: too many blocks are named; 7 kinds that are rare, with 30 requests in total, \
+             share the class `other`"
         );
     }
 }

@@ -1,7 +1,7 @@
 //! The records of a run: checked, written to disk at once, kept in memory for the analysis.
 
-mod collected;
+mod judge;
 mod writer;
 
-pub use collected::CollectedRun;
-pub use writer::{AnswerJudge, RecordWriter};
+pub use judge::AnswerJudge;
+pub use writer::{CollectedRun, RecordWriter};

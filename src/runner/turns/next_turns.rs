@@ -10,9 +10,8 @@ use crate::clock::Timestamp;
 use crate::engine::Engine;
 use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
-use crate::runner::feed::DispatchedRequest;
 use crate::runner::options::Pacing;
-use crate::runner::pacer::Outlet;
+use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
 
 /// Schedules the next turns of sessions.

@@ -9,9 +9,8 @@ use tokio::sync::mpsc;
 use super::writer::{TurnEvent, TurnWriter};
 use crate::clock::{SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
-use crate::runner::feed::ReadyRequest;
 use crate::runner::options::Pacing;
-use crate::runner::pacer::{NAP, Outlet, ring_at};
+use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
 
 /// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
 /// outlet is stopped.

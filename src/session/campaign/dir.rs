@@ -58,7 +58,7 @@ impl ExperimentDir {
         let path = folder.join(MANIFEST);
         let text = std::fs::read_to_string(&path).map_err(|error| {
             Stop::usage(format!(
-                "--resume: cannot read {}: {error}\nhint: name the folder that the interrupted experiment was kept in",
+                "--resume: cannot read {}: {error}\nhint: name the folder of the interrupted experiment",
                 path.display()
             ))
         })?;
@@ -95,7 +95,7 @@ impl ExperimentDir {
             return Ok(self);
         }
         Err(Stop::usage(format!(
-            "--resume: {} is of another experiment:{changes}\nhint: type what was typed then, or begin anew without --resume",
+            "--resume: {} belongs to another experiment:{changes}\nhint: give the same options, or leave --resume out",
             self.folder.display()
         )))
     }
@@ -120,7 +120,7 @@ impl ExperimentDir {
         let folder = self.folder.join(name);
         match completed(&folder)? {
             Some(log) if log.header.plan.hash != plan_hash => Err(Stop::usage(format!(
-                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin anew \
+                "{} holds a run of another plan\nhint: was a file that the workload takes prompts from changed? begin again \
                  without --resume",
                 folder.display()
             ))),

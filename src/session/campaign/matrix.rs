@@ -229,8 +229,8 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
             // An interrupted run says nothing of its server.
             Some(_) if run.ending() == RunEnding::Interrupted => Ok(()),
             Some(why) => Err(Stop::impossible(format!(
-                "in run {} the server was gone, or answered nothing: {why}\n\
-                 hint: look at its log, and go on with --resume, which runs it again",
+                "in run {} the server was gone, or answered nothing: {why}\nhint: look at its log, and continue with \
+                 --resume, which runs it again",
                 request.part.repeat
             ))
             .of_server()),

@@ -111,7 +111,7 @@ impl<'a> Serving<'a> {
         while let Some(address) = answering(&host, port) {
             if Instant::now() >= end {
                 return Err(Stop::impossible(format!(
-                    "the stop command of variant {name} has ended, and something answers at {address} still: `{command}`"
+                    "the stop command of variant {name} has ended, and a server still answers at {address}: `{command}`"
                 )));
             }
             std::thread::sleep(LOOK_EVERY);
@@ -139,8 +139,8 @@ fn refuse_another(host: &str, port: u16, variant: &str) -> Result<(), Stop> {
     match answering(host, port) {
         None => Ok(()),
         Some(address) => Err(Stop::impossible(format!(
-            "something answers at {address} already, where variant {variant} is about to be started\n\
-             hint: stop it (a `stop` command does after every variant), or give the variant a port of its own"
+            "a server already answers at {address}, where variant {variant} is to start\nhint: stop it (a `stop` command \
+             does after every variant), or give the variant a port of its own"
         ))),
     }
 }

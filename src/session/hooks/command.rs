@@ -87,7 +87,7 @@ impl Hook<'_> {
     fn failure(self, what: &str, output: &Output) -> Stop {
         let Self { name, line, .. } = self;
         Stop::impossible(format!(
-            "the {name} command {what}{}\n{}\nhint: run it by itself until it does what it should",
+            "the {name} command {what}{}\n{}\nhint: run it by hand until it works",
             line.quoted(),
             output.end()
         ))
@@ -258,7 +258,7 @@ impl ServerProcess {
         let status = self.group.borrow_mut().leader_ended()?;
         Some(
             Stop::impossible(format!(
-                "the server ended by itself: {}: `{}`\n{}\nhint: run it by itself until it serves",
+                "the server ended by itself: {}: `{}`\n{}\nhint: run it by hand until it serves",
                 said(status),
                 self.command,
                 self.output.end()

@@ -68,10 +68,9 @@ fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, s
         String::new()
     };
     Stop::impossible(format!(
-        "this machine cannot be trusted with this plan: {} requests/s at its peak, with answers of {} events on \
-         average, take {} cores of the one that a client has; it is trusted up to half of it\n\
-         hint: lower the rate: {option} {} at most\n\
-         {together}hint: or run it as it is, with --force; the report may say INVALID",
+        "this plan is too much for this machine: {} requests/s at its peak, with answers of {} events on average, need {} of \
+         the one core that a client has; the limit is half of it\nhint: lower the rate: {option} {} at most\n{together}hint: \
+         or run it as it is, with --force; the report may say INVALID",
         three_digits(requests_per_s),
         three_digits(events_per_request),
         three_digits(overload.share),

@@ -15,4 +15,4 @@ pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::golden::{Golden, fit as check_golden, needs as request_needs};
 pub(crate) use self::machine::host_facts;
 pub(crate) use self::pages::of_one_server;
-pub(crate) use self::setup::{CheckedWorkload, check_plan};
+pub(crate) use self::setup::CheckedWorkload;

@@ -5,15 +5,13 @@ use std::sync::Arc;
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
 use super::{cache, connect, golden, machine, pages, tokens};
-use crate::analysis::{ArrivalFigures, CheckOutcome};
+use crate::analysis::Objective;
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
 use crate::record::Calibration;
 use crate::session::console::{Interrupts, Printer, Stop, all, both};
 use crate::session::datasets;
-use crate::session::planned::PlannedRun;
 use crate::session::settings::{RunSettings, ServerAddress};
-use crate::session::stored::save;
 use crate::workload::WorkloadSpec;
 
 /// A workload that can be executed, as far as can be known before the server is asked.
@@ -41,7 +39,7 @@ impl RunSettings {
         let fits = all([
             datasets::fit(spec, datasets, server.endpoint),
             golden::fit(spec, server.endpoint),
-            save::check_objectives(&self.objectives, spec),
+            Objective::check_all(&self.objectives, spec).map_err(Stop::usage),
             self.check_shard(spec),
             self.check_priority(),
         ]);
@@ -146,72 +144,5 @@ impl CheckedWorkload {
             template_tokens,
             printer,
         })
-    }
-}
-
-/// Most arrivals of a plan that are tested: more would say nothing new, and a run should begin at once.
-const MOST: usize = 100_000;
-
-/// Refuses a plan whose arrivals are very unlikely under the process that the workload declares.
-pub(crate) fn check_plan(run: &PlannedRun) -> Result<(), Stop> {
-    let spec = &run.workload;
-    let mut until = run.plan.window_end;
-    let mut requests: Vec<_> = run
-        .schedule
-        .plan()
-        .map(|request| (request.class, request.scheduled))
-        .take_while(|&(_, moment)| moment < until)
-        .take(MOST + 1)
-        .collect();
-    if requests.len() > MOST {
-        until = requests.pop().map_or(until, |(_, moment)| moment);
-    }
-    let checks = ArrivalFigures::of_plan(spec, until, &requests).checks(&spec.arrival);
-    match checks.into_iter().find(|check| check.outcome == CheckOutcome::Failed) {
-        None => Ok(()),
-        Some(check) => Err(Stop::usage(format!(
-            "the plan of `{}` with seed {} is not as it declares: {}\nhint: {}",
-            spec.name, spec.seed, check.sentence, check.cure
-        ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::workload::ArrivalPattern;
-
-    /// A minute of 20 requests/s.
-    fn planned(arrival: &str) -> PlannedRun {
-        let text = format!(
-            r#"
-name = "a_minute"
-horizon_s = 60
-warmup_s = 0
-drain_s = 1
-seed = 1
-arrival = {{ kind = "{arrival}", rate_per_s = 20 }}
-[[classes]]
-name = "all"
-input_tokens = {{ kind = "constant", value = 1 }}
-output_tokens = {{ kind = "constant", value = 1 }}
-"#
-        );
-        PlannedRun::alone(WorkloadSpec::from_toml(&text, "a test").unwrap(), &Arc::default(), "").unwrap()
-    }
-
-    #[test]
-    fn a_plan_of_another_process_than_declared_is_refused() {
-        let mut run = planned("constant");
-        assert!(check_plan(&run).is_ok());
-        run.workload.arrival = ArrivalPattern::Poisson { rate_per_s: 20.0 };
-        let stop = check_plan(&run).unwrap_err();
-        let refusal = stop.message();
-        assert!(refusal.contains("is not as it declares: ") && refusal.contains("hint: "), "{refusal}");
-    }
-
-    #[test]
-    fn a_plan_of_the_process_declared_is_not() {
-        assert!(check_plan(&planned("poisson")).is_ok());
     }
 }

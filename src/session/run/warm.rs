@@ -80,8 +80,8 @@ impl RunContext {
         let Self { server, .. } = self;
         server.runtime.block_on(server.engine.verify_identity()).map_err(|other| {
             Stop::impossible(format!(
-                "{other}: rounds of two servers are not one experiment\n\
-                 hint: serve what was served before, and go on with --resume; or begin anew"
+                "{other}: rounds of two servers are not one experiment\nhint: serve what was served before, and continue \
+                 with --resume; or begin again"
             ))
         })
     }
@@ -96,7 +96,7 @@ impl RunContext {
                 if waited >= PATIENCE {
                     let in_flight = counted(in_flight, "request");
                     printer.words(&format!(
-                        "warning: the server still has {in_flight} a minute after the run; does something else send it requests?"
+                        "warning: the server still has {in_flight} a minute after the run; does another client use it?"
                     ));
                     break;
                 }

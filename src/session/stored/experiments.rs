@@ -6,7 +6,6 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::run::completed;
-use super::save;
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
@@ -102,7 +101,7 @@ fn row_runs(folder: &Path, experiments: &Experiments, slot: MatrixSlot) -> Resul
 
 /// The sweep stored at `path` as it would be with these objectives and the same runs.
 pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objective]) -> Result<Sweep, Stop> {
-    save::check_objectives(objectives, &stored.workload)?;
+    Objective::check_all(objectives, &stored.workload).map_err(Stop::usage)?;
     let before = stored.plan.objectives_in_words();
     let plan = SweepPlan { objectives: objectives.to_vec(), ..stored.plan };
     let mut search = Search::new(plan).map_err(Stop::usage)?;

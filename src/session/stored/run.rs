@@ -36,7 +36,7 @@ impl JudgedRun {
             let own = save::objectives_of(&log.header)?;
             return Ok(Self::of(log, &own));
         }
-        save::check_objectives(objectives, &log.header.workload)?;
+        Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
         Ok(Self::of(log, objectives))
     }
 
@@ -124,7 +124,7 @@ pub(crate) fn repeats_again(
         if demanded.is_empty() {
             demanded = save::objectives_of(&log.header)?;
         }
-        save::check_objectives(objectives, &log.header.workload)?;
+        Objective::check_all(objectives, &log.header.workload).map_err(Stop::usage)?;
         let run = JudgedRun::of(log, &demanded);
         report(folder, &run)?;
         diagnoses.push(run.diagnosis);

@@ -8,7 +8,6 @@ use crate::record::RunHeader;
 use crate::report::{self, RunReport, documents, render};
 use crate::session::console::Stop;
 use crate::session::whole_file::whole_file;
-use crate::workload::WorkloadSpec;
 
 /// File of the summary in a run's folder.
 const SUMMARY: &str = "summary.json";
@@ -48,11 +47,6 @@ pub(crate) fn text(path: &Path, text: &str) -> Result<(), Stop> {
     let end = if text.ends_with('\n') { "" } else { "\n" };
     whole_file(path, |out| write!(out, "{text}{end}"))
         .map_err(|error| Stop::impossible(format!("cannot write {}: {error}", path.display())))
-}
-
-/// Refuses objectives on what a workload does not have.
-pub(crate) fn check_objectives(objectives: &[Objective], workload: &WorkloadSpec) -> Result<(), Stop> {
-    objectives.iter().try_for_each(|objective| objective.check(workload)).map_err(Stop::usage)
 }
 
 /// The objectives that a run was started with.

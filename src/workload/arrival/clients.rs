@@ -107,7 +107,7 @@ impl RateSpread {
 /// Coefficients of variation that both families can have.
 pub(super) const CV: Allowed = Allowed::from(0.04, 8.0);
 
-/// A family of gap distributions with one parameter beside the mean.
+/// A family of gap distributions with one parameter and the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, EnumString, VariantNames)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -123,7 +123,7 @@ impl ModelMix {
                 return None;
             }
             if weights.is_some() && skew.is_some() {
-                fields.complain_of("zipf", "is given beside `weights`; give one of them");
+                fields.complain_of("zipf", "is given with `weights`; give one of them");
                 return None;
             }
             let weights = weights.or(skew.map(|skew| zipf(names.len() as u64, skew).collect()));

@@ -81,7 +81,7 @@ impl RequestClass {
             let dataset = prompt.as_ref().and_then(PromptSource::dataset).filter(|_| trace.is_none());
             let rows = dataset.map(RowLengths::of);
             if let (Some(_), Given::Right(_)) = (&rows, &input_tokens) {
-                let sentence = "is given beside a dataset, whose prompts have their own lengths; leave it out";
+                let sentence = "is given with a dataset, whose prompts have their own lengths; leave it out";
                 fields.complain_of("input_tokens", sentence);
             }
             let (of_prompts, of_answers) = rows.map(|rows| (rows.input, rows.output)).unzip();
@@ -98,7 +98,7 @@ impl RequestClass {
             let token_ids = matches!(prompt, Some(PromptSource::RandomTokens { .. }));
             let refusal = prompt.as_ref().filter(|_| conversation.is_some()).and_then(Conversation::refusal);
             if verbatim && shared_prefix.is_some() {
-                let sentence = "goes before written prompts only; leave it out beside a dataset or token ids";
+                let sentence = "goes before written prompts only; leave it out with a dataset or token ids";
                 fields.complain_of("shared_prefix", sentence);
             }
             if token_ids && images.is_some() {
@@ -108,15 +108,15 @@ impl RequestClass {
                 fields.complain_of("conversation", sentence);
             }
             if prompt.is_some() && conversation.is_some() && images.is_some() {
-                let sentence = "is given beside `conversation`, whose turns are texts; leave one of them out";
+                let sentence = "is given with `conversation`, whose turns are texts; leave one of them out";
                 fields.complain_of("images", sentence);
             }
             if token_ids && answer.is_some() {
-                fields.complain_of("answer", "cannot be asked for with token ids; choose another `prompt`");
+                fields.complain_of("answer", "cannot be requested with token ids; choose another `prompt`");
             }
             if conversation.is_some() && matches!(answer, Some(AnswerShape::Tools { .. })) {
-                let sentence = "is given beside `conversation`, and tool calls get no answer between turns; leave one of \
-                                them out";
+                let sentence = "is given with `conversation`, and tool calls get no answer between turns; leave one of them \
+                                out";
                 fields.complain_of("answer", sentence);
             }
             let slo = fields.or("slo", Slo::default(), Slo::read);
@@ -205,7 +205,7 @@ fn without_trace<T>(
 ) -> Option<T> {
     fields.maybe(name, |value| {
         if trace.is_some() {
-            value.complain(&format!("is given beside a trace, which says {what}; leave it out"));
+            value.complain(&format!("is given with a trace, which says {what}; leave it out"));
             return None;
         }
         read(value)
@@ -216,7 +216,7 @@ fn without_trace<T>(
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
     let Some(mean) = traced else { return fields.given(name, Distribution::read) };
     let given = fields.given(name, |value| {
-        value.complain("is given beside a trace, which says how long requests are; leave it out");
+        value.complain("is given with a trace, which says how long requests are; leave it out");
         None
     });
     match given {
@@ -230,16 +230,15 @@ fn fit_trace(fields: &Fields<'_>, prompt: &PromptSource, trace: &Trace) {
     match prompt {
         PromptSource::Dataset(_) => fields.complain_of(
             "prompt",
-            "is a dataset beside a trace, and both say how long requests are; choose another `prompt`, or leave the \
-             trace out",
+            "is a dataset with a trace, and both say how long requests are; choose another `prompt`, or leave the trace out",
         ),
         PromptSource::RandomTokens { .. }
             if trace.found.as_ref().is_some_and(TraceFindings::names_blocks) =>
         {
             fields.complain_of(
                 "prompt",
-                "is token ids beside a trace that says which prompts begin alike, and token ids never do; choose \
-                 another `prompt`",
+                "is token ids with a trace that says which prompts begin alike, and token ids never do; choose another \
+                 `prompt`",
             );
         }
         _ => {}

@@ -166,7 +166,7 @@ fn every_mistake_in_the_form_of_an_answer_is_told() {
         r#"{ kind = "json" }
 prompt = { kind = "random_tokens" }"#,
     );
-    assert!(ids.contains("`classes[0].answer` cannot be asked for with token ids"), "{ids}");
+    assert!(ids.contains("`classes[0].answer` cannot be requested with token ids"), "{ids}");
     let alone = said_of(&format!("check_every_s = 1\n{LEAST}"));
     assert!(alone.contains("`check_every_s` is given and there are no `checks`"), "{alone}");
 }

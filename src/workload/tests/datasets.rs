@@ -75,7 +75,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
         ),
         (
             format!("{length}\nprompt = {{ kind = \"dataset\", path = \"a.json\" }}"),
-            "line 5: `classes[0].input_tokens` is given beside a dataset, whose prompts have their own lengths; leave it out",
+            "line 5: `classes[0].input_tokens` is given with a dataset, whose prompts have their own lengths; leave it out",
         ),
         (
             format!("{length}\nprompt = {{ kind = \"random_tokens\", vocabulary = 1 }}"),
@@ -96,7 +96,7 @@ fn what_a_dataset_or_a_folder_of_images_cannot_have_is_told() {
             format!(
                 "{length}\nprompt = {{ kind = \"random_tokens\" }}\nshared_prefix = {{ count = 2, tokens = 9 }}"
             ),
-            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out beside a dataset or token ids",
+            "line 8: `classes[0].shared_prefix` goes before written prompts only; leave it out with a dataset or token ids",
         ),
         (
             length.replace("\"constant\", value = 9 }\nout", "\"vllm_range\", length = 9, ratio = 1 }\nout"),

@@ -159,7 +159,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "kind = \"poisson\", rate_per_s = 2",
         "kind = \"spikes\", base_rate_per_s = 2, spikes = [{ at_s = 1, rate_per_s = 9, hold_s = 0 }]",
-        "line 3: `arrival.spikes[0]` lasts no time; give it a rise, a hold or a fall",
+        "line 3: `arrival.spikes[0]` has no duration; give it a rise, a hold or a fall",
     ),
     (
         "kind = \"poisson\", rate_per_s = 2",
@@ -296,7 +296,7 @@ const ONE_EACH: &[(&str, &str, &str)] = &[
     (
         "name = \"least\"",
         "name = \"least\"\nmodels = { names = [\"a\"], weights = [1], zipf = 1 }",
-        "line 3: `models.zipf` is given beside `weights`; give one of them",
+        "line 3: `models.zipf` is given with `weights`; give one of them",
     ),
     (
         "name = \"least\"",

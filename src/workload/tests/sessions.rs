@@ -72,17 +72,17 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             dataset.replace("name = \"only\"", GOES_ON),
-            "line 6: `classes[0].conversation` is given beside a dataset, whose rows are whole requests; leave one of them \
+            "line 6: `classes[0].conversation` is given with a dataset, whose rows are whole requests; leave one of them \
              out, or choose another `prompt`",
         ),
         (
             tokens.replace("name = \"only\"", GOES_ON),
-            "line 6: `classes[0].conversation` is given beside token ids, and answers come as text, which cannot be put \
+            "line 6: `classes[0].conversation` is given with token ids, and answers come as text, which cannot be put \
              between them; choose another `prompt`",
         ),
         (
             LEAST.replace("name = \"only\"", GOES_ON) + "images = { folder = \"x\" }",
-            "line 9: `classes[0].images` is given beside `conversation`, whose turns are texts; leave one of them out",
+            "line 9: `classes[0].images` is given with `conversation`, whose turns are texts; leave one of them out",
         ),
         (closed("users = 0"), "line 3: `arrival.users` is 0; it must be a whole number from 1 to 100,000"),
         (
@@ -92,8 +92,8 @@ fn each_mistake_has_its_sentence() {
         ),
         (
             closed("users = 4").replace("name = \"least\"", "name = \"least\"\nrequests = 9"),
-            "line 3: `requests` is given beside users in a closed loop, who send as many requests as the server lets \
-             them; say for how many seconds they do instead",
+            "line 3: `requests` is given with users in a closed loop, who send as many requests as the server lets them; say \
+             for how many seconds they do instead",
         ),
         (
             LEAST.replace("name = \"only\"", "name = \"only\"\narrival = { kind = \"users\", users = 3 }"),

@@ -103,10 +103,10 @@ fn mistakes_about_a_trace_are_reported_with_their_fields() {
         (format!("{SHORT}for_s = 0\n"), "`trace.for_s` is 0; it must be"),
         (format!("{SHORT}format = \"azur\"\n"), "`trace.format` is \"azur\"; did you mean \"azure\"?"),
         (format!("{SHORT}speed = 2\n"), "`trace.speed` is not a field of a trace"),
-        (format!("{SHORT}{class}{constant}"), "`classes[0].input_tokens` is given beside a trace"),
+        (format!("{SHORT}{class}{constant}"), "`classes[0].input_tokens` is given with a trace"),
         (
             format!("{SHORT}{class}shared_prefix = {{ count = 2, tokens = 10 }}\n"),
-            "`classes[0].shared_prefix` is given beside a trace",
+            "`classes[0].shared_prefix` is given with a trace",
         ),
         (
             format!("horizon_s = 60.5\n{SHORT}"),
@@ -116,7 +116,7 @@ fn mistakes_about_a_trace_are_reported_with_their_fields() {
         (format!("warmup_s = 60\n{SHORT}"), "`warmup_s` is 60 s, and the run ends at 60 s"),
         (
             format!("arrival = {{ kind = \"poisson\", rate_per_s = 1 }}\n{SHORT}"),
-            "`arrival` is given beside `trace`",
+            "`arrival` is given with `trace`",
         ),
         ("name = \"a\"\n[trace]\n".to_owned(), "`trace.path` is missing"),
     ] {
@@ -164,11 +164,11 @@ fn prompts_go_along_with_a_trace_where_its_lengths_fit_them() {
     let alike = |_: &mut Trace, _| Ok(TraceFindings { reusable_share: Some(0.5), ..found() });
     let error = WorkloadSpec::from_toml_with(&ids, "a test", &alike).unwrap_err().to_string();
     assert!(
-        error.contains("`classes[0].prompt` is token ids beside a trace that says which prompts begin alike"),
+        error.contains("`classes[0].prompt` is token ids with a trace that says which prompts begin alike"),
         "{error}"
     );
     let error = read(&class(r#"{ kind = "dataset", path = "a.jsonl" }"#)).unwrap_err().to_string();
-    assert!(error.contains("`classes[0].prompt` is a dataset beside a trace, and both say"), "{error}");
+    assert!(error.contains("`classes[0].prompt` is a dataset with a trace, and both say"), "{error}");
     assert!(!error.contains("missing"), "{error}");
 }
 

@@ -88,7 +88,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
         .skyline(&[&QUICK[..], &sides].concat())
         .assert()
         .code(1)
-        .stderr(contains("with 7 rounds and 2 metrics, a difference is detected with 80 % power"));
+        .stderr(contains("with 7 rounds and 2 metrics, the detectable difference (80 % power) is"));
     let test: Value = serde_json::from_slice(&out.get_output().stdout).unwrap();
     assert_eq!((&test["schema"], &test["verdict"]), (&Value::from(2), &Value::from("worse")));
     let ttft = &test["metrics"][0];
@@ -131,7 +131,9 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
         .assert()
         .code(1)
         .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")))
-        .stderr(contains("are one server, which is asked the same twice").and(contains("an even number")));
+        .stderr(
+            contains("are one server, which gets the same requests twice").and(contains("an even number")),
+        );
     // Shown again, the same is asked.
     desk.skyline(&["report", desk.run().to_str().unwrap(), "--allow-invalid"]).assert().code(1);
 }
@@ -256,7 +258,7 @@ fn failures_are_compared_whatever_was_chosen() {
         .assert()
         .code(1)
         .stdout(contains("MIXED").or(contains("WORSE")).and(contains("error_rate")))
-        .stdout(contains("do not count them"));
+        .stdout(contains("leave failed requests out"));
 }
 
 /// An experiment as the first version stored it.
@@ -288,10 +290,10 @@ fn mistakes_are_told_before_anything_is_sent() {
     let sides = ["--a", "http://127.0.0.1:9", "--b", "http://127.0.0.1:9"];
     let with = |more: &[&str]| ab(&[&sides[..], more].concat());
     with(&["--rounds", "7"]).stderr(
-        contains("7 rounds can never tell two sides apart by 5 metrics").and(contains("at least 8 rounds")),
+        contains("7 rounds cannot show a difference in 5 metrics").and(contains("at least 8 rounds")),
     );
     with(&["--metric", "p97 ttft"]).stderr(contains("`p97` is not a statistic"));
-    with(&["--metric", "p95 ttft of nobody"]).stderr(contains("no request is of `nobody`"));
+    with(&["--metric", "p95 ttft of nobody"]).stderr(contains("no request belongs to `nobody`"));
     with(&["--margin", "5"]).stderr(contains("write it like 5%"));
     with(&["--url", "http://127.0.0.1:9"]).stderr(contains("cannot be used with"));
     with(&["--resume", "nowhere"]).stderr(contains("--resume: cannot read nowhere/asked.json"));

@@ -54,7 +54,7 @@ fn a_sweep_in_virtual_time_is_kept_and_turned_into_instances() {
     assert_eq!(queued["offers"][0]["queueing"]["instance"], "slots");
     desk.assert_schema("capacity", &queued);
     desk.skyline(&needs).arg("--replicas=1").assert().code(1).stdout(contains("1 instance does not meet"));
-    desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("may be taken"));
+    desk.skyline(&needs).args(["--max-gpus", "2"]).assert().code(1).stdout(contains("and the limit is 2"));
     let unpriced = ["capacity", folder, "--target-rate", "1000", "--gpu-hour", "3"];
     desk.skyline(&unpriced).assert().code(2).stderr(contains("--gpus-per-instance N"));
 
@@ -96,7 +96,7 @@ fn what_cannot_be_searched_or_read_is_refused() {
     desk.skyline(&["simulate", "quick.toml", "--sweep", "--objective", "goodput > 5/s"])
         .assert()
         .code(2)
-        .stderr(contains("a flow rises with the load before it falls"));
+        .stderr(contains("throughput rises with the load before it falls"));
     desk.skyline(&["simulate", "quick.toml", "--rates", "1,2"]).assert().code(2).stderr(contains("--sweep"));
     desk.skyline(&["capacity", "nowhere", "--target-rate", "1"])
         .assert()
@@ -148,5 +148,5 @@ fn a_pace_that_decides_is_modelled_by_an_engine_fitted_to_the_sweep() {
     let offer = &divided["offers"][0];
     assert_eq!((&offer["queueing"], offer["instances"].as_u64()), (&Value::Null, Some(7)));
     let note = offer["notes"][0].to_string();
-    assert!(note.contains("run-001") && note.contains("by division alone"), "{note}");
+    assert!(note.contains("run-001") && note.contains("by rate alone"), "{note}");
 }

@@ -101,7 +101,8 @@ fn only_what_was_measured_of_the_same_requests_stands_beside() {
     let other = json(&desk, &["simulate", "short_chat", "60", "--rates", "4,9", "--fit", "results"]);
     assert!(other["rates"][0]["measured"].is_null(), "{other}");
     let notes = other["notes"].to_string();
-    for part in ["1 run at these rates sent other requests", "measured was 4.00/s", "predicted of 9.00/s"] {
+    for part in ["1 run at these rates sent other requests", "4.00/s were measured", "predictions for 9.00/s"]
+    {
         assert!(notes.contains(part), "no {part} in {notes}");
     }
     // Other promises change no latency.

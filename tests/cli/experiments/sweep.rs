@@ -72,7 +72,7 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
         .code(1)
         .stdout(
             contains("objectives  p50 ttft < 1ms")
-                .and(contains("met at no load"))
+                .and(contains("no measured load meets"))
                 .and(contains("run for other objectives")),
         );
 }
@@ -89,7 +89,7 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
     let begin = Instant::now();
     let folder = loop {
         // Far more than the first run takes on a slow machine.
-        assert!(begin.elapsed() < Duration::from_secs(50), "no run came to its end");
+        assert!(begin.elapsed() < Duration::from_secs(50), "no run finished");
         std::thread::sleep(Duration::from_millis(20));
         let Some(folder) = desk.runs().into_iter().next() else { continue };
         // The second run is on: the first is kept.
@@ -130,7 +130,7 @@ fn an_interrupted_sweep_goes_on_and_flies_nothing_again() {
     desk.skyline(&another)
         .assert()
         .code(2)
-        .stderr(contains("of another experiment").and(contains("plan.first_seed was 4, and is 5 now")));
+        .stderr(contains("another experiment").and(contains("plan.first_seed was 4, and is 5 now")));
 }
 
 #[test]
@@ -193,9 +193,9 @@ fn mistakes_are_told_before_anything_is_sent() {
         (&["--paired-open"], "--users"),
         (&["--sustain", "60"], "--objective"),
         (&["--bracket", "5"], "is not a share from 0.1% to 50%"),
-        (&["--objective", "goodput > 5/s"], "a flow rises with the load"),
+        (&["--objective", "goodput > 5/s"], "throughput rises with the load"),
         (&["--objective", "mlperf:lama"], "there are mlperf:llama-3.1-8b"),
-        (&["--resume", "nowhere"], "name the folder that the interrupted experiment was kept in"),
+        (&["--resume", "nowhere"], "name the folder of the interrupted experiment"),
         (&["400"], "--max-seconds, the longest, is 300"),
         (&["--start-rate", "1", "--rates", "2"], "cannot be used with"),
         (&["--rates", "0.0001"], "--start-rate or --users, and no run is longer than --max-seconds"),

@@ -48,7 +48,7 @@ fn what_is_no_result_is_refused_with_what_is_missing() {
         desk.skyline(arguments).assert().code(2).stdout("").stderr(contains(sentence));
     };
     desk.file("other.json", "{\"throughput\": 3}");
-    refused(&["report", "other.json"], "is JSON, and no result of a tool that is known");
+    refused(&["report", "other.json"], "is JSON, but not the result of a known tool");
     refused(&["report", "other.json", "--from", "aiperf"], "result of AIPerf: `request_count` is missing");
     refused(&["report", "quick.toml", "--from", "vllm"], "it is not JSON");
     refused(&["report", ".", "--from", "vllm"], "holds no file of vLLM");
@@ -98,7 +98,7 @@ fn results_of_two_tools_are_held_against_each_other() {
     let (vllm, sglang, guidellm) = (sample("vllm.json"), sample("sglang.jsonl"), sample("guidellm.json"));
     // A fifth of their requests failed, and latencies are of the others.
     desk.skyline(&["compare", &vllm, &sglang]).assert().code(3).stdout("").stderr(
-        contains("nothing can be said by vllm.json:\n  ✗ 20.8 % of its requests failed (bar 1.00 %)")
+        contains("vllm.json is not compared:\n  ✗ 20.8 % of its requests failed (limit: 1.00 %)")
             .and(contains("--allow-invalid")),
     );
     let compared = desk.skyline(&["compare", &vllm, &sglang, "--json", "--allow-invalid"]).assert().code(0);
@@ -219,7 +219,7 @@ fn a_result_is_held_against_a_run_by_what_both_have() {
         ("p95 ttft 10%", "hint: demand `p95 ttft_from_send`"),
         ("mean e2e 10%", "hint: demand `mean e2e_from_send`"),
         ("output_tokens_per_s 10%", "its rates are totals over the whole run"),
-        ("p95 tpot of chat 10%", "it tells no classes apart"),
+        ("p95 tpot of chat 10%", "it reports no classes"),
     ] {
         compare(&["--max-regression", gate]).assert().code(2).stdout("").stderr(contains(sentence));
     }

@@ -42,14 +42,14 @@ fn simulate_says_what_a_closed_loop_hides_and_report_says_it_again() {
     ");
     let hidden = section(&text, "What the closed loop hides");
     insta::assert_snapshot!(hidden, @r"
-    What the closed loop hides: 20.0 requests/s from its users, and as many whatever the server does, ms
+    What the closed loop hides: 20.0 requests/s from its users, and from open arrivals at that rate, ms
                 closed  open  open ÷ closed
       TTFT p50    50.0   337           6.73
       TTFT p99   50.0*  645*          12.9*
       e2e p50     50.0   337           6.73
       e2e p99    50.0*  645*          12.9*
-      p99 TTFT is 50.0 ms for the users, and 645 ms when the same 20.0 requests/s come whatever the
-      server does: 12.9 times as long
+      p99 TTFT is 50.0 ms in the closed loop, and 645 ms with open arrivals at the same 20.0 requests/s:
+      12.9 times as long
     ");
     assert!(!text.contains("requests offered"), "{text}");
 

@@ -93,7 +93,7 @@ fn a_run_that_is_put_to_sleep_gives_the_terminal_back() {
 fn words_that_are_said_meanwhile_come_after_the_dashboard() {
     let sent = on_a_terminal("60", |process| signal_to(process, "-INT"));
     let [before, drawn, after] = parts(&sent);
-    let words = "stopping: nothing more is sent";
+    let words = "stopping: no more requests are sent";
     assert!(!before.contains(words) && drawn.contains("stopping:"), "{drawn:?}");
     assert!(after.trim_start().starts_with(words) && after.contains("ended with 130"), "{after}");
     assert!(after.contains("the terminal is as it was"), "{after}");
@@ -109,7 +109,7 @@ fn a_line_takes_no_terminal() {
 #[test]
 fn words_do_not_break_the_line() {
     let sent = on_a_terminal("60 --live line", |process| signal_to(process, "-INT"));
-    let (before, _) = sent.split_once("stopping: nothing more is sent").unwrap();
+    let (before, _) = sent.split_once("stopping: no more requests are sent").unwrap();
     let last = before.rsplit('\n').next().unwrap();
     let cleared = last.rfind("\u{1b}[2K").unwrap();
     assert!(!last[cleared..].contains("released"), "{last:?}");

@@ -82,9 +82,9 @@ fn one_tenant_can_gate() {
         .code(0)
         .stdout(contains("met: mean ttft of victim < 10s"));
     for (objective, says) in [
-        ("p50 ttft of victm < 1s", "no request is of `victm`; there are: class x, class y, priority medium"),
+        ("p50 ttft of victm < 1s", "no request belongs to `victm`; known: class x, class y, priority medium"),
         ("slo_attainment of noisy > 90%", "no request of `noisy` has an SLO"),
-        ("p50 itl of victim < 1s", "`p50 itl` is only known of the whole run"),
+        ("p50 itl of victim < 1s", "`p50 itl` exists only for the whole run"),
     ] {
         simulate(objective, &[]).code(2).stderr(contains(says)).stdout("");
         desk.skyline(&["bench", "shared.toml", "--objective", objective])
@@ -98,7 +98,7 @@ fn one_tenant_can_gate() {
     desk.skyline(&["report", kept, "--objective", "p50 ttft of z < 1s"])
         .assert()
         .code(2)
-        .stderr(contains("no request is of `z`"));
+        .stderr(contains("no request belongs to `z`"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ output_tokens = { kind = "constant", value = 4 }
         desk.skyline(&[verb, "dies_out.toml", "--seed", seed])
             .assert()
             .code(2)
-            .stderr(contains("requests, and 50 were asked for"))
+            .stderr(contains("requests, and 50 were requested"))
             .stdout("");
     }
     desk.skyline(&["simulate", "dies_out.toml", "--seed", "2", "--requests", "20"]).assert().code(0);

@@ -54,10 +54,10 @@ fn a_stop_that_moves_percentiles_makes_the_run_invalid() {
     assert_eq!(bench.wait().unwrap().code(), Some(3));
 
     // 32 of 160 requests were due while it was stopped: p90 and p95 moved by some hundred milliseconds.
-    let check = check(&desk, "host_stalls", "standstills");
+    let check = check(&desk, "host_stalls", "host stalls");
     assert_eq!(check["outcome"], "failed", "{check}");
     let sentence = check["sentence"].as_str().unwrap();
-    assert!(sentence.contains("stood still") && sentence.contains("p95 ttft"), "{sentence}");
+    assert!(sentence.contains("the client stalled") && sentence.contains("p95 ttft"), "{sentence}");
     let summary = desk.summary();
     assert!(summary["host_stalls"]["requests_touched"].as_u64().unwrap() > 16, "{}", summary["host_stalls"]);
     let reasons = summary["verdict"]["reasons"].as_array().unwrap().clone();
@@ -109,7 +109,7 @@ fn on_one_core(desk: &Desk, neighbours: usize) -> Option<i32> {
 fn a_client_without_a_core_to_itself_is_starved() {
     let desk = Desk::new();
     assert_eq!(on_one_core(&desk, HOGS), Some(3));
-    let check = check(&desk, "client_starved", "event-loop delay");
+    let check = check(&desk, "client_starved", "read-loop delay");
     assert_eq!(check["outcome"], "failed", "{check}");
     let [value, bar] = ["value", "critical"].map(|key| check[key].as_f64().unwrap());
     assert!(value > bar && bar >= 20.0, "{check}");

@@ -178,7 +178,7 @@ fn a_page_that_cannot_be_read_is_told_of_once_and_is_missing() {
         .args(["--metrics-url", &format!("http://{nobody}")])
         .assert()
         .code(0)
-        .stdout(contains("could not be read: http://127.0.0.1"));
+        .stdout(contains("could not be read, so their figures are missing: http://127.0.0.1"));
     let pages = &desk.summary()["server"]["pages"];
     assert_eq!((pages.as_array().unwrap().len(), &pages[0]["readings"]), (1, &Value::from(0)));
     // With nothing asked for there is nothing to say.

@@ -120,7 +120,10 @@ fn without_a_tokenizer_the_advice_names_it() {
     let (_mock, url) = mock(&["no_usage"]);
     let desk = desk();
     let arguments = ["bench", "lengths.toml", "--url", &url, "--engine", "openai", "--allow-invalid"];
-    desk.skyline(&arguments).assert().code(0).stdout(contains("guessed").and(contains("--tokenizer")));
+    desk.skyline(&arguments)
+        .assert()
+        .code(0)
+        .stdout(contains("are estimated as one token a chunk").and(contains("--tokenizer")));
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn tokens_that_went_missing_on_the_way_are_told() {
             .assert();
         assert_eq!(outcomes(&desk, "token_identity"), [outcome]);
         if outcome == "failed" {
-            bench.code(3).stdout(contains("away from usage in 5 of 5 answers"));
+            bench.code(3).stdout(contains("in 5 of 5 answers"));
         }
     }
 }
@@ -107,7 +107,9 @@ fn a_server_that_others_used_meanwhile_is_told() {
     ])
     .assert()
     .code(3)
-    .stdout(contains("the server counted 1,000 answer tokens").and(contains("nobody else used this server")));
+    .stdout(
+        contains("the server counted 1,000 answer tokens").and(contains("no other client used this server")),
+    );
 }
 
 #[test]
@@ -123,5 +125,5 @@ fn a_log_that_lost_a_record_is_told() {
     desk.skyline(&["report", run.to_str().unwrap()])
         .assert()
         .code(3)
-        .stdout(contains("1 of 39 planned requests left no record; the bar is none"));
+        .stdout(contains("1 of 39 planned requests left no record; limit: none"));
 }

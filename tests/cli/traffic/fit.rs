@@ -169,7 +169,7 @@ fn of_conversations_the_first_turns_are_fitted() {
     // Some 1,000 arrivals of 5 a second: a standard error of 3 %. With all three turns it would be 9.
     let rate = spec.arrival.mean_rate_per_s();
     assert!((rate / 5.0 - 1.0).abs() < 0.13, "{rate}");
-    for note in ["had arrivals of its own", "the first turns alone are fitted"] {
+    for note in ["had arrivals of its own", "only the first turns are fitted"] {
         assert!(text.contains(note), "{text:.2000}");
     }
     desk.skyline(&["trace", "from", run.to_str().unwrap()])
@@ -285,7 +285,7 @@ fn what_cannot_be_fitted_is_said() {
     desk.skyline(&["workloads", "fit", run.to_str().unwrap(), "--rate-scale", "2"])
         .assert()
         .code(2)
-        .stderr(contains("--rate-scale is about a trace").and(contains("skyline trace from")));
+        .stderr(contains("--rate-scale needs a trace").and(contains("skyline trace from")));
     desk.skyline(&["workloads", "fit", "none.jsonl"]).assert().code(2).stderr(contains("none.jsonl"));
     desk.file(
         "one.jsonl",

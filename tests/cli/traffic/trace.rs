@@ -63,7 +63,8 @@ fn a_trace_is_replayed_at_its_own_moments() {
     for rule in ["planned_arrivals", "delivered_arrivals"] {
         let checks = desk.checks(rule);
         assert!(!checks.is_empty());
-        let replayed = |check: &Value| check["sentence"].as_str().unwrap().contains("a trace is replayed");
+        let replayed =
+            |check: &Value| check["sentence"].as_str().unwrap().contains("a trace declares no process");
         assert!(checks.iter().any(|check| check["outcome"] == "not_tested" && replayed(check)), "{checks:?}");
     }
     // Loosely: a request that leaves a quarter of a second late on a busy machine is no replay.
@@ -126,7 +127,7 @@ fn what_is_changed_in_a_trace_is_said() {
     .args(["--out", "results", "--allow-invalid"])
     .assert()
     .success()
-    .stdout(contains("10.0 times as slow, laid").and(contains("over itself 3.50 times")));
+    .stdout(contains("10.0 times as slow").and(contains("overlaid 3.50 times")));
     let sent = sent(&desk);
     // The slice has 60 requests; three copies and about half of a fourth.
     let inside = sent.iter().filter(|request| request.0 < 19_600_000_000).count();
@@ -162,12 +163,9 @@ fn a_trace_that_cannot_be_replayed_is_refused_before_any_load() {
     desk.file("none.txt", "hello\n");
     for (arguments, message) in [
         (&["--trace", "bad.jsonl"][..], "bad.jsonl, line 61, column 38: missing field `output_length`"),
-        (&["--trace", "none.txt"], "begins like no trace"),
+        (&["--trace", "none.txt"], "has no known trace format"),
         (&["--trace", "gone.jsonl"], "gone.jsonl cannot be read"),
-        (
-            &["short_chat", "--time-scale", "2"],
-            "--time-scale is about a trace, and `short_chat` replays none",
-        ),
+        (&["short_chat", "--time-scale", "2"], "--time-scale needs a trace, and `short_chat` replays none"),
         (&["--trace", "bad.jsonl", "--skip-bad", "--rate", "3"], "`--rate` cannot be given for a trace"),
         (
             &["--trace", "bad.jsonl", "--skip-bad", "--dataset", "a.csv"],
@@ -297,8 +295,7 @@ fn a_prefix_that_a_trace_takes_the_place_of_is_named() {
         crate::quick::QUICK.split("[classes.prompt]").next().unwrap()
     );
     desk.file("pre.toml", &with);
-    let note =
-        "note: the trace says what prompts have in common; the shared prefixes of class `tiny` are left out";
+    let note = "note: the trace defines the shared prefixes; those of class `tiny` are ignored";
     desk.skyline(&["simulate", "pre.toml", "--trace", "some.jsonl", "--allow-invalid"])
         .assert()
         .success()

@@ -61,7 +61,7 @@ fn the_cheapest_that_keeps_the_contract_is_named_and_the_others_say_why_not() {
         .map(|(name, sweep)| offer(name, sweep, &contract));
     let capacity = CapacityPlan::of(contract, offers.to_vec());
     assert_eq!(capacity.cheapest, Some(2));
-    assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and 100 may be taken"));
+    assert!(capacity.offers[0].why_not[0].contains("needs 200 GPUs, and the limit is 100"));
     assert!(capacity.offers[1].why_not[0].contains("no objective"));
     let bare = CapacityTarget { gpus_per_instance: None, ..CONTRACT };
     let unpriced = Offer::of(&priced("fast", &fast), &bare).unwrap_err().to_string();
@@ -75,12 +75,12 @@ fn queues_behind_a_router_share_their_bursts() {
     let fewest = queueing(&sweep, &CONTRACT, Replicas::Fewest).unwrap();
     assert_eq!(fewest.by_division, 10);
     assert!(fewest.instances < 10 && fewest.instances >= 6 && fewest.meets, "{fewest:?}");
-    assert!(fewest.sentence.contains("division says 10"), "{}", fewest.sentence);
+    assert!(fewest.sentence.contains("by rate: 10"), "{}", fewest.sentence);
     let instances = fewest.instances;
     let offer = Offer::by_queues(&priced("eight", &sweep), &CONTRACT, fewest);
     assert_eq!((offer.instances, offer.gpus), (Some(instances), Some(8 * instances)));
     assert_eq!(offer.cost_per_hour, Some(instances as f64 * 20.0));
-    assert!(offer.keeps() && offer.notes.iter().any(|note| note.contains("of the model, not of division")));
+    assert!(offer.keeps() && offer.notes.iter().any(|note| note.contains("of the queueing model")));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn a_rate_that_was_not_seen_to_last_keeps_no_contract() {
         held: false,
         unknown: None,
         judged: Vec::new(),
-        sentence: "12/s did not hold for 10 min: the queue grew".to_owned(),
+        sentence: "12/s was not sustained for 10 min: the queue grew".to_owned(),
     };
     let sweep = Sweep { sustained: Some(sustained), ..sweep };
     let offer = offer("eight", &sweep, &CONTRACT);
@@ -142,7 +142,7 @@ fn users_are_no_rate() {
     let plan =
         skyline::experiment::SweepPlan { axis: LoadAxis::Users { users: vec![1, 8] }, ..sweep.plan.clone() };
     let refused = Offer::of(&priced("loop", &Sweep { plan, ..sweep }), &CONTRACT).unwrap_err().to_string();
-    assert!(refused.contains("users in closed loops") && refused.contains("hint: sweep rates"), "{refused}");
+    assert!(refused.contains("closed-loop users") && refused.contains("hint: sweep rates"), "{refused}");
 }
 
 /// Places have no pace that changes with the load: without an engine to be believed there is division, and why.
@@ -159,7 +159,7 @@ fn a_pace_that_decides_takes_an_engine_to_be_believed() {
     let why = Queueing::of(&sweep, basis, &CONTRACT, Replicas::Fewest, fit).unwrap_err();
     let offer = offer("eight", &sweep, &CONTRACT).without_queues(&why);
     assert_eq!((offer.instances, offer.queueing), (Some(10), None));
-    for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by division alone"] {
+    for part in ["`p50 tpot < 50ms` decides", "no runs are in there", "by rate alone"] {
         assert!(offer.notes[0].contains(part), "{:?}", offer.notes);
     }
 }
@@ -179,7 +179,7 @@ fn offers_are_compared_by_what_is_known_of_all_of_them() {
     assert!(by_gpus.sentence.contains("fewest GPUs"), "{}", by_gpus.sentence);
     let mixed = CapacityPlan::of(CONTRACT, vec![small(), unknown()]);
     assert_eq!((mixed.is_kept(), mixed.compared_by, mixed.cheapest), (true, None, None));
-    assert!(mixed.sentence.contains("which is cheapest is not known"), "{}", mixed.sentence);
+    assert!(mixed.sentence.contains("the cheapest is unknown"), "{}", mixed.sentence);
     let uncounted = CapacityPlan::of(CONTRACT, vec![unknown(), free("slow", &slow, None)]);
     assert_eq!((uncounted.compared_by, uncounted.cheapest), (Some(ComparedBy::Instances), Some(0)));
 
@@ -232,5 +232,5 @@ fn a_sweep_in_which_no_rate_passed_offers_nothing() {
 fn a_sweep_that_is_not_over_is_said_to_be() {
     let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
     let offer = offer("half", &sweep, &CONTRACT);
-    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not over")), "{:?}", offer.notes);
+    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")), "{:?}", offer.notes);
 }

@@ -214,7 +214,7 @@ fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
     };
     let mut spec = shared(7);
     spec.warmup_s = 60.0;
-    lacks(&untold(&report(&spec, &llama_on("h100"), None).0), "the server does not tell");
+    lacks(&untold(&report(&spec, &llama_on("h100"), None).0), "the server does not report");
 
     let mut off = config("h100", Efficiency::default());
     off.limits.prefix_caching = false;
@@ -225,7 +225,7 @@ fn a_prefix_that_was_warm_before_the_window_is_no_miss() {
     lacks(&untold(&log), "0 cold and");
 
     // Of a server whose first token takes as long whatever the prompt, nothing can be told.
-    lacks(&untold(&report(&shared(7), &plain(0.1, 0.01), None).0), "not seen to grow");
+    lacks(&untold(&report(&shared(7), &plain(0.1, 0.01), None).0), "does not grow");
 }
 
 /// Half as many bytes of context are read from a cache of 8 bits: held against one of 16, this run would have read more

@@ -81,7 +81,7 @@ fn erlang_c_is_the_textbooks() {
     assert!((erlang_c(3.2, 4) - 0.596_432_471_787_404_6).abs() < 1e-12, "{}", erlang_c(3.2, 4));
 }
 
-/// With 40,000 jobs the mean wait of M/M/1 at 0.8 has a standard error near 4 %; the bar is loose on purpose.
+/// With 40,000 jobs the mean wait of M/M/1 at 0.8 has a standard error near 4 %; limit: loose on purpose.
 #[test]
 fn mean_waits_are_near_the_closed_forms() {
     assert!(worst_error(40_000) < 0.15);

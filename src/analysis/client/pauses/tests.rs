@@ -54,7 +54,7 @@ fn a_machine_that_never_stood_still_touches_nothing() {
     );
     let check = check(&summary);
     assert_eq!((check.outcome, check.value), (CheckOutcome::Passed, Some(0.0)));
-    assert_eq!(check.sentence, "the measuring machine never stood still");
+    assert_eq!(check.sentence, "the client never stalled");
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn a_short_pause_moves_no_percentile() {
     assert_eq!(touched(&summary), []);
     let check = check(&summary);
     assert_eq!(check.outcome, CheckOutcome::Passed);
-    let said = "the measuring machine stood still once, for 5.00 ms; that touched 2 requests (1.00 %); no percentile \
-                moves by over 1.00 % for it";
+    let said =
+        "the client stalled once (5.00 ms); 2 requests (1.00 %) affected; no percentile moves by over 1.00 %";
     assert_eq!(check.sentence, said);
 }
 

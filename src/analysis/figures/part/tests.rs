@@ -57,11 +57,14 @@ fn a_figure_can_be_one_partys() {
         assert_eq!(read.key, FigureKey { part, ..p95 }, "{text}");
     }
     for (text, problem) in [
-        ("p95 ttft of < 1s", "`of` has no name behind it"),
-        ("p95 ttft of team a < 1s", "`team` tells no requests apart; use class, priority, tenant or model"),
+        ("p95 ttft of < 1s", "`of` needs a name after it"),
+        (
+            "p95 ttft of team a < 1s",
+            "`team` is not a group of requests; use class, priority, tenant or model",
+        ),
         ("p95 ttft of class a b < 1s", "`class a b` is more than a name"),
-        ("p95 itl of a < 1s", "`p95 itl` is only known of the whole run"),
-        ("output_tokens_per_s of a > 1/s", "`output_tokens_per_s` is only known of the whole run"),
+        ("p95 itl of a < 1s", "`p95 itl` exists only for the whole run"),
+        ("output_tokens_per_s of a > 1/s", "`output_tokens_per_s` exists only for the whole run"),
     ] {
         let error = text.parse::<Objective>().unwrap_err().to_string();
         assert!(error.contains(problem) && error.contains("p95 ttft of chat"), "{error}");
@@ -112,11 +115,14 @@ fn a_name_that_says_not_which_requests_are_meant_is_refused() {
         |text: &str, log: &RunLog| objective(text).check(&log.header.workload).unwrap_err().to_string();
     let unknown = refusal("p95 ttft of vicitm < 1s", &log);
     assert!(
-        unknown.contains("no request is of `vicitm`; there are: class chat, class batch, priority high, priority low, tenant victim, tenant noisy"),
+        unknown.contains(
+            "no request belongs to `vicitm`; known: class chat, class batch, priority high, priority low, \
+                          tenant victim, tenant noisy"
+        ),
         "{unknown}"
     );
-    assert!(refusal("p95 ttft of class victim < 1s", &log).contains("there are: class chat, class batch"));
-    assert!(refusal("p95 ttft of model m < 1s", &log).contains("there are: none"));
+    assert!(refusal("p95 ttft of class victim < 1s", &log).contains("known: class chat, class batch"));
+    assert!(refusal("p95 ttft of model m < 1s", &log).contains("known: none"));
     assert!(
         refusal("slo_attainment of noisy > 90%", &log).contains("no request of `noisy` has an SLO"),
         "nothing to attain"
@@ -131,7 +137,7 @@ fn a_name_that_says_not_which_requests_are_meant_is_refused() {
 
     // Nobody sends for a tenant without weight, and no class without weight has a request.
     log.header.workload.tenants.push(tenant("idle", &[], 0.0));
-    assert!(refusal("p50 ttft of idle < 1s", &log).contains("no request is of `idle`"));
+    assert!(refusal("p50 ttft of idle < 1s", &log).contains("no request belongs to `idle`"));
     log.header.workload.classes[1].weight = 0.0;
-    assert!(refusal("p50 ttft of batch < 1s", &log).contains("no request is of `batch`"));
+    assert!(refusal("p50 ttft of batch < 1s", &log).contains("no request belongs to `batch`"));
 }

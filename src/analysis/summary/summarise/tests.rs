@@ -157,12 +157,12 @@ fn nothing_of_the_warm_up_is_lost_or_doubled_either() {
     lost.records.remove(2);
     let (counts, sentence) = said(&lost);
     assert_eq!((counts.warmup_unrecorded, counts.unrecorded), (1, 0));
-    assert_eq!(sentence, "1 of 4 planned warm-up requests left no record; the bar is none");
+    assert_eq!(sentence, "1 of 4 planned warm-up requests left no record; limit: none");
     let mut doubled = sound.clone();
     doubled.records.push(doubled.records[2].clone());
     let (counts, sentence) = said(&doubled);
     assert_eq!((counts.warmup_unplanned, counts.unplanned), (1, 0));
-    assert_eq!(sentence, "the log has 1 record more than the 4 planned warm-up requests; the bar is none");
+    assert_eq!(sentence, "the log has 1 record more than the 4 planned warm-up requests; limit: none");
     // A run that was stopped in its warm-up lost nothing of what never came due.
     sound.records.truncate(3);
     let footer = sound.footer.as_mut().unwrap();

@@ -27,13 +27,13 @@ pub(in crate::cli) struct ModelArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     model_seed: u64,
 
-    /// Servers that are alike
+    /// Number of identical servers
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Layout", conflicts_with = "pools",
           group = "several", value_parser = clap::value_parser!(u32).range(1..=4096))]
     replicas: u32,
 
-    /// Which server gets a request: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts
-    /// up to 1,024 tokens that are not of low priority); of pools, which prefill server
+    /// Router: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts up to
+    /// 1,024 tokens that are not of low priority); with pools, the choice of the prefill server
     #[arg(
         long,
         value_name = "RULE",
@@ -43,12 +43,12 @@ pub(in crate::cli) struct ModelArgs {
     )]
     router: RoutingRule,
 
-    /// Prompts in one pool of servers, answers in another, such as 6:2 [default: no pools]
+    /// Servers for prefill and servers for decode, such as 6:2 [default: no pools]
     #[arg(long, value_name = "PREFILL:DECODE", help_heading = "Layout", group = "several",
           value_parser = values::pools)]
     pools: Option<PoolSizes>,
 
-    /// Gigabits per second of the link between the pools, which all transfers of keys and values share
+    /// Gigabits per second of the link between the pools, shared by all KV transfers
     #[arg(long, value_name = "GBPS", help_heading = "Layout", default_value_t = 100.0, value_parser = above_zero,
           requires = "pools", allow_negative_numbers = true)]
     kv_transfer_gbps: f64,
@@ -60,11 +60,11 @@ pub(in crate::cli) struct ModelArgs {
           conflicts_with = "PhysicsArgs")]
     ttft: Option<Delay>,
 
-    /// Of a plain server: time from each token to the next, in the same forms [default: physics]
+    /// For a plain server: time from each token to the next, in the same forms [default: physics]
     #[arg(long, value_name = "DELAY", help_heading = "Plain server", requires = "ttft", value_parser = values::delay)]
     itl: Option<Delay>,
 
-    /// Of a plain server: slots, the requests served at a time; others wait, first come, first served
+    /// For a plain server: slots, the requests served at a time; others wait, first come, first served
     #[arg(
         long,
         alias = "places",

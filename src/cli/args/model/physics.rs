@@ -66,7 +66,7 @@ pub(super) struct PhysicsArgs {
     #[arg(long)]
     no_prefix_caching: bool,
 
-    /// Which request goes first: fcfs (first come, first served) or priority
+    /// Scheduling policy: fcfs (first come, first served) or priority
     #[arg(long, value_name = "POLICY", default_value = "fcfs", value_parser = values::policy)]
     scheduling_policy: SchedulingPolicy,
 

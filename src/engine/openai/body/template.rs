@@ -4,9 +4,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
+use crate::engine::answer::PreparedRequest;
+use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::LengthForcing;
 use crate::engine::target::{AnswerForm, Endpoint, Target};
-use crate::generator::Prompt;
+use crate::generator::{Prompt, RequestSpec};
 
 /// The body of every request of a run: constant fields are serialised once, the prompt and the length are
 /// spliced in. It may hold credentials, so it has no `Debug`.
@@ -16,6 +18,8 @@ pub(crate) struct BodyTemplate {
     /// Fields that hold the requested length.
     length_fields: Vec<&'static str>,
     prompt: PromptField,
+    /// Whether the text of every answer is captured, for its format is checked.
+    pub(super) capture: CaptureText,
 }
 
 /// The field of the prompt.
@@ -69,16 +73,25 @@ impl BodyTemplate {
             Endpoint::Completions => ("prompt", PromptField::Prompt),
         };
         let prompt = if target.extra_body.0.contains_key(name) { PromptField::Fixed } else { field };
+        let checked = matches!(form, RequestedForm::Shaped(_));
+        let capture = if checked { CaptureText::Yes } else { CaptureText::No };
         form.ask(&mut fields, traits.schema_field);
         merge(&mut fields, &target.extra_body.0);
         let mut fixed = Value::Object(fields).to_string().into_bytes();
         fixed.pop();
-        Self { fixed, length_fields, prompt }
+        Self { fixed, length_fields, prompt, capture }
     }
 
     /// Whether requests use their own prompts: the extra body may have fixed it.
     pub(crate) fn takes_prompts(&self) -> bool {
         self.prompt != PromptField::Fixed
+    }
+
+    /// The request with its body; its answer's text is captured where `capture` or the format asks for it.
+    pub(crate) fn prepare(&self, request: &RequestSpec, capture: CaptureText) -> PreparedRequest {
+        let RequestSpec { planned, prompt } = request;
+        let capture = if capture == CaptureText::Yes { capture } else { self.capture };
+        PreparedRequest::new(planned.index, self.render(prompt, planned.output_tokens)).capturing(capture)
     }
 
     /// The body that requests `output_tokens` tokens after `prompt`.
@@ -287,6 +300,5 @@ mod tests {
         assert!(!shown.contains("hunter2") && !shown.contains(&bytes), "{shown}");
     }
 
-    use crate::engine::answer::PreparedRequest;
     use crate::engine::target::Sampling;
 }

@@ -4,7 +4,6 @@ use bytes::Bytes;
 
 use super::answer_form::RequestedForm;
 use super::template::BodyTemplate;
-use crate::engine::captured_text::CaptureText;
 use crate::engine::target::{PriorityField, Sampling, Target};
 use crate::generator::{PlannedRequest, Prompt};
 use crate::workload::{AnswerShape, GoldenCheck, Priority};
@@ -71,17 +70,9 @@ impl BodyTemplates {
     pub(crate) fn of(&self, request: &PlannedRequest) -> &BodyTemplate {
         let urgency = PRIORITIES.iter().position(|&priority| priority == request.priority).unwrap_or(0);
         let model = usize::from(request.model.unwrap_or(0)) * self.by_model;
-        let index = self.form_of(request) * self.by_form + model + urgency % self.by_model;
+        let form = self.forms.get(usize::from(request.class)).copied().unwrap_or(0);
+        let index = form * self.by_form + model + urgency % self.by_model;
         &self.templates[index.min(self.templates.len() - 1)]
-    }
-
-    /// Whether the answer's text is captured: it is, where a format must be checked.
-    pub(crate) fn capture(&self, request: &PlannedRequest) -> CaptureText {
-        if self.form_of(request) == 0 { CaptureText::No } else { CaptureText::Yes }
-    }
-
-    fn form_of(&self, request: &PlannedRequest) -> usize {
-        self.forms.get(usize::from(request.class)).copied().unwrap_or(0)
     }
 
     /// A request for one token in each format except free text, in order.
@@ -130,6 +121,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::engine::captured_text::CaptureText;
     use crate::engine::dialect::Dialect;
     use crate::workload::Expectation;
 
@@ -176,7 +168,7 @@ mod tests {
                     serde_json::from_slice(&templates.of(&planned).render(&Prompt::default(), 1)).unwrap();
                 assert_eq!((&body["model"], &body["priority"]), (&json!(name), &json!(1)));
                 assert_eq!(body.get("response_format").is_some(), class == 1, "{body}");
-                assert_eq!(templates.capture(&planned), captured);
+                assert_eq!(templates.of(&planned).capture, captured);
             }
         }
         assert_eq!(templates.probes().count(), 1);

@@ -37,7 +37,7 @@ pub enum NoQueue {
     /// The pace of tokens decides, and no engine could be fitted that has it.
     #[error(
         "the queues are not modelled, for `{objective}` decides, which takes an engine fitted to the runs of the sweep: \
-         {why}; instances are by division alone"
+         {why}; instances are by rate alone"
     )]
     Unfitted {
         /// The objective.
@@ -58,13 +58,14 @@ pub enum NoQueue {
     Unlike(String),
     /// Many more of them do not meet the objectives either.
     #[error(
-        "by their queues {0} instances do not meet the objectives, twice as many as division says\nhint: ask for a lower rate"
+        "by queueing model {0} instances do not meet the objectives, twice as many as by rate\nhint: ask for a lower rate"
     )]
     TooMany(u64),
     /// One run of the model would take too long.
     #[error(
-        "the queues cannot be modelled: a run that tells whether {instances} keep up at {rate}/s has {tokens} answer tokens\n\
-         hint: ask about a share of the target, such as a tenth of it with a tenth of the replicas, or leave --replicas out"
+        "the queues cannot be modelled: a run to test whether {instances} keep up at {rate}/s has {tokens} answer \
+         tokens\nhint: ask about a share of the target, such as a tenth of it with a tenth of the replicas, or leave \
+         --replicas out"
     )]
     TooLong {
         /// How many instances, in words.
@@ -148,8 +149,8 @@ impl InstanceModel<'_> {
         match self {
             Self::Slots(_) => "behind one router a burst at one finds a slot at another",
             Self::Fitted(_) => {
-                "behind one router a burst at one finds room at another, and the engine may carry more than the rate that \
-                 was seen to pass"
+                "behind one router a burst at one finds room at another, and the engine may sustain more than the highest \
+                 rate that passed"
             }
         }
     }

@@ -251,7 +251,7 @@ fn named<'n>(noun: &str, name: &str, names: impl Iterator<Item = &'n str> + Clon
         let near =
             nearest(name, names.clone()).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         let all = names.collect::<Vec<_>>().join(", ");
-        format!("{noun} `{name}`, which there is not{near} (there is: {all})")
+        format!("{noun} `{name}`, which does not exist{near} (known: {all})")
     })
 }
 

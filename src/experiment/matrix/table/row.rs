@@ -105,7 +105,7 @@ impl Expected {
                 let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>().join(", ");
                 fields.complain_of(
                     "hypotheses",
-                    &format!("has one for `{pattern}`, which is the name of no row (there is: {names})"),
+                    &format!("has one for `{pattern}`, which is the name of no row (known: {names})"),
                 );
                 return None;
             }
@@ -234,15 +234,17 @@ impl Axes {
             Some((format!("cap{cap}"), Settings { max_concurrency: Some(cap), ..none() }))
         });
         if let (Some([_, ..]), Some([_, ..])) = (rates.as_deref(), users.as_deref()) {
-            fields
-                .complain_of("users", "is an axis beside `rate_per_s`; one of them says what load there is");
+            fields.complain_of(
+                "users",
+                "is an axis together with `rate_per_s`; one of them says what load there is",
+            );
             return None;
         }
         if let (Self::Grid, Some([_, ..]), Some([_, ..])) = (self, users.as_deref(), spacings.as_deref()) {
             fields.complain_of(
                 "users",
-                "is an axis beside `arrival`; users ask again when they are answered, and nothing spaces that: leave one of them out, \
-                 or write [[rows]]",
+                "is an axis together with `arrival`; closed-loop users send when they are answered, so arrivals have no \
+                 pattern: leave one of them out, or write [[rows]]",
             );
             return None;
         }

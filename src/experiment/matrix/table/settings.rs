@@ -119,7 +119,7 @@ impl Settings {
             repeats: fields.maybe("repeats", |place| place.whole(REPEATS)),
         };
         if settings.rate_per_s.is_some() && settings.users.is_some() {
-            fields.complain_of("users", "is given beside `rate_per_s`; one of them says what load there is");
+            fields.complain_of("users", "is given with `rate_per_s`; one of them says what load there is");
             return None;
         }
         Some(settings)

@@ -37,7 +37,7 @@ impl Settings {
     fn of_file(&self, workload: &str) -> Result<WorkloadSpec, String> {
         if self.arrival.is_some() {
             return Err(format!(
-                "`arrival` is given beside the workload {workload}, which says when requests arrive"
+                "`arrival` is given with the workload {workload}, which says when requests arrive"
             ));
         }
         let survey = |trace: &mut Trace, seed| {

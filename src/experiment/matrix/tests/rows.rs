@@ -106,7 +106,7 @@ fn users_are_no_axis_beside_the_spacing_of_arrivals() {
     let axes = "users = [1, 8]\narrival = [\"poisson\", \"constant\"]\n";
     for rate in ["", "rate_per_s = 5\n"] {
         let refused = mistakes(&format!("{head}{rate}[grid]\n{axes}"));
-        assert!(refused.contains("`grid.users` is an axis beside `arrival`"), "{refused}");
+        assert!(refused.contains("`grid.users` is an axis together with `arrival`"), "{refused}");
     }
     // Each by itself is another load, and says so.
     assert_eq!(read(&format!("{head}rate_per_s = 5\n[one_at_a_time]\n{axes}")).rows.len(), 5);

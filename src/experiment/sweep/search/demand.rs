@@ -60,8 +60,7 @@ impl SearchDemand {
         let (scale, limit) = match (key.kind(), below) {
             (FigureKind::Rate, _) => {
                 return refused(
-                    "a flow rises with the load before it falls; demand a latency or a share, such as \
-                     `slo_attainment > 95%`",
+                    "throughput rises with the load before it falls; use a latency or a share, such as `slo_attainment > 95%`",
                 );
             }
             (FigureKind::Share, false) if !key.less_is_better() => (DemandScale::Share, 1.0 - bound),
@@ -73,7 +72,7 @@ impl SearchDemand {
                 }
             }
             (FigureKind::Latency | FigureKind::Share | FigureKind::Count, _) => {
-                return refused("it gets easier as the load rises; turn its sign round");
+                return refused("it gets easier as the load rises; reverse the comparison");
             }
         };
         Ok(Self { objective: Some(objective.clone()), scale, limit })

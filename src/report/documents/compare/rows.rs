@@ -32,7 +32,7 @@ pub(super) fn table<'a>(
         .column("", |(label, _)| label.clone())
         .column("baseline", |(_, row)| value(row, &row.baseline))
         .column(("95 %", 3), |(_, row)| range(row, &row.baseline))
-        .column("here", |(_, row)| value(row, &row.other))
+        .column("other", |(_, row)| value(row, &row.other))
         .column(("95 %", 3), |(_, row)| range(row, &row.other))
         .column("change", |(_, row)| change(row))
         .column_if(several, ("95 %", 6), |(_, row)| change_interval(row))

@@ -25,7 +25,7 @@ pub fn matrix_plan(experiments: &Experiments, planned: &[PlannedRow]) -> Documen
     let runs: u64 = planned.iter().map(|row| row.runs).sum();
     let load: Duration = planned.iter().map(|row| row.load).sum();
     let sentence = format!(
-        "{} in {}, {} of load; starting servers, warm-up of caches, pauses and draining come on top",
+        "{} in {}, {} of load, plus starting servers, warm-up of caches, pauses and draining",
         counted(planned.len() as u64, "row"),
         counted(runs, "run"),
         spoken(load)

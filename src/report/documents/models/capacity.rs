@@ -255,7 +255,7 @@ fn staircase(capacity: &CapacityPlan, per_s: f64, each: f64) -> Vec<(f64, f64)> 
     let every = most.div_ceil(MOST_STEPS).max(1);
     let mut points = vec![];
     let mut from = 0.0;
-    let last = (most % every > 0).then_some(most);
+    let last = (!most.is_multiple_of(every)).then_some(most);
     for instances in (every..=most).step_by(every as usize).chain(last) {
         let to = (carried * instances as f64).min(end);
         points.extend([(from, each * instances as f64), (to, each * instances as f64)]);
@@ -379,7 +379,7 @@ mod tests {
         assert!(page.contains("The offers compared") && page.contains("&lt;script"), "{page}");
         assert!(
             page.contains("<span class=\"bad\">✗ NOT ENOUGH</span>: no offer carries")
-                && page.contains("20 GPUs, and 4 may be taken")
+                && page.contains("20 GPUs, and the limit is 4")
         );
         assert!(!page.contains("class=\"cards\""), "no offer is the answer");
     }

@@ -104,7 +104,7 @@ fn cost_cells(cost: &FittedCost) -> [TableCell; 3] {
     let name = match cost.kind {
         CostKind::ComputeEfficiency => "share of the arithmetic",
         CostKind::BandwidthEfficiency => "share of the bandwidth",
-        CostKind::StepOverhead => "each step besides",
+        CostKind::StepOverhead => "fixed cost of a step",
         CostKind::Step => "each step",
         CostKind::Sequence => "each sequence in it",
         CostKind::PromptToken => "1,000 prompt tokens",

@@ -184,11 +184,11 @@ pub(crate) const fn form(form: LoadForm) -> Option<&'static str> {
 pub(crate) const fn form_explained(form: LoadForm) -> Option<&'static str> {
     match form {
         LoadForm::Open => None,
-        LoadForm::PartlyOpen => Some(
-            "partly open: sessions begin whatever the server does, a later turn waits for the answer before it",
-        ),
+        LoadForm::PartlyOpen => {
+            Some("partly open: sessions begin by the schedule, a later turn waits for the answer before it")
+        }
         LoadForm::Closed => Some(
-            "closed: each user waits for the answer, thinks and asks again; a slow server gets less load",
+            "closed: each user waits for the answer, thinks and sends again; a slow server gets less load",
         ),
     }
 }

@@ -85,7 +85,7 @@ mod tests {
         let shown = format!("{:?}", section(&trade()));
         for part in [
             "from a load of 1.00 to 8.00 TPOT p50 goes from 20.0 to 40.0 ms",
-            "batching trade: larger batches serve all faster and each more slowly",
+            "batching trade-off: larger batches raise throughput and slow each answer",
             "TPOT and throughput at each concurrency (a sweep over --users)",
             "choose the load whose percentile the product allows",
         ] {

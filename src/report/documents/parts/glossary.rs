@@ -22,10 +22,10 @@ const ELSEWHERE: [&str; 2] = [
 ];
 
 /// The other words of a run's page.
-const WORDS: [Term; 10] = [
+const WORDS: [Term; 11] = [
     (
         "scheduled",
-        "the moment that the plan gives a request; latencies count from it, whatever kept it from leaving then",
+        "the planned time of a request; latencies count from it, even if the request is dispatched later",
     ),
     (
         "window",
@@ -92,7 +92,7 @@ pub(crate) fn sections(aliases: &[Alias]) -> [Section; 2] {
         .column("tool", |alias| alias.tool)
         .column("name", |alias| alias.name)
         .column("what it is", |alias| alias.formula)
-        .column("here", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
+        .column("skyline", |alias| alias.same_as.map_or("its own", |metric| metric.name()))
         .column("p50, ms", |alias| shown(alias, Quantile::P50))
         .column("p99, ms", |alias| shown(alias, Quantile::P99));
     [section, Section::reference("Names elsewhere").with_table(table.table())]

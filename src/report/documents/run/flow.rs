@@ -92,7 +92,7 @@ fn prefix_cache(summary: &Summary) -> Section {
         |tokens| count(u64::from(tokens)),
     );
     let (source, room) = match cache.prefixes.zip(cache.prefix_tokens) {
-        None => ("trace", "all that comes again".to_owned()),
+        None => ("trace", "all repeated tokens".to_owned()),
         Some((prefixes, tokens)) => {
             let prefixes_there = prefixes > 0 || summary.sessions.is_none();
             let number = if prefixes == 1 { "prefix" } else { "prefixes" };

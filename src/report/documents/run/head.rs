@@ -61,8 +61,8 @@ fn objective(judgement: &Judgement) -> Note {
 }
 
 fn key_figures(summary: &Summary) -> Vec<KeyFigure> {
-    let headline = [Metric::Ttft, Metric::Tpot, Metric::E2e];
-    let latencies = headline.into_iter().filter_map(|metric| Some((metric, summary.latency.row(metric)?)));
+    let latencies =
+        Metric::MAIN.into_iter().filter_map(|metric| Some((metric, summary.latency.row(metric)?)));
     let latencies = latencies.flat_map(|(metric, row)| {
         [Quantile::P50, Quantile::P99].map(|quantile| latency(metric, row.percentile(quantile)))
     });

@@ -19,9 +19,6 @@ const ROWS: [Metric; 8] = [
     Metric::ScheduleLag,
 ];
 
-/// The latencies of the summary level.
-const HEADLINE: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
-
 /// A latency of the run with its figures.
 type Row<'a> = (Metric, &'a LatencyRow);
 
@@ -57,17 +54,19 @@ fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
         .column(detail("p99.9", 2), percentile(Quantile::P999))
         .column(detail("max", 7), |(_, row)| row.max)
         .table();
-    table.detail_rows(|place| !HEADLINE.contains(&rows[place].0));
+    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
     explain(&mut table, summary, rows);
     table
 }
 
 /// How far the tail of each latency that users feel lies from its middle.
 fn tails(section: &mut Section, rows: &[Row<'_>]) {
-    let tails = rows.iter().filter(|(metric, _)| HEADLINE.contains(metric)).filter_map(|(metric, row)| {
-        let mark = mark(row.percentile(Quantile::P99).mark);
-        Some(format!("{} {}{mark}", metric.title(), three_digits(row.p99_over_p50()?)))
-    });
+    let tails = rows.iter().filter(|(metric, _)| Metric::MAIN_AND_ITL.contains(metric)).filter_map(
+        |(metric, row)| {
+            let mark = mark(row.percentile(Quantile::P99).mark);
+            Some(format!("{} {}{mark}", metric.title(), three_digits(row.p99_over_p50()?)))
+        },
+    );
     let tails: Vec<_> = tails.collect();
     if !tails.is_empty() {
         section.fact("p99/p50", tails.join(", "));

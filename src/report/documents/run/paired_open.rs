@@ -8,7 +8,7 @@ use crate::units::three_digits;
 
 pub(super) fn section(pair: &PairedOpen) -> Section {
     let heading = format!(
-        "What the closed loop hides: {} {}/s from its users, and as many whatever the server does, ms",
+        "What the closed loop hides: {} {}/s from its users, and from open arrivals at that rate, ms",
         three_digits(pair.rate_per_s),
         pair.begun.name()
     );
@@ -62,9 +62,8 @@ fn chart(pair: &PairedOpen) -> Chart {
     }
     let points = || closed.iter().chain(&open);
     let hollow = if points().any(|point| point.at_least) { "; hollow: at least this" } else { "" };
-    let hint = format!(
-        "where open lies above closed, the gap is what users who wait before they ask again do not feel{hollow}"
-    );
+    let hint =
+        format!("where open lies above closed, the gap is latency that closed-loop users hide{hollow}");
     let axis = Axis::logarithmic("ms", points().map(|point| point.x).collect::<Vec<_>>());
     let description = "Latencies of the closed loop and of open arrivals at the same rate".to_owned();
     let mut series = joins;

@@ -54,8 +54,8 @@ fn stretch(server: &ServerSide, window: Window) -> String {
 fn went_back(server: &ServerSide) -> Option<&'static str> {
     let back = server.pages.iter().find_map(|page| page.went_back);
     match back {
-        Some(WentBack::AndForth) => Some("totals went back and forth, as of several servers at one address"),
-        Some(WentBack::Once) => Some("a total went back, as of a server that was restarted"),
+        Some(WentBack::AndForth) => Some("counters went back and forth: several servers at one address"),
+        Some(WentBack::Once) => Some("a counter went back: the server was restarted"),
         None if server.restarted => Some("the server was restarted, and its totals with it"),
         None => None,
     }
@@ -112,7 +112,7 @@ fn accounts(section: &mut Section, server: &ServerSide) {
         return;
     }
     section.remark(
-        "The same by both accounts: what lies outside the server is the network, proxies and this client.",
+        "The same requests by both clocks; time outside the server is the network, proxies and this client.",
     );
     section.table(table);
 }
@@ -121,7 +121,7 @@ fn accounts(section: &mut Section, server: &ServerSide) {
 fn outside(time: &TimeBeside) -> [String; 2] {
     if !time.same_requests {
         let (there, here) = (counted(time.server_n.round() as u64, "request"), count(time.client_n));
-        return [format!("not the same requests: {there} there, {here} here"), NOTHING.to_owned()];
+        return [format!("{there} in the server, {here} in the client"), NOTHING.to_owned()];
     }
     if time.outside_ms < 0.0 {
         return ["of other requests in part".to_owned(), NOTHING.to_owned()];

@@ -207,7 +207,7 @@ fn requests(summary: &Summary) -> String {
     for (number, what) in [
         (counts.failed, "failed"),
         (counts.censored, "censored"),
-        (counts.never_due, "never due"),
+        (counts.never_due, "not due"),
         (counts.unrecorded, "without a record"),
         (counts.unplanned, "unplanned"),
     ] {
@@ -228,7 +228,7 @@ pub(super) fn reproduce(log: &RunLog, summary: &Summary) -> Vec<Section> {
     let command = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_else(|_| words.join(" "));
     section.command(command);
     if words.iter().any(|word| word.contains("***")) {
-        section.remark("Replace *** by what stood there: secrets are kept out of the run's files.");
+        section.remark("Replace *** by the original values: secrets are kept out of the run's files.");
     }
     let host = &header.host;
     let cpu = host.cpu.as_ref().map(|cpu| format!(", {cpu}")).unwrap_or_default();

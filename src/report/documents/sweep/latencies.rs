@@ -6,25 +6,26 @@ use crate::experiment::{LoadAxis, LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::chart::{Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series, Zone, ZoneKind};
 use crate::report::document::{BarChart, BarRow, Chart, TableCell, cell, figure};
 
-/// The latencies that are drawn.
-const LATENCIES: [Metric; 3] = [Metric::Ttft, Metric::Tpot, Metric::E2e];
-
 /// Loads that stand out, each with its name.
 pub(in crate::report::documents) type Marked = (f64, String);
 
 /// Every latency, the knee marked.
 pub(super) fn all(sweep: &Sweep) -> Vec<Chart> {
     let knee = sweep.knee.as_ref().map(|knee| (knee.load.amount(), "knee".to_owned()));
-    LATENCIES.into_iter().filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep))).collect()
+    Metric::MAIN
+        .into_iter()
+        .filter_map(|latency| one(sweep, latency, knee.as_slice(), loads(sweep)))
+        .collect()
 }
 
 /// The latencies that objectives bound, or TTFT where they bound none, with these loads marked, over an axis from 0 on which
 /// their distances can be compared.
 pub(in crate::report::documents) fn that_decide(sweep: &Sweep, marked: &[Marked]) -> Vec<Chart> {
     let bounded = |latency: &Metric| !bounds(sweep, *latency).0.is_empty();
-    let any = LATENCIES.iter().any(bounded);
-    let decide =
-        LATENCIES.into_iter().filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
+    let any = Metric::MAIN.iter().any(bounded);
+    let decide = Metric::MAIN
+        .into_iter()
+        .filter(|latency| if any { bounded(latency) } else { *latency == Metric::Ttft });
     let axis =
         || Axis::from_zero(&load_unit(sweep), amounts(sweep).chain(marked.iter().map(|(load, _)| *load)));
     decide.filter_map(|latency| one(sweep, latency, marked, axis())).collect()

@@ -52,7 +52,7 @@ fn explain(table: &mut Table, sweep: &Sweep) {
     }
     let marks = sweep.points.iter().flat_map(|point| {
         let of = |metric| [Quantile::P50, Quantile::P99].map(|of| point.figures.percentile(of, metric)?.mark);
-        [Metric::Ttft, Metric::Tpot, Metric::E2e].into_iter().flat_map(of)
+        Metric::MAIN.into_iter().flat_map(of)
     });
     let too_few = format!(
         "too few samples to rely on: fewer than {} requests in a run; --samples and --max-seconds raise them",

@@ -35,7 +35,7 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     );
     if sweep.paired.iter().any(|paired| !paired.pair.open_settled) {
         section.remark(
-            "open grew: open arrivals at that rate queue up for as long as they come, so their latencies depend on the \
+            "open grew: open arrivals at that rate queue for as long as the run lasts, so their latencies depend on the \
              length of the run",
         );
     }

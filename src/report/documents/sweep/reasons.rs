@@ -80,14 +80,14 @@ mod tests {
     #[test]
     fn what_is_said_again_with_other_figures_is_told_once() {
         let reasons = [
-            "run-002 (2.00/s): requests left late: p99 schedule lag is at least 2.44 ms; the bar is 1.24 ms",
-            "run-002 (2.00/s): requests left late: p99.9 schedule lag is at least 7.13 ms; the bar is 6.18 ms",
-            "run-003 (4.00/s): Little's law: 0.988 requests were there on average",
-            "run-003 (4.00/s): requests left late: p99 schedule lag is at least 11.8 ms; the bar is 1.42 ms",
+            "run-002 (2.00/s): requests were dispatched late: p99 schedule lag is at least 2.44 ms; limit: 1.24 ms",
+            "run-002 (2.00/s): requests were dispatched late: p99.9 schedule lag is at least 7.13 ms; limit: 6.18 ms",
+            "run-003 (4.00/s): Little's law: 0.988 requests were present on average",
+            "run-003 (4.00/s): requests were dispatched late: p99 schedule lag is at least 11.8 ms; limit: 1.42 ms",
             "run-004 (4.00/s): 3 of 80 requests failed",
             "run-005 (4.00/s): 12 of 96 requests failed",
             "run-006 (8.00/s): 7 of 96 requests failed",
-            "no run came to its end",
+            "no run finished",
         ]
         .map(str::to_owned);
         let found = kinds(&reasons);
@@ -96,10 +96,10 @@ mod tests {
             found,
             [
                 (3, "of requests failed"),
-                (2, "requests left late: p99 schedule lag is at least"),
-                (1, "requests left late: p99.9 schedule lag is at least"),
+                (2, "requests were dispatched late: p99 schedule lag is at least"),
+                (1, "requests were dispatched late: p99.9 schedule lag is at least"),
                 (1, "Little's law:"),
-                (1, "no run came to its end"),
+                (1, "no run finished"),
             ]
         );
     }

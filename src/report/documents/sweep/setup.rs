@@ -58,7 +58,7 @@ fn axis(sweep: &Sweep) -> String {
         ),
         LoadAxis::Users { users } => {
             let users: Vec<_> = users.iter().copied().map(count).collect();
-            format!("{} users in closed loops", users.join(", "))
+            format!("{} closed-loop users", users.join(", "))
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) fn percentile_block(report: RunReport<'_>) -> String {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{name}: {}", printable(&text));
     }
-    for metric in [Metric::Ttft, Metric::Tpot, Metric::E2e] {
+    for metric in Metric::MAIN {
         let name = metric.title();
         let Some(row) = summary.latency.row(metric) else {
             let _ = writeln!(out, "{name}: not measured");

@@ -51,7 +51,7 @@ pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
         doubts.extend(closest(objectives));
     }
     if summary.run.repeat.is_none() {
-        doubts.push("one run alone does not tell how much runs differ (--repeats 5)".to_owned());
+        doubts.push("one run alone does not show how much runs differ (--repeats 5)".to_owned());
     }
     (risk, doubts)
 }

@@ -143,8 +143,8 @@ mod tests {
     #[test]
     fn a_text_wraps_under_its_beginning() {
         let mut lines = TextLines::new(Style { colour: Colour::Plain, width: 40 });
-        lines.wrapped(Weight::Normal, "  cure: ", "give this machine less other work, or several machines");
-        assert_eq!(lines.out, "  cure: give this machine less other\n        work, or several machines\n");
+        lines.wrapped(Weight::Normal, "  cure: ", "free up CPU on this machine, or split the load");
+        assert_eq!(lines.out, "  cure: free up CPU on this machine, or\n        split the load\n");
         assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);
     }
 }

@@ -1,7 +1,6 @@
 //! Documents as text for a terminal or a file: wrapped, coloured where wanted, safe to print.
 
 mod blocks;
-mod columns;
 mod lines;
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ const SHARES: [f64; 11] = [0.0, 0.05, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0
 
 pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogram>) -> Section {
     let mut section = Section::summary("How latencies are distributed");
-    section.charts(DRAWN.into_iter().filter_map(|metric| {
+    section.charts(Metric::MAIN_AND_ITL.into_iter().filter_map(|metric| {
         let found = match metric {
             Metric::Itl => gaps.and_then(LatencyCurve::of_gaps),
             metric => LatencyCurve::of(log, metric),
@@ -21,9 +21,6 @@ pub(super) fn section(log: &RunLog, summary: &Summary, gaps: Option<&GapHistogra
     }));
     section
 }
-
-/// The latencies whose distributions are drawn.
-const DRAWN: [Metric; 4] = [Metric::Ttft, Metric::Tpot, Metric::Itl, Metric::E2e];
 
 fn curve(found: &LatencyCurve, summary: &Summary, metric: Metric) -> Option<Chart> {
     let (row, name) = (summary.latency.row(metric)?, metric.title());

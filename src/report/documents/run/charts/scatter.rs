@@ -62,10 +62,7 @@ fn hint(scatter: &Scatter) -> String {
         parts.push("hollow: cut off, at least this".to_owned());
     }
     if scatter.dots.iter().any(|dot| dot.failed.is_some()) {
-        parts.push(format!(
-            "red: failed; a cross stands at its {}, where it had none when it failed",
-            name(scatter)
-        ));
+        parts.push(format!("red: failed; a cross stands at its {}, or where it failed", name(scatter)));
     }
     parts.push("grey: outside the window".to_owned());
     parts.join("; ")

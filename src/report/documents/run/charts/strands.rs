@@ -143,7 +143,7 @@ pub(super) fn metered(log: &RunLog, timeline: &Timeline) -> Vec<Strand> {
             .iter()
             .filter_map(|sample| Some((sample.at.as_secs_f64(), sample.loop_delay_max_ns? as f64 / 1e6))),
     );
-    let panel = "this client: event-loop delay, ms";
+    let panel = "this client: read-loop delay, ms";
     let delay = Strand::new(panel, "longest", Palette::First, LevelStyle::Line, delay.into_iter());
     let delay = read_at_times(Strand { scale: Scale::Fitting, ..delay });
     gauges.chain(delay).chain(stalled(log, timeline)).collect()

@@ -226,5 +226,5 @@ fn a_command_without_its_secrets_says_so() {
     let mut log = failing_run("no");
     assert!(!page(&log).contains("Replace *** by"));
     log.header.command.extend(["--header", "Authorization: ***"].map(str::to_owned));
-    assert!(page(&log).contains("Replace *** by what stood there"));
+    assert!(page(&log).contains("Replace *** by the original values"));
 }

@@ -1,4 +1,4 @@
-"""One flight of a client against a canned server of its own: when the load begins and ends, and what it costs."""
+"""One run of a client against a canned server of its own: when the load begins and ends, and what it costs."""
 
 import os
 import subprocess
@@ -79,11 +79,11 @@ class Moment:
         self.at, self.client_cpu, self.server_cpu = time.monotonic(), cpu_s(client), cpu_s(server)
 
 
-class Flight:
-    """A client's whole life: `begin` and `end` of its load, `usage` in all.
+class ClientRun:
+    """A client from start to end: `begin` and `end` of its load, `usage` in total.
 
     Memory in MB: `idle_mb` when the load began, `held_mb` and `load_peak_mb` when the server had written the last of
-    it, `peak_mb` in all.
+    it, `peak_mb` in total.
     """
 
     def __init__(self, command_at, release, first, last, gap_us):

@@ -1,0 +1,63 @@
+//! Judges answers by what was asked of them: their format, and the golden prompts.
+
+use crate::engine::{AnswerText, Secrets};
+use crate::record::{CheckRecord, CheckResult, FinishReason, Outcome, RequestRecord, Validity};
+use crate::runner::checks::FinishedCheck;
+use crate::units::cut;
+use crate::workload::{AnswerShape, GoldenCheck, WorkloadSpec};
+
+/// What the answers of a run must contain.
+#[derive(Clone, Debug)]
+pub struct AnswerJudge {
+    shapes: Vec<Option<AnswerShape>>,
+    checks: Vec<GoldenCheck>,
+    /// Secrets that no excerpt may repeat.
+    secrets: Secrets,
+}
+
+impl AnswerJudge {
+    /// The judge of a workload's answers.
+    pub fn new(workload: &WorkloadSpec, secrets: Secrets) -> Self {
+        let shapes = workload.classes.iter().map(|class| class.answer.clone()).collect();
+        Self { shapes, checks: workload.checks.clone(), secrets }
+    }
+
+    /// The record of a request, with the validity of its answer where its class has an answer format.
+    pub fn request(&self, mut record: RequestRecord, said: Option<&AnswerText>) -> RequestRecord {
+        if let Some(Some(shape)) = self.shapes.get(usize::from(record.class)) {
+            record.validity = Some(validity(shape, &record, said));
+        }
+        record
+    }
+
+    /// The record of a golden prompt.
+    pub fn check(&self, asked: FinishedCheck) -> CheckRecord {
+        let FinishedCheck { check, released, end } = asked;
+        let usage = end.as_ref().and_then(|end| end.usage);
+        let (result, excerpt) = match end.map(|end| (end.result, end.captured)) {
+            None => (CheckResult::CutOff, None),
+            Some((Err(failure), _)) => (CheckResult::Unanswered(failure), None),
+            Some((Ok(()), captured)) => {
+                let excerpt = |text| cut(self.secrets.hide(text), CheckRecord::EXCERPT_LIMIT);
+                let said = captured.map(|captured| captured.read().content).unwrap_or_default();
+                let expect = self.checks.get(usize::from(check)).map(|check| &check.expect);
+                let result = match expect.and_then(|expect| expect.unmet(&said)) {
+                    None => CheckResult::Passed,
+                    Some(why) => CheckResult::Unmet { why: excerpt(why) },
+                };
+                (result, Some(excerpt(said)))
+            }
+        };
+        CheckRecord { check, released, result, excerpt, usage }
+    }
+}
+
+fn validity(shape: &AnswerShape, record: &RequestRecord, said: Option<&AnswerText>) -> Validity {
+    let (Outcome::Completed, Some(said)) = (&record.outcome, said) else { return Validity::NotCompleted };
+    let calls = said.tool_calls.iter().map(|call| (call.name.as_str(), call.arguments.as_str()));
+    match shape.judge(&said.content, calls) {
+        Ok(()) => Validity::Valid,
+        Err(_) if record.finish_reason == Some(FinishReason::Length) => Validity::CutAtLimit,
+        Err(fault) => Validity::Invalid { fault },
+    }
+}
