@@ -36,7 +36,7 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
-    if args.plan {
+    if args.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
     }
     if let Some(cell) = plan.cells.first() {
@@ -101,7 +101,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, exclusive = true)]
     example: bool,
 
-    /// Show what would be run, in which order and for how long, and send nothing
+    /// The same as --dry-run
     #[arg(long)]
     plan: bool,
 

@@ -8,6 +8,7 @@ mod capacity;
 mod check;
 mod compare;
 mod guide;
+mod help;
 mod matrix;
 mod merge;
 mod mock;
@@ -107,13 +108,16 @@ verbs! {
     Guide => guide::GuideArgs,
 }
 
-/// What was typed. The long help of a verb ends with the topic of the guide that is about it.
+/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
     let command = Cli::command().mut_subcommands(|verb| {
         let Some(topic) = Topic::find(verb.get_name()) else { return verb };
         let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
         verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
     });
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let command = if is_short { help::shortened(command) } else { command };
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
@@ -133,13 +137,17 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit =
-        parsed(std::env::args_os()).unwrap_or_else(|error| error.exit()).verb.run(printer).unwrap_or_else(
-            |stop| {
-                printer.words(&format!("error: {}", stop.message()));
-                stop.exit()
-            },
-        );
+    let typed = parsed(std::env::args_os()).unwrap_or_else(|error| match help::advice(&error) {
+        Some(advice) => {
+            printer.words(&format!("error: {advice}"));
+            std::process::exit(2)
+        }
+        None => error.exit(),
+    });
+    let exit = typed.verb.run(printer).unwrap_or_else(|stop| {
+        printer.words(&format!("error: {}", stop.message()));
+        stop.exit()
+    });
     exit.into()
 }
 
