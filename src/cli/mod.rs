@@ -13,6 +13,7 @@ mod merge;
 mod mock;
 mod output;
 mod report;
+mod shell;
 mod simulate;
 mod sweep;
 mod trace;
@@ -23,6 +24,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use self::shell::{completions, man};
 use crate::guide::Topic;
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop};
@@ -56,9 +58,10 @@ Exit codes:
   3    the run was impossible, or its numbers are INVALID
   130  interrupted";
 
-/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it.
+/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
+/// besides.
 macro_rules! verbs {
-    ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident,)*) => {
+    ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident $(with $besides:expr)?,)*) => {
         #[derive(Debug, Subcommand)]
         enum Verb {
             $($(#[$help])* $verb(Box<$module::$args>),)*
@@ -67,7 +70,7 @@ macro_rules! verbs {
         impl Verb {
             fn run(&self, printer: Printer) -> Result<Exit, Stop> {
                 match self {
-                    $(Self::$verb(args) => $module::run(args, printer),)*
+                    $(Self::$verb(args) => $module::run(args, $($besides,)? printer),)*
                 }
             }
         }
@@ -85,7 +88,7 @@ verbs! {
     Simulate => simulate::SimulateArgs,
     /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
     Capacity => capacity::CapacityArgs,
-    /// Show a stored run again
+    /// Show a stored run again, the latest, or a list of those in a folder
     Report => report::ReportArgs,
     /// Join the shards of several generators into one run
     Merge => merge::MergeArgs,
@@ -105,6 +108,10 @@ verbs! {
     Trace => trace::TraceVerbArgs,
     /// Read the guide: one chapter a topic
     Guide => guide::GuideArgs,
+    /// Print completions for bash, zsh, fish, elvish or PowerShell
+    Completions => completions::CompletionsArgs with Cli::command(),
+    /// Print the man page, or write one of each verb
+    Man => man::ManArgs with Cli::command(),
 }
 
 /// What was typed. The long help of a verb ends with the topic of the guide that is about it.
