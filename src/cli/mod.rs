@@ -24,10 +24,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use self::args::config;
 use self::shell::{completions, man};
 use crate::guide::Topic;
 use crate::live::LineWriter;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, command_line};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -140,14 +141,23 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit =
-        parsed(std::env::args_os()).unwrap_or_else(|error| error.exit()).verb.run(printer).unwrap_or_else(
-            |stop| {
-                printer.words(&format!("error: {}", stop.message()));
-                stop.exit()
-            },
-        );
+    let exit = run(printer).unwrap_or_else(|stop| {
+        printer.words(&format!("error: {}", stop.message()));
+        stop.exit()
+    });
     exit.into()
+}
+
+/// Runs the verb that was typed, with the options from the environment and from files.
+fn run(printer: Printer) -> Result<Exit, Stop> {
+    let typed = std::env::args_os().collect();
+    let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
+    if let Some(words) = config::in_words(&effect) {
+        printer.words(&words);
+    }
+    let cli = parsed(effect.arguments.iter().cloned()).unwrap_or_else(|error| error.exit());
+    command_line::take_effect(effect);
+    cli.verb.run(printer)
 }
 
 #[cfg(test)]

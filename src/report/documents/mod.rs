@@ -26,7 +26,7 @@ pub(crate) use parts::arrivals;
 pub(crate) use parts::cells::bounds;
 pub use parts::glossary::glossary;
 pub use repeats::document as repeats;
-pub use results::{ListedResult, document as results, json as results_json};
+pub(crate) use results::{ListedResult, document as results, json as results_json};
 pub use run::document as run;
 pub use sweep::document as sweep;
 pub use trace::{document as trace, json as trace_json};

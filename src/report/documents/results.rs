@@ -9,29 +9,29 @@ use crate::report::document::{Document, Level, Section, Table, TableColumn};
 
 /// A stored result, as far as its own files say it without reading its runs again.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct ListedResult {
+pub(crate) struct ListedResult {
     /// Name of its folder.
-    pub name: String,
+    pub(crate) name: String,
     /// What it is: `run`, `repeats`, `sweep`, `ab` or `matrix`; empty where nothing says it yet.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// When it began; absent where neither its files nor its name say it.
-    pub started_at: Option<jiff::Timestamp>,
+    pub(crate) started_at: Option<jiff::Timestamp>,
     /// Its verdict in capitals; absent where it did not come to an end.
-    pub verdict: Option<String>,
+    pub(crate) verdict: Option<String>,
     /// What was run.
-    pub workload: Option<String>,
+    pub(crate) workload: Option<String>,
     /// Against which engine.
-    pub engine: Option<String>,
+    pub(crate) engine: Option<String>,
     /// Completed requests per second; of a sweep the highest rate that met its objectives.
-    pub requests_per_s: Option<f64>,
+    pub(crate) requests_per_s: Option<f64>,
     /// Time to first token in milliseconds, 95th percentile.
-    pub ttft_p95_ms: Option<f64>,
+    pub(crate) ttft_p95_ms: Option<f64>,
     /// Output tokens per second.
-    pub output_tokens_per_s: Option<f64>,
+    pub(crate) output_tokens_per_s: Option<f64>,
 }
 
 /// The results in the folder of this name as a document.
-pub fn document(folder: &str, listed: &[ListedResult]) -> Document {
+pub(crate) fn document(folder: &str, listed: &[ListedResult]) -> Document {
     let title = format!("{} in {folder}, the newest first", counted(listed.len() as u64, "result"));
     let begun = |result: &ListedResult| result.started_at.map(|at| at.strftime("%m-%d %H:%M").to_string());
     let left = |title: &str, worth| TableColumn::new(title).left().worth(worth);
@@ -57,7 +57,7 @@ pub fn document(folder: &str, listed: &[ListedResult]) -> Document {
 }
 
 /// The results as JSON.
-pub fn json(listed: &[ListedResult]) -> serde_json::Result<String> {
+pub(crate) fn json(listed: &[ListedResult]) -> serde_json::Result<String> {
     indented(&json!({ "schema": 1, "results": listed }))
 }
 
