@@ -235,7 +235,7 @@ impl RunContext {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: clock.started_at(),
-            command: command_line::masked(std::env::args_os()),
+            command: command_line::masked(command_line::arguments()),
             repeat: prepared.repeat,
             plan: prepared.plan.clone(),
             prompts: prepared.prompts.clone(),

@@ -145,7 +145,7 @@ fn commands(of: u64) -> Vec<String> {
         let shard = Shard { number, of }.to_string();
         // --repeats and --shard exclude each other.
         let options = [("--shard", &*shard), ("--start-at", &start)];
-        let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
+        let again = command_line::again(command_line::arguments(), &["--repeats"], &options);
         format!("  {again}")
     };
     if of <= WRITTEN_OUT {
