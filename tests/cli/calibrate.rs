@@ -62,7 +62,7 @@ fn a_run_says_first_how_fit_its_machine_is_and_with_what_priority_it_measures() 
         (words, report, desk.summary()["run"]["host"]["priority"].as_str().unwrap().to_owned())
     };
     let (words, report, given) = of_run(&[]);
-    let fitness = is_match("^machine: (READY|NOISY|NOT FIT) \\(stamps within ").unwrap();
+    let fitness = is_match("(?m)^machine: (READY|NOISY|NOT FIT) \\(stamps within ").unwrap();
     assert!(fitness.eval(&words) || words.contains("not calibrated"), "{words}");
     assert!(["fifo 5", "nice -20", "normal"].contains(&&*given), "{given}");
     assert!(report.contains(&format!("{given}, of the threads that send and read")), "{report}");
