@@ -192,6 +192,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 models: None,
                 checks: Vec::new(),
                 check_every_s: None,
+                mock_hardware: None,
             },
             repeat: None,
             plan: PlanFacts {

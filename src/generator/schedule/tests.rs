@@ -58,6 +58,7 @@ fn workload() -> WorkloadSpec {
         models: None,
         checks: Vec::new(),
         check_every_s: None,
+        mock_hardware: None,
     }
 }
 

@@ -320,6 +320,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 models,
                 checks: Vec::new(),
                 check_every_s: None,
+                mock_hardware: Some("h100".to_owned()),
             }
         },
     )
