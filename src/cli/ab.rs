@@ -191,7 +191,7 @@ fn finish(
     match found {
         Ok(test) => {
             args.campaign.show.result(printer, &test, || documents::ab(&test))?;
-            say_saved(dir.folder(), Some("round-1/a"), printer);
+            say_saved(dir.folder(), Some("one run: round-1/a"), printer);
             if test.verdict == AbOverall::Unfinished {
                 printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
             }

@@ -65,12 +65,12 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
 fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
     args.campaign.show.result(printer, matrix, || documents::matrix(matrix, None))?;
     let folder = dir.folder().display();
-    printer.words(&format!("saved to {folder} (the decision: {folder}/{})", FILES[2]));
+    printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
     printer.words(&match &matrix.stopped {
         MatrixStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
         MatrixStopped::OnlySome { .. } => format!("the other rows: {}", dir.command_to_resume(&["--only"])),
         MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
-            format!("show it again: skyline report {folder}")
+            format!("all of it: skyline report {folder} --full")
         }
     });
     Ok(exits::of_matrix(matrix, args.campaign.validity.invalid_runs()))

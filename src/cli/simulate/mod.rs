@@ -270,7 +270,7 @@ fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) 
     let repeats = experiment.result().map_err(Stop::impossible)?;
     simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
     if let Some(parent) = &parent {
-        say_saved(parent, Some("run-1"), printer);
+        say_saved(parent, Some("one run: run-1"), printer);
     }
     Ok(exits::of_repeats(&repeats, simulation.invalid))
 }
