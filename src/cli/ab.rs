@@ -10,7 +10,7 @@ use crate::analysis::FigureKey;
 use crate::cli::args::{
     CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
 };
-use crate::engine::{AnswerForm, BaseUrl, Dialect};
+use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
     AbDesign, AbExperiment, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
 };
@@ -191,7 +191,7 @@ fn finish(
     match found {
         Ok(test) => {
             args.campaign.show.result(printer, &test, || documents::ab(&test))?;
-            say_saved(dir.folder(), Some("round-1/a"), printer);
+            say_saved(dir.folder(), Some("one run: round-1/a"), printer);
             if test.verdict == AbOverall::Unfinished {
                 printer.words(&format!("resume with: {}", dir.command_to_resume(&[])));
             }
@@ -297,6 +297,10 @@ impl AbArgs {
             let screen = self.campaign.live.screen();
             let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
+            if self.sides.switch_cmd.is_some() {
+                // The command starts a server, which loads its model.
+                settings.server.wait.get_or_insert(DEFAULT_WAIT);
+            }
             if self.load.is_rate_max() {
                 settings.requests.max_concurrency = None;
             }

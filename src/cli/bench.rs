@@ -159,8 +159,9 @@ impl BenchArgs {
 
     fn settings(&self) -> Result<RunSettings, Stop> {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
+        let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (share, objectives) = (self.share.settings(), self.objectives.objectives());
-        let mut settings = RunSettings { share, objectives, ..settings };
+        let mut settings = RunSettings { share, objectives, machine, ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;
@@ -234,8 +235,7 @@ fn once(plan: &BenchPlan, context: &RunContext, run: PlannedRun) -> Result<Exit,
     let written = plan.outputs.write_run(report, &closed.folder, *printer);
     let ending = closed.ending();
     closed.stored.and(open.map(drop)).and(again).and(written)?;
-    say_saved(&closed.folder, None, *printer);
-    printer.words(&format!("report: {}", closed.folder.join(save::RUN_PAGE).display()));
+    say_saved(&closed.folder, Some(&format!("report: {}", save::RUN_PAGE)), *printer);
     let interrupted = plan.paired_open && interrupts.stop_is_wished();
     Ok(match ending {
         RunEnding::Finished | RunEnding::DrainLimit if !interrupted => {
@@ -293,7 +293,7 @@ fn repeatedly(plan: &BenchPlan, context: &RunContext, runs: Vec<PlannedRun>) -> 
     if let Some(format) = plan.outputs.shown() {
         printer.data(&render(format, &repeats, || documents::repeats(&repeats))?)?;
     }
-    say_saved(dir.folder(), Some("run-1"), printer);
+    say_saved(dir.folder(), Some("one run: run-1"), printer);
     Ok(if experiment.is_interrupted() {
         Exit::Interrupted
     } else {

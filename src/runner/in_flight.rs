@@ -112,7 +112,7 @@ impl<E: Engine> InFlightSet<E> {
             self.send(next, Some(self.clock.now()));
         }
         let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.progress.ended(&ended.1.record);
+        self.progress.ended(&ended.1.record, ended.0.slo);
         Some(ended)
     }
 

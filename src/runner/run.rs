@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
 use super::in_flight::{EndedTask, InFlightSet};
-use super::options::{Interrupt, Pacing, RunOptions};
+use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
@@ -48,13 +48,19 @@ impl<E: Engine> Run<E> {
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         let watch = match self.options.pacing {
-            Pacing::Precise => ClientWatch::start(clock, self.samples.take()),
+            Pacing::Precise | Pacing::RealTime => {
+                ClientWatch::start(clock, self.options.pacing, self.samples.take())
+            }
             // In virtual time this machine is not worth monitoring.
             Pacing::Timer => None,
         };
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
+        let pacing = self.options.pacing;
         let mut run = RunLoop::start(self, until, feed, keep);
+        // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
+        // hurry.
+        let raised = pacing.raise();
         while run.awaited > 0 {
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
@@ -72,6 +78,7 @@ impl<E: Engine> Run<E> {
                 drained.as_mut().reset(clock.instant(end.after(run.drain)));
             }
         }
+        drop(raised);
         let mut footer = run.close().await;
         if let Some(watch) = watch {
             footer.client = watch.finish().await;
@@ -101,7 +108,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
-        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out };
+        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, pacing };
         let next_turns = feed
             .take_later()
             .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));

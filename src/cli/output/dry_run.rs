@@ -80,7 +80,7 @@ pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
     let judged: Vec<_> = objectives.iter().map(ToString::to_string).collect();
     let judged = if judged.is_empty() { "no objective".to_owned() } else { judged.join("; ") };
     let calibration = match machine {
-        MachineCheck::Enforced => "calibrated before",
+        MachineCheck::Enforced | MachineCheck::EnforcedForSeries => "calibrated before",
         MachineCheck::Overridden => "calibrated before; a load that is too much is run (--force)",
         MachineCheck::Skipped => "not calibrated",
     };

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::run::SimulatedRun;
+use crate::analysis::wording::percent;
 use crate::record::{Outcome, PlanFacts};
 use crate::simulator::WorkTotals;
 use crate::units::{count, three_digits};
@@ -238,7 +239,7 @@ impl EngineEvidence {
         let mut parts = Vec::new();
         let mut say = |share: Option<f64>, what: &str| {
             if let Some(share) = share {
-                parts.push(format!("{} % {what}", three_digits(share * 100.0)));
+                parts.push(format!("{} {what}", percent(share)));
             }
         };
         match limit {

@@ -181,6 +181,9 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// Logical processors.
     pub cores: u64,
+    /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in older logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
 }
 
 /// How a run ended: the last line of its log. A log without one was cut off.

@@ -6,11 +6,10 @@ use tokio::sync::mpsc;
 
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::Timestamp;
+use crate::clock::{Pacing, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
-use crate::runner::options::Pacing;
 use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
 
