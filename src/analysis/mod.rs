@@ -68,7 +68,7 @@ pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
-pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict};
+pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
 pub(crate) use verdict::client::{
     KERNEL_FLOOR_MS as DELAY_FLOOR_MS, LEAST_BAR_MS as LEAST_LAG_BAR_MS, lag_bar_ms,
 };
