@@ -69,6 +69,6 @@ pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
-pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict};
+pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
 pub(crate) use verdict::client::lag_bar_ms;
 pub(crate) use verdict::judge::ERROR_RATE_BAR;
