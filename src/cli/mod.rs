@@ -152,11 +152,11 @@ pub fn main() -> ExitCode {
 fn run(printer: Printer) -> Result<Exit, Stop> {
     let typed = std::env::args_os().collect();
     let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
-    if let Some(words) = config::in_words(&effect) {
+    command_line::take_effect(effect);
+    if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);
     }
-    let cli = parsed(effect.arguments.iter().cloned()).unwrap_or_else(|error| error.exit());
-    command_line::take_effect(effect);
+    let cli = parsed(command_line::arguments()).unwrap_or_else(|error| error.exit());
     cli.verb.run(printer)
 }
 
