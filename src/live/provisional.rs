@@ -195,7 +195,7 @@ mod tests {
         (snapshot.measured.with_slo, snapshot.measured.met) = (200, 180);
         let found = said(&snapshot, &["goodput > 15/s", "slo_attainment > 95%"]);
         let texts =
-            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90.0 %")];
+            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90 %")];
         assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
     }
 
