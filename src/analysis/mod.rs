@@ -70,5 +70,7 @@ pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
 pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
-pub(crate) use verdict::client::lag_bar_ms;
+pub(crate) use verdict::client::{
+    KERNEL_FLOOR_MS as DELAY_FLOOR_MS, LEAST_BAR_MS as LEAST_LAG_BAR_MS, lag_bar_ms,
+};
 pub(crate) use verdict::judge::ERROR_RATE_BAR;

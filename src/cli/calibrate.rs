@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
+use crate::clock::Pacing;
 use crate::live::{Screen, StepLine};
 use crate::report::documents;
 use crate::session::run::host_facts;
@@ -22,6 +23,11 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 
+    /// Measure at normal priority; by default runs measure at a low real-time priority where the system permits it, else at
+    /// nice -20
+    #[arg(long)]
+    no_realtime: bool,
+
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -32,7 +38,8 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     let screen = Screen::detect();
     let name = format!("calibrating this machine: {} s", args.seconds);
     let line = StepLine::start(if screen == Screen::Plain { Screen::Quiet } else { screen }, &name);
-    let found = calibrate(length, |stage| {
+    let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
+    let found = calibrate(length, pacing, |stage| {
         let stage = match stage {
             CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
@@ -45,7 +52,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     });
     drop(line);
     let found = found.map_err(Stop::impossible)?;
-    let host = host_facts();
+    let host = host_facts(Some(pacing.priority()));
     args.show.show(printer, |format| {
         let json = || documents::calibration_json(&found, &host);
         rendered(format, || documents::calibration(&found, &host), json)

@@ -10,6 +10,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::alt_screen::{progress_bar, say};
 use super::watched::WatchedRun;
 use crate::clock::Timestamp;
+use crate::record::PlanFacts;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
 
@@ -52,7 +53,9 @@ impl<'a> ProgressLine<'a> {
 
 /// The state of a run in one line.
 pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestamp) -> String {
-    let mut parts = vec![if now < window_end {
+    let mut parts = vec![if window_end >= PlanFacts::OPEN_END {
+        format!("{:.0} s", now.as_secs_f64())
+    } else if now < window_end {
         format!("{:.0}/{:.0} s", now.as_secs_f64(), window_end.as_secs_f64())
     } else {
         format!("draining {:.0} s", now.since(window_end).as_secs_f64())

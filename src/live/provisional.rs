@@ -207,7 +207,7 @@ mod tests {
         snapshot.queued = 1_200;
         let texts = [
             (Standing::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
-            (Standing::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
+            (Standing::Bad, "INVALID so far: 2 % failed, limit: 1 %"),
             (Standing::Open, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
@@ -243,7 +243,7 @@ mod tests {
             (Standing::Good, "no problems so far: p99 schedule lag 1.00 ms"),
             (Standing::Good, "p99 ttft < 200ms: 190 ms"),
             (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
-            (Standing::Good, "error_rate < 5%: 2.00 %"),
+            (Standing::Good, "error_rate < 5%: 2 %"),
             (Standing::Open, "p95 e2e < 1s: not known yet"),
             (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
             (Standing::Open, "goodput > 5/s: not known yet"),

@@ -58,6 +58,11 @@ impl<E: Engine> InFlightSet<E> {
         }
     }
 
+    /// Says when the window ends, which was not known before.
+    pub(super) fn end_window(&mut self, end: Timestamp) {
+        self.integral.end = end;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.queue.is_empty()
     }

@@ -17,8 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::options::Pacing;
-use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep};
 use crate::engine::{CaptureText, Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 
@@ -124,6 +123,8 @@ pub(super) struct Outlet {
     pub(super) clock: RunClock,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
+    /// The priority of a precise pacer.
+    pub(super) pacing: Pacing,
 }
 
 impl Outlet {
@@ -140,12 +141,15 @@ impl Outlet {
 /// Starts to dispatch, until the schedule ends or soon after the outlet is stopped.
 pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
     match pacing {
-        Pacing::Precise => _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet)),
+        Pacing::Precise | Pacing::RealTime => {
+            _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet))
+        }
         Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(feed, outlet)),
     }
 }
 
 fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {
+    let _raised = outlet.pacing.raise();
     let mut wait = SharpWait::new(outlet.clock);
     while let Some(ready) = feed.next() {
         loop {

@@ -107,7 +107,7 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
 impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
-        let ((), spec) = both(self.check_outputs(), self.workload.spec(printer))?;
+        let ((), spec) = both(self.check_outputs(), self.workload.spec(None, printer))?;
         let tokenizer = self.tokenizer.as_deref();
         let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
         let (model, engine_fit) = described;
@@ -270,7 +270,7 @@ fn repeatedly(simulation: &Simulation, runs: Vec<PlannedRun>, printer: Printer) 
     let repeats = experiment.result().map_err(Stop::impossible)?;
     simulation.show(printer, &repeats, || documents::repeats(&repeats))?;
     if let Some(parent) = &parent {
-        say_saved(parent, Some("run-1"), printer);
+        say_saved(parent, Some("one run: run-1"), printer);
     }
     Ok(exits::of_repeats(&repeats, simulation.invalid))
 }

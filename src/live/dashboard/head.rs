@@ -105,6 +105,9 @@ fn left(time: Duration) -> String {
 
 /// The elapsed and the remaining time at `now`.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
+    if plan.is_open_ended() {
+        return past(now.since(Timestamp::ZERO));
+    }
     let end = plan.window_end.as_secs_f64();
     let of = if end < LONG_S {
         format!("{:.0} of {end:.0} s", now.as_secs_f64().floor())

@@ -147,7 +147,7 @@ impl RunContext {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
         let shard = settings.share.shard;
-        let options = settings.requests.options(&workload);
+        let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::of(&workload, shard);
         self.warn_of_connections(&options, &plan, sending);
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
@@ -235,7 +235,7 @@ impl RunContext {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: clock.started_at(),
-            command: command_line::masked(std::env::args_os()),
+            command: command_line::masked(command_line::arguments()),
             repeat: prepared.repeat,
             plan: prepared.plan.clone(),
             prompts: prepared.prompts.clone(),
@@ -247,7 +247,7 @@ impl RunContext {
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
-            host: machine::host_facts(),
+            host: machine::host_facts(Some(settings.pacing.priority())),
             shard: settings.share.shard,
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
