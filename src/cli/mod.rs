@@ -41,7 +41,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Examples:
-  skyline bench short_chat 60 --rate 3
+  skyline bench short_chat 60
   skyline bench short_chat 60 --engine vllm --url http://host:8000
   skyline sweep short_chat --url http://host:8000 --objective \"p99 ttft < 500ms\"
   skyline ab short_chat 60 --a http://old:8000 --b http://new:8000

@@ -91,13 +91,14 @@ fn the_guide_lists_shows_and_searches_its_topics() {
 }
 
 /// Programs that are not here, and why their commands are not run.
-const OTHERS: [(&str, &str); 7] = [
+const OTHERS: [(&str, &str); 8] = [
     ("cargo", "builds and tests this very program"),
     ("vllm", "a server that needs its own installation"),
     ("check-jsonschema", "a tool from elsewhere; assert_schema does the same"),
     ("jq", "a tool from elsewhere"),
     ("mkdir", "a tool of the system"),
     ("less", "a pager"),
+    ("man", "a pager"),
     ("head", "a tool of the system"),
 ];
 
@@ -157,7 +158,9 @@ fn too_long(words: &[String]) -> Option<&'static str> {
         "bench" if has("--paired-open") => Some("two runs; tests/cli/runs/closed_loop.rs runs it"),
         "simulate" if has("--sweep") || has("--fit") => Some("many runs; tests/library runs them"),
         "capacity" if has("--replicas") => Some("models queues for seconds; tests/cli/experiments runs it"),
-        "report" if words[1].contains("-sweep-") => Some("wants every run of a sweep"),
+        "report" if words.get(1).is_some_and(|path| path.contains("-sweep-")) => {
+            Some("wants every run of a sweep")
+        }
         _ if has("--trace-from") => Some("wants a public trace of days"),
         _ => None,
     }
@@ -244,6 +247,7 @@ fn desk() -> Desk {
         ("experiments/sweep-schema-1", "sweep"),
         ("experiments/ab-schema-1", "ab"),
         ("runs/schema-5", "run"),
+        ("runs/schema-5", "results/run"),
     ] {
         copy(&root().join("tests/data").join(from), &desk.path().join(to));
     }
