@@ -22,7 +22,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::of_one_server;
+use crate::session::run::{check_series, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
@@ -36,8 +36,11 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
-    if args.plan {
+    if args.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    if let Some(cell) = plan.cells.first() {
+        check_series(&cell.checked.settings, printer)?;
     }
     let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {
@@ -62,12 +65,12 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
 fn finish(args: &MatrixArgs, matrix: &Matrix, dir: &ExperimentDir, printer: Printer) -> Result<Exit, Stop> {
     args.campaign.show.result(printer, matrix, || documents::matrix(matrix, None))?;
     let folder = dir.folder().display();
-    printer.words(&format!("saved to {folder} (the decision: {folder}/{})", FILES[2]));
+    printer.words(&format!("saved to {folder} (the decision: {})", FILES[2]));
     printer.words(&match &matrix.stopped {
         MatrixStopped::Interrupted => format!("resume with: {}", dir.command_to_resume(&[])),
         MatrixStopped::OnlySome { .. } => format!("the other rows: {}", dir.command_to_resume(&["--only"])),
         MatrixStopped::AllRun | MatrixStopped::FirstAccepted { .. } => {
-            format!("show it again: skyline report {folder}")
+            format!("all of it: skyline report {folder} --full")
         }
     });
     Ok(exits::of_matrix(matrix, args.campaign.validity.invalid_runs()))
@@ -98,7 +101,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, exclusive = true)]
     example: bool,
 
-    /// Show what would be run, in which order and for how long, and send nothing
+    /// The same as --dry-run
     #[arg(long)]
     plan: bool,
 

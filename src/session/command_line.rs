@@ -1,6 +1,7 @@
-//! The command line as it is stored with a run: as typed, with what may be secret masked.
+//! The command line in effect, and as it is stored with a run: with what may be secret masked.
 
 use std::ffi::OsString;
+use std::sync::OnceLock;
 
 use crate::engine::shown_query;
 
@@ -12,6 +13,36 @@ const SECRET: [&str; 4] = [HEADER, "--extra-body", "--switch-cmd", "--reset-cmd"
 
 /// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
+
+/// The arguments of this process with the options that were not typed.
+#[derive(Debug)]
+pub(crate) struct InEffect {
+    /// All of them, the program first.
+    pub(crate) arguments: Vec<OsString>,
+    /// Those among them that were not typed, each with where it comes from.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// What is in effect, as the arguments of a process are: once, for all of it.
+static IN_EFFECT: OnceLock<InEffect> = OnceLock::new();
+
+/// Makes these the arguments of this process.
+pub(crate) fn take_effect(effect: InEffect) {
+    // The first stays: a process has one command line.
+    let _ = IN_EFFECT.set(effect);
+}
+
+/// The arguments in effect: as typed, and with options from the environment and from files.
+pub(crate) fn arguments() -> Vec<OsString> {
+    IN_EFFECT.get().map_or_else(|| std::env::args_os().collect(), |effect| effect.arguments.clone())
+}
+
+/// The options in effect that were not typed, each with where it comes from; secrets masked.
+pub(crate) fn settings() -> Vec<(String, &'static str)> {
+    let settings = IN_EFFECT.get().map_or(&[][..], |effect| &effect.settings);
+    let masked = masked(settings.iter().map(|(argument, _)| argument.into()));
+    masked.into_iter().zip(settings.iter().map(|(_, source)| source.as_str())).collect()
+}
 
 /// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
 /// what is merged into bodies, commands, and credentials inside URLs.

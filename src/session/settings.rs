@@ -7,6 +7,7 @@ use http::HeaderName;
 use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
+use crate::clock::Pacing;
 use crate::engine::{
     AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
     Target, TlsOptions,
@@ -24,6 +25,8 @@ pub(crate) struct RunSettings {
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
     pub(crate) machine: MachineCheck,
+    /// How the threads that measure wait for their moments.
+    pub(crate) pacing: Pacing,
     pub(crate) share: Share,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
@@ -154,10 +157,22 @@ pub(crate) enum OwnPage {
 pub(crate) enum MachineCheck {
     /// It is measured, and too much is refused.
     Enforced,
+    /// The same, and a machine that is not fit is refused, for its runs would be invalid.
+    EnforcedForSeries,
     /// It is measured, and too much is executed all the same.
     Overridden,
     /// It is not measured.
     Skipped,
+}
+
+impl MachineCheck {
+    /// The same for runs that take their time together.
+    pub(crate) fn of_series(self) -> Self {
+        match self {
+            Self::Enforced | Self::EnforcedForSeries => Self::EnforcedForSeries,
+            Self::Overridden | Self::Skipped => self,
+        }
+    }
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.

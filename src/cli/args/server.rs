@@ -32,7 +32,7 @@ pub(in crate::cli) struct ServerArgs {
 
     /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an endpoint and a
     /// query are taken as they are [default: the engine's own port on this machine]
-    #[arg(long, value_name = "URL", help_heading = "Server")]
+    #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
     /// Path of the endpoint below --url, such as /custom/v1/chat/completions [default: /v1/chat/completions]
@@ -40,7 +40,7 @@ pub(in crate::cli) struct ServerArgs {
     path: Option<String>,
 
     /// Model to request; needed where the server lists none [default: the first that /v1/models lists]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    #[arg(long, visible_alias = "served-model-name", value_name = "NAME", help_heading = "Server")]
     pub(in crate::cli) model: Option<String>,
 
     /// Wait this long for the server to become ready [default: 2m; 5s where nothing listens on this machine]

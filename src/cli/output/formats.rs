@@ -23,7 +23,7 @@ pub(in crate::cli) struct FormatArgs {
     pub(super) json: bool,
 
     /// Print all of the report as text; the default is a screen of it
-    #[arg(long)]
+    #[arg(long, short = 'v')]
     pub(super) full: bool,
 
     #[arg(long = "otlp", value_name = "URL", help = PUSH)]

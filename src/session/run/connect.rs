@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 use super::embedded;
+use crate::clock::Pacing;
 use crate::engine::{
     ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
 };
@@ -68,13 +69,14 @@ impl ServerConnection {
         screen: Screen,
         printer: Printer,
     ) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, server, needs, screen, printer)
+        Self::open_unless(&|| None, server, Pacing::Precise, needs, screen, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready.
+    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this pacing.
     pub(super) fn open_unless(
         give_up: GiveUp<'_>,
         server: &ServerSettings,
+        pacing: Pacing,
         needs: RequestNeeds,
         screen: Screen,
         printer: Printer,
@@ -84,7 +86,8 @@ impl ServerConnection {
             ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::of(&embedded::deployment(facts)?).map_err(Stop::usage)?;
-                let options = MockOptions { adapters: needs.models.clone(), ..MockOptions::default() };
+                let options =
+                    MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
@@ -152,13 +155,11 @@ impl WaitNotice {
             return;
         }
         let Self { url, printer, screen, line, announced, .. } = self;
-        let limit_in_words = spoken(limit);
+        let text = format!("waiting for {url}, up to {} (--wait): {reason}", spoken(limit));
         if matches!(screen, Screen::Dashboard | Screen::Line) {
-            let line = line.get_or_insert_with(|| StepLine::start(screen.in_a_line()));
-            let elapsed = elapsed.as_secs();
-            line.at(&format!("waiting for {url}, {elapsed} s of up to {limit_in_words} (--wait): {reason}"));
+            line.get_or_insert_with(|| StepLine::start(*screen, &text)).at(&text);
         } else if *announced != Some(limit) {
-            printer.words(&format!("waiting for {url}, up to {limit_in_words} (--wait): {reason}"));
+            printer.words(&text);
         }
         *announced = Some(limit);
     }
