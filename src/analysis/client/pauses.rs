@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::effects::{LEAST_MS, NOTED};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::table::LatencyTable;
@@ -11,12 +12,7 @@ use crate::analysis::requests::observed::{Observed, measure};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
-use crate::units::{count, three_digits};
-
-/// A percentile is touched when it could be lower by more than this share of itself …
-pub(crate) const SHARE: f64 = 0.01;
-/// … and by more than this, milliseconds.
-const LEAST_MS: f64 = 1.0;
+use crate::units::count;
 
 /// How much host stalls of the client could have moved a run's figures.
 ///
@@ -59,7 +55,7 @@ pub struct TouchedPercentile {
     pub without_stalls_ms: f64,
 }
 
-fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&name.to_string())
 }
 
@@ -88,11 +84,6 @@ impl HostStallImpact {
         })
     }
 
-    /// The first few of the percentiles that stalls could have moved, by name; `None` without one.
-    pub(crate) fn touched_in_words(&self) -> Option<String> {
-        named(&self.touched.iter().collect::<Vec<_>>())
-    }
-
     /// The stalls and the requests that they touched.
     pub(crate) fn in_words(&self) -> String {
         let Some(longest) = self.longest_ms else {
@@ -110,21 +101,6 @@ impl HostStallImpact {
         let requests = counted(self.requests_touched, "request");
         let share = self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
         format!("the client stalled {how_long}; {requests}{share} affected")
-    }
-}
-
-/// The first few of the figures that could be lower, by name; `None` without one.
-pub(crate) fn named(touched: &[&TouchedPercentile]) -> Option<String> {
-    const NAMED: usize = 4;
-    let named = touched.iter().take(NAMED).map(|figure| {
-        let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_stalls_ms));
-        format!("{} {} ({reported} ms, without them {without} ms)", figure.quantile, figure.metric)
-    });
-    let named = named.collect::<Vec<_>>().join(", ");
-    match touched.len() {
-        0 => None,
-        few if few <= NAMED => Some(named),
-        many => Some(format!("{named} and {} more", many - NAMED)),
     }
 }
 
@@ -147,7 +123,7 @@ fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercenti
             without_stalls_ms: without.percentile(quantile).figure.at_least(),
         })
     })
-    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(SHARE * figure.reported_ms))
+    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(NOTED * figure.reported_ms))
     .collect()
 }
 

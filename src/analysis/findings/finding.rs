@@ -27,6 +27,10 @@ pub enum FindingKind {
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
+    /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
+    ClientLate,
+    /// Whether the server kept up cannot be told from so short a run.
+    CannotTell,
     /// The window is shorter than the slowest request.
     ShortWindow,
     /// The beginning of the window looks like warm-up.
