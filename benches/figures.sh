@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All figures of README's chapter "Accuracy" in one go, as the rows of its tables; about half an hour on a machine that
+# All figures of `skyline guide machine`, "Accuracy, as measured", in one go, as the rows of its tables; about half an hour on a machine that
 # does nothing else.
 #
 #     benches/figures.sh [VLLM_RS TOKENIZER_FOLDER] > figures.md

@@ -20,7 +20,7 @@
 //!
 //! | floor | rooms | duty |
 //! |---|---|---|
-//! | 0 | [`clock`], [`units`], [`random`] | the run clock; units as people read them; seeded, named random streams |
+//! | 0 | [`clock`], [`units`], [`random`], [`guide`] | the run clock; units as people read them; seeded streams; the guide |
 //! | 1 | [`workload`] | what is requested: specs, classes, lengths, arrivals, SLOs, the embedded library |
 //! | 2 | [`record`], [`arrivals`] | what happened: records and the run log; the moments of an arrival process |
 //! | 3 | [`generator`], [`analysis`], [`simulator`] | spec → schedule; records → figures; a model of an engine |
@@ -65,6 +65,7 @@
 //! | exit codes | `cli/output/exits.rs` |
 //! | to add a server's dialect | `engine/dialect.rs` |
 //! | to add a format of reports | `report/export.rs` |
+//! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
 //!
 //! ## Many runs
@@ -82,6 +83,7 @@ pub mod engine;
 pub mod experiment;
 pub mod foreign;
 pub mod generator;
+pub mod guide;
 pub mod live;
 pub mod mock;
 pub mod random;

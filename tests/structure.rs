@@ -18,7 +18,7 @@ use graph::{Graph, circles, shortest};
 
 /// A room uses only rooms on lower floors.
 const FLOORS: [&[&str]; 10] = [
-    &["clock", "units", "random"],
+    &["clock", "units", "random", "guide"],
     &["workload"],
     &["record", "arrivals"],
     &["generator", "analysis", "simulator"],

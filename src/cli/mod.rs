@@ -7,6 +7,7 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
+mod guide;
 mod matrix;
 mod merge;
 mod mock;
@@ -17,10 +18,12 @@ mod sweep;
 mod trace;
 mod workloads;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use crate::guide::Topic;
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop};
 
@@ -100,6 +103,24 @@ verbs! {
     Workloads => workloads::WorkloadsArgs,
     /// Inspect a trace, or create one from a run or an access log
     Trace => trace::TraceVerbArgs,
+    /// Read the guide: one chapter a topic
+    Guide => guide::GuideArgs,
+}
+
+/// What was typed. The long help of a verb ends with the topic of the guide that is about it.
+fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let command = Cli::command().mut_subcommands(|verb| {
+        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
+        let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+        verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
+    });
+    Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
+}
+
+/// Whether the program would take this command line; the message where not. For the test of the guide's commands.
+#[doc(hidden)]
+pub fn understands(arguments: &[String]) -> Result<(), String> {
+    parsed(arguments.iter().map(OsString::from)).map(drop).map_err(|error| error.to_string())
 }
 
 /// Runs the program on the process's own arguments.
@@ -112,10 +133,13 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit = Cli::parse().verb.run(printer).unwrap_or_else(|stop| {
-        printer.words(&format!("error: {}", stop.message()));
-        stop.exit()
-    });
+    let exit =
+        parsed(std::env::args_os()).unwrap_or_else(|error| error.exit()).verb.run(printer).unwrap_or_else(
+            |stop| {
+                printer.words(&format!("error: {}", stop.message()));
+                stop.exit()
+            },
+        );
     exit.into()
 }
 

@@ -26,6 +26,7 @@ pub use prompt::{
     Conversation, Dataset, DatasetFindings, DatasetFormat, ImageFindings, Images, PromptSource, RowFilter,
     RowOrder, SharedPrefixes,
 };
+pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
 pub use spec::{Purpose, WorkloadSpec};
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};

@@ -5,6 +5,7 @@
 mod agreement;
 mod calibrate;
 mod experiments;
+mod guide;
 mod help;
 mod mistakes;
 mod mock;

@@ -13,7 +13,7 @@ use crate::units::three_digits;
 
 /// How far out chance alone may put a figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Allowance {
+enum Allowance {
     /// For arrivals of which nothing else is known: all tests together accuse at most 2 in 100 honest sequences
     /// (the sum of their levels, by Bonferroni's inequality: 1 + 0.27 + 0.1 + 0.1 + 0.05 = 1.52 %).
     Sequence,

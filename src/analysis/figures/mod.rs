@@ -3,6 +3,8 @@
 pub(super) mod across_runs;
 pub(super) mod aliases;
 pub(super) mod catalogue;
+#[cfg(test)]
+mod chapter;
 pub(super) mod info;
 pub(super) mod key;
 pub(super) mod part;

@@ -77,6 +77,22 @@ pub enum FindingKind {
     OutsideServer,
 }
 
+impl FindingKind {
+    /// The topic of the guide that explains it.
+    pub const fn topic(self) -> Option<&'static str> {
+        Some(match self {
+            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => "validity",
+            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
+            Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
+            Self::UnmeasurableSlo => "objectives",
+            Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
+            Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",
+            _ => return None,
+        })
+    }
+}
+
 pub(super) fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {
     Finding { kind, sentence, cure: cure.to_owned() }
 }

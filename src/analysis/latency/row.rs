@@ -257,7 +257,7 @@ pub(crate) fn are_dependent(figures: &[Figure]) -> Option<bool> {
         return None;
     }
     let values: Vec<f64> = figures.iter().map(|figure| figure.at_least()).collect();
-    Some(von_neumann(&ranks(&values))?.z > DEPENDENT_Z)
+    Some(von_neumann(&ranks(&values))? > DEPENDENT_Z)
 }
 
 #[cfg(test)]

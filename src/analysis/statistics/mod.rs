@@ -25,7 +25,7 @@ pub use means::{TwoMeans, holm, mean, paired, variance, welch};
 pub use ranks::{
     hodges_lehmann, lag1_spearman, ranks, signed_rank_p, signed_rank_place, spearman, walsh_averages,
 };
-pub use sequences::{SECTIONS, Sectioned, Truncation, VonNeumann, mser5, sectioned, von_neumann};
+pub use sequences::{SECTIONS, Sectioned, Truncation, mser5, sectioned, von_neumann};
 
 #[cfg(test)]
 mod test_sequences;

@@ -45,37 +45,27 @@ pub fn mser5(samples: &[f64]) -> Option<Truncation> {
     Some(if best > batches.len() / 2 { Truncation::NotSettled } else { Truncation::KeepFrom(best * BATCH) })
 }
 
-/// Von Neumann's test of independence.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct VonNeumann {
-    /// `Σ(x_{i+1} − x_i)² ÷ Σ(x_i − mean)²`: about 2 for independent values, less where neighbours are alike, more
-    /// where they alternate.
-    pub ratio: f64,
-    /// The same as a nearly standard normal figure for independent values; positive where neighbours are alike.
-    pub z: f64,
-}
+/// Φ⁻¹(0.95): beyond it neighbours are alike beyond chance, one-sided at 5 %.
+const ALIKE_Z: f64 = 1.644_853_626_951_472_2;
 
-impl VonNeumann {
-    /// Whether neighbours are alike beyond chance: one-sided at 5 %.
-    pub fn is_dependent(&self) -> bool {
-        // Φ⁻¹(0.95)
-        self.z > 1.644_853_626_951_472_2
-    }
-}
-
-/// Von Neumann's ratio of `values` in their order; give it their [`ranks`](super::ranks) where they are far from
-/// normal (Bartels, *JASA* 77, 1982). Absent for fewer than three values, or when all are alike.
+/// Von Neumann's ratio of `values` in their order as a nearly standard normal figure for independent values; positive
+/// where neighbours are alike. Give it their [`ranks`](super::ranks) where they are far from normal (Bartels, *JASA* 77,
+/// 1982). Absent for fewer than three values, or when all are alike.
 ///
 /// Von Neumann, *Annals of Mathematical Statistics* 12 (1941) 367–395; as a test of batch means, with
 /// z = (1 − ratio/2)·√((n² − 1)/(n − 2)), Fishman and Yarberry, *INFORMS Journal on Computing* 9 (1997) 296–310.
-pub fn von_neumann(values: &[f64]) -> Option<VonNeumann> {
+pub fn von_neumann(values: &[f64]) -> Option<f64> {
+    let n = values.len() as f64;
+    Some((1.0 - ratio(values)? / 2.0) * libm::sqrt((n * n - 1.0) / (n - 2.0)))
+}
+
+/// `Σ(x_{i+1} − x_i)² ÷ Σ(x_i − mean)²`: about 2 for independent values, less where neighbours are alike, more where
+/// they alternate.
+fn ratio(values: &[f64]) -> Option<f64> {
     let mean = mean(values).filter(|_| values.len() >= 3)?;
     let spread: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
     let steps: f64 = values.windows(2).map(|pair| (pair[1] - pair[0]) * (pair[1] - pair[0])).sum();
-    let n = values.len() as f64;
-    let ratio = steps / spread;
-    (spread > 0.0)
-        .then(|| VonNeumann { ratio, z: (1.0 - ratio / 2.0) * libm::sqrt((n * n - 1.0) / (n - 2.0)) })
+    (spread > 0.0).then(|| steps / spread)
 }
 
 /// Number of sections. Beyond 10 to 30, more of them hardly narrow an interval and make it less true, because each
@@ -87,7 +77,7 @@ pub const SECTIONS: usize = 20;
 pub struct Sectioned {
     /// The figure of the whole sequence and its interval.
     pub estimate: Estimate,
-    /// Whether even the sections depend on one another ([`VonNeumann::is_dependent`]): then the interval is too
+    /// Whether even the sections depend on one another, beyond chance by [`von_neumann`]: then the interval is too
     /// narrow, and the run too short to tell by how much.
     pub sections_dependent: bool,
 }
@@ -108,7 +98,7 @@ pub fn sectioned(whole: f64, sections: &[f64]) -> Option<Sectioned> {
     let t = student_t_quantile(f64::midpoint(1.0, CONFIDENCE), b - 1.0);
     Some(Sectioned {
         estimate: Estimate::around(whole, t * error),
-        sections_dependent: von_neumann(sections).is_some_and(|found| VonNeumann::is_dependent(&found)),
+        sections_dependent: von_neumann(sections).is_some_and(|z| z > ALIKE_Z),
     })
 }
 
@@ -161,8 +151,8 @@ mod tests {
         for (values, expected) in
             [(halton_exponentials(), 2.991_076_611_073_135), (TIED.to_vec(), 2.838_929_855_567_067)]
         {
-            let found = von_neumann(&values).unwrap();
-            assert!((found.ratio - expected).abs() < 1e-9 && !found.is_dependent(), "{found:?}");
+            let (ratio, z) = (ratio(&values).unwrap(), von_neumann(&values).unwrap());
+            assert!((ratio - expected).abs() < 1e-9 && z <= ALIKE_Z, "{ratio} {z}");
         }
         assert_eq!((von_neumann(&[1.0; 9]), von_neumann(&[1.0, 2.0])), (None, None));
     }
@@ -180,7 +170,7 @@ mod tests {
                         last
                     })
                     .collect();
-                von_neumann(&values).is_some_and(|found| found.is_dependent())
+                von_neumann(&values).is_some_and(|z| z > ALIKE_Z)
             };
             (0..400).filter(alarm).count()
         };

@@ -256,18 +256,18 @@ const fn type_name<R>(read: &ReadAs<R>) -> &'static str {
     }
 }
 
-/// A line of the README's list.
+/// A line of the guide's list.
 fn documented<R>(column: &DataColumn<R>) -> String {
     format!("| `{}` | {} | {} | {} |", column.name, type_name(&column.read), column.unit.sign, column.meaning)
 }
 
 #[test]
-fn the_readme_lists_the_columns() {
-    let readme = include_str!("../../../README.md");
+fn the_guide_lists_the_columns() {
+    let readme = include_str!("../../guide/formats.md");
     let requests: Vec<_> = RequestRow::columns().iter().map(documented).collect();
     let tokens: Vec<_> = TokenRow::columns().iter().map(documented).collect();
     for list in [requests, tokens] {
         let list = list.join("\n");
-        assert!(readme.contains(&list), "README.md does not have this list:\n{list}");
+        assert!(readme.contains(&list), "src/guide/formats.md does not have this list:\n{list}");
     }
 }

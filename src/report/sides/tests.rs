@@ -63,7 +63,7 @@ fn what_nobody_reports_is_not_there() {
 }
 
 #[test]
-fn the_readme_lists_them() {
+fn the_guide_lists_them() {
     let mut lines: Vec<String> = Vec::new();
     for of_metric in side_figures(&summarise(&observed(), &[])).chunk_by(|a, b| a.metric == b.metric) {
         let mut units: Vec<_> = of_metric.iter().map(|figure| figure.unit.sign).collect();
@@ -74,5 +74,8 @@ fn the_readme_lists_them() {
         lines.push(format!("| `{metric}` | {statistics} | {units} | {meaning} |"));
     }
     let list = lines.join("\n");
-    assert!(include_str!("../../../README.md").contains(&list), "README.md does not have this list:\n{list}");
+    assert!(
+        include_str!("../../guide/formats.md").contains(&list),
+        "src/guide/formats.md does not have this list:\n{list}"
+    );
 }

@@ -12,7 +12,7 @@ pub struct Efficiency {
     /// Share of the memory and link bandwidth. Default 0.85 (an estimate): vLLM's blog on V1 (2025) gives
     /// "as low as ~5ms" on the GPU for a decode step of an 8B model on H100, where the weights alone take 4.8 ms at
     /// the full bandwidth; long-running decode is a little slower. Checked against lone streams of Llama-3.1-8B that
-    /// others measured (README, *Before you rent the GPU*) the whole step comes out 4 to 5 % short.
+    /// others measured (`skyline guide simulate`) the whole step comes out 4 to 5 % short.
     pub bandwidth: f64,
     /// Seconds that every step costs on top: scheduling, launching, sampling. Default 0.5 ms (an estimate for V1,
     /// which hides most of that behind the pass before; vLLM 0.5.3 spent 33 % of its time on an 8B model on H100 in

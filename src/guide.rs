@@ -1,0 +1,133 @@
+//! The guide: one file a topic, shown by `skyline guide` and on these pages.
+
+/// A topic of the guide.
+#[derive(Clone, Copy, Debug)]
+pub struct Topic {
+    /// The word that opens it.
+    pub name: &'static str,
+    /// What a reader finds in it, in one line.
+    pub about: &'static str,
+    /// Other words that open it: verbs first.
+    pub also: &'static [&'static str],
+    /// The chapter, as Markdown.
+    pub text: &'static str,
+}
+
+/// The topics: their module here, the name of their file, what they are about and other words for them.
+macro_rules! topics {
+    ($($module:ident $name:literal $about:literal [$($also:literal)*];)*) => {
+        /// All topics, in the order in which a newcomer may read them.
+        pub const TOPICS: &[Topic] = &[$(Topic {
+            name: $name,
+            about: $about,
+            also: &[$($also),*],
+            text: include_str!(concat!("guide/", $name, ".md")),
+        }),*];
+
+        $(
+            #[doc = include_str!(concat!("guide/", $name, ".md"))]
+            pub mod $module {}
+        )*
+    };
+}
+
+topics! {
+    first_run "first-run" "check a server, run a workload, change its load" ["bench" "check"];
+    report "report" "what each line of a report means, and the page of a run" ["page" "names"];
+    metrics "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
+    validity "validity" "what each verdict means, every check, and how sure a figure is"
+        ["verdict" "invalid" "overloaded" "intervals" "repeats"];
+    objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
+    terminal "terminal" "the dashboard, progress, pipes and colours" ["dashboard" "live" "guide"];
+    server "server" "the server's own metrics, GPUs, and a diagnosis of the figures"
+        ["telemetry" "diagnosis" "gpu"];
+    workloads "workloads" "write a workload: arrivals, lengths, classes, tenants, priorities"
+        ["workload" "arrivals" "bursts" "tenants" "adapters" "priorities" "tokenizer"];
+    prompts "prompts" "datasets, token ids, images, shared prefixes; checks of answers"
+        ["dataset" "datasets" "images" "prefixes" "prefix-cache" "answers" "checks" "tools"];
+    conversations "conversations" "turns with a history, and closed loops of users"
+        ["closed-loop" "users" "sessions"];
+    traces "traces" "replay a trace, make one, or fit a workload to it" ["trace" "fitting" "servegen"];
+    sweep "sweep" "the highest rate within an objective, and the GPUs and the money that a rate takes"
+        ["capacity" "knee" "cost"];
+    ab "ab" "is B better than A? Paired rounds, one verdict" ["a-b"];
+    compare "compare" "did this build regress? Stored runs beside a baseline" ["regression"];
+    matrix "matrix" "a table of experiments with hypotheses, variants of a server, a contract" ["experiments"];
+    simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
+    mock "mock" "a server of known behaviour, with faults and a truth log" ["faults"];
+    machine "machine" "what this machine can measure, several generators, measured accuracy"
+        ["calibrate" "merge" "accuracy" "shards" "calibration"];
+    formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
+    other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
+        ["vllm" "sglang" "guidellm" "aiperf" "k6"];
+}
+
+impl Topic {
+    /// The topic that `word` opens, by its name or another word for it.
+    pub fn find(word: &str) -> Option<&'static Self> {
+        let word = word.trim().trim_end_matches(".md").to_lowercase().replace([' ', '_'], "-");
+        TOPICS
+            .iter()
+            .find(|topic| topic.name == word)
+            .or_else(|| TOPICS.iter().find(|topic| topic.also.contains(&word.as_str())))
+    }
+
+    /// Its heading.
+    pub fn title(&self) -> &'static str {
+        self.text.lines().next().unwrap_or_default().trim_start_matches("# ")
+    }
+
+    /// Its sections, each a heading and the lines below it. A line that begins with `#` inside a block of code is no
+    /// heading.
+    pub fn sections(&self) -> Vec<(&'static str, Vec<&'static str>)> {
+        let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
+        let mut in_code = false;
+        for line in self.text.lines() {
+            in_code ^= line.starts_with("```");
+            if !in_code && line.starts_with('#') {
+                sections.push((line.trim_start_matches(['#', ' ']), Vec::new()));
+            } else if let Some((_, lines)) = sections.last_mut() {
+                lines.push(line);
+            }
+        }
+        sections
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_opens_one_topic() {
+        let mut words: Vec<&str> = TOPICS
+            .iter()
+            .flat_map(|topic| std::iter::once(topic.name).chain(topic.also.iter().copied()))
+            .collect();
+        words.sort_unstable();
+        assert!(words.windows(2).all(|two| two[0] != two[1]), "{words:?}");
+        assert_eq!(Topic::find("Closed loop").map(|topic| topic.name), Some("conversations"));
+        assert_eq!(Topic::find("first_run").map(|topic| topic.name), Some("first-run"));
+        assert!(Topic::find("nothing").is_none());
+    }
+
+    #[test]
+    fn every_file_is_a_topic() {
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src/guide");
+        let mut files: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        let mut topics: Vec<String> = TOPICS.iter().map(|topic| format!("{}.md", topic.name)).collect();
+        files.sort_unstable();
+        topics.sort_unstable();
+        assert_eq!(files, topics);
+    }
+
+    #[test]
+    fn a_comment_in_code_is_no_heading() {
+        let sections = Topic::find("first-run").map(Topic::sections).unwrap_or_default();
+        assert_eq!(sections[0].0, "Your first run against a server");
+        assert!(sections.iter().all(|(heading, _)| !heading.starts_with("ready?")), "{sections:?}");
+    }
+}
