@@ -81,7 +81,10 @@ impl FindingKind {
     /// The topic of the guide that explains it.
     pub const fn topic(self) -> Option<&'static str> {
         Some(match self {
-            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => "validity",
+            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
+                "validity"
+            }
+            Self::ClientLate | Self::CannotTell => "validity",
             Self::CapBound | Self::ColdConnections => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
