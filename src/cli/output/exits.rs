@@ -120,6 +120,7 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_keep_up_is_one_and_a_run_that_cannot_be_trusted_is_three() {
+        use VerdictOutcome::{Invalid, Overloaded};
         let summary = |outcomes: &[VerdictOutcome]| {
             let reason = |&outcome| Reason {
                 rule: Rule::SteadyState,
@@ -134,7 +135,6 @@ mod tests {
         let exits = |outcomes: &[VerdictOutcome]| {
             [InvalidRuns::LeftOut, InvalidRuns::Counted].map(|invalid| of_run(&summary(outcomes), invalid))
         };
-        use VerdictOutcome::{Invalid, Overloaded};
         assert_eq!(exits(&[]), [Exit::Fine, Exit::Fine]);
         assert_eq!(exits(&[Overloaded]), [Exit::Missed, Exit::Missed]);
         assert_eq!(exits(&[Invalid]), [Exit::Invalid, Exit::Fine]);
