@@ -93,7 +93,7 @@ fn short_clean_runs_are_refused_rarely_too() {
 
 /// The same minute at 130 % of what the server can do.
 #[test]
-fn overloaded_runs_are_told() {
+fn overloaded_runs_are_called_so() {
     assert_eq!(flown(&chat(8.0, 1), &a10g()).verdict.outcome, VerdictOutcome::Overloaded);
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
     let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &queued(16, seed)));
@@ -126,7 +126,7 @@ fn a_slight_overload_is_seen_in_most_minutes() {
 /// Minutes at half load that are warned of as perhaps overloaded, and those at 110 % that are either OVERLOADED or
 /// warned of.
 #[test]
-fn what_cannot_be_told_is_seldom_said_of_calm_runs() {
+fn calm_runs_are_seldom_doubted() {
     let doubted = |summary: &Summary| {
         summary.verdict.outcome != VerdictOutcome::Valid
             || summary.findings.iter().any(|finding| finding.kind == FindingKind::CannotTell)

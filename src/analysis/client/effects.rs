@@ -3,22 +3,19 @@
 use serde::Serialize;
 
 use super::load::ClientLoad;
-use super::pauses::{HostStallImpact, by_name};
+use super::pauses::{HostStallImpact, LEAST_MS, NOTED, by_name};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::table::LatencyTable;
 use crate::analysis::requests::observed::Observed;
+use crate::analysis::verdict::check::Rule;
 use crate::analysis::wording::percent;
 use crate::record::{RequestRecord, StampSource};
 use crate::units::{millis, three_digits};
 
-/// An effect of this share of a percentile is worth a warning …
-pub(crate) const NOTED: f64 = 0.01;
-/// … and of more than this share spoils it.
+/// An effect of more than this share of a percentile spoils it.
 pub(crate) const SPOILED: f64 = 0.05;
-/// A shorter effect is none, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
-pub(crate) const LEAST_MS: f64 = 1.0;
 /// A timer itself may be this late without the event loop being so, milliseconds.
 const TIMER_MS: f64 = 2.0;
 
@@ -40,46 +37,32 @@ const TIMER_MS: f64 = 2.0;
 ///   no more than the percentile less that of the latencies without stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct ClientEffect {
-    /// What this machine did.
-    pub cause: ClientCause,
+pub(crate) struct ClientEffect {
+    /// The rule that judges it: of the schedule lag for late sending, of a starved client for late reading, of host
+    /// stalls.
+    pub(crate) rule: Rule,
     /// The latency.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub metric: Metric,
+    pub(crate) metric: Metric,
     /// The percentile of it.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub quantile: Quantile,
+    pub(crate) quantile: Quantile,
     /// What is reported (where requests were cut off: the least that it can be), milliseconds.
-    pub reported_ms: f64,
+    pub(crate) reported_ms: f64,
     /// The same without the client's lateness, milliseconds: the true figure lies between the two.
-    pub without_ms: f64,
+    pub(crate) without_ms: f64,
     /// Whether the run is judged by it: a p50, p90 or p95 of enough samples.
-    pub judged: bool,
+    pub(crate) judged: bool,
 }
 
-/// How a client makes latencies longer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum ClientCause {
-    /// It sent requests late.
-    SentLate,
-    /// It read answers late.
-    ReadLate,
-    /// The whole machine stood still.
-    StoodStill,
-}
-
-impl ClientCause {
-    /// What happened, in words that an effect follows.
-    pub(crate) const fn in_words(self) -> &'static str {
-        match self {
-            Self::SentLate => "the client sent requests late, which raised",
-            Self::ReadLate => "the client read answers late, which may have raised",
-            Self::StoodStill => "the client stalled, which may have raised",
-        }
+/// What a broken rule says that the client did, in words that an effect follows.
+pub(crate) const fn did(rule: Rule) -> &'static str {
+    match rule {
+        Rule::ScheduleLag => "the client sent requests late, which raised",
+        Rule::ClientStarved => "the client read answers late, which may have raised",
+        _ => "the client stalled, which may have raised",
     }
 }
 
@@ -88,24 +71,25 @@ impl ClientCause {
 const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
 
 impl ClientEffect {
-    /// All that are large enough, by cause.
+    /// All that are large enough, by their rule.
     pub(crate) fn all(
         observed: &Observed<'_>,
         latency: &LatencyTable,
         client: Option<&ClientLoad>,
         stalls: Option<&HostStallImpact>,
     ) -> Vec<Self> {
-        let stood_still = stalls.iter().flat_map(|impact| &impact.touched).map(|touched| {
-            (ClientCause::StoodStill, touched.metric, touched.quantile, touched.without_stalls_ms)
-        });
+        let stood_still = stalls
+            .iter()
+            .flat_map(|impact| &impact.touched)
+            .map(|touched| (Rule::HostStalls, touched.metric, touched.quantile, touched.without_stalls_ms));
         let all =
             sent_late(observed, client).into_iter().chain(read_late(latency, client)).chain(stood_still);
-        all.filter_map(|(cause, metric, quantile, without_ms)| {
+        all.filter_map(|(rule, metric, quantile, without_ms)| {
             let percentile = latency.percentile(metric, quantile)?;
             let judged =
                 Metric::MAIN.contains(&metric) && JUDGED.contains(&quantile) && percentile.mark.is_none();
             let reported_ms = percentile.figure.at_least();
-            Some(Self { cause, metric, quantile, reported_ms, without_ms, judged })
+            Some(Self { rule, metric, quantile, reported_ms, without_ms, judged })
         })
         .filter(|effect| effect.ms() > LEAST_MS && effect.share() > NOTED)
         .collect()
@@ -116,7 +100,7 @@ impl ClientEffect {
     }
 
     /// How much of what is reported it is.
-    pub fn share(&self) -> f64 {
+    pub(crate) fn share(&self) -> f64 {
         self.ms() / self.reported_ms
     }
 
@@ -137,8 +121,8 @@ impl ClientEffect {
     }
 }
 
-/// A percentile without what a cause added to it.
-type Without = (ClientCause, Metric, Quantile, f64);
+/// A percentile without what the lateness that a rule is about added to it.
+type Without = (Rule, Metric, Quantile, f64);
 
 fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
     let longest_ms = client.and_then(|client| client.loop_delay).map_or(0.0, |delay| delay.max_ms);
@@ -158,7 +142,7 @@ fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Withou
         let sample = on_time(metric);
         Quantile::ALL.map(|quantile| {
             let without = sample.quantile(quantile.fraction())?;
-            Some((ClientCause::SentLate, metric, quantile, without.at_least()))
+            Some((Rule::ScheduleLag, metric, quantile, without.at_least()))
         })
     };
     [Metric::Ttft, Metric::E2e].into_iter().flat_map(of).flatten().collect()
@@ -183,8 +167,11 @@ fn read_late(latency: &LatencyTable, client: Option<&ClientLoad>) -> Vec<Without
         };
         let reported = latency.percentile(metric, quantile)?.figure.at_least();
         let without = (reported - (late_ms - TIMER_MS).max(0.0)).max(0.0);
-        Some((ClientCause::ReadLate, metric, quantile, without))
+        Some((Rule::ClientStarved, metric, quantile, without))
     };
     let metrics = [Metric::Ttft, Metric::E2e].into_iter();
     metrics.flat_map(|metric| Quantile::ALL.map(|quantile| (metric, quantile))).filter_map(of).collect()
 }
+
+#[cfg(test)]
+mod tests;

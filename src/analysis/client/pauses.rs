@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::effects::{LEAST_MS, NOTED};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::latency::table::LatencyTable;
@@ -13,6 +12,11 @@ use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
 use crate::units::count;
+
+/// An effect of the client is worth a word when it is over this share of a percentile …
+pub(crate) const NOTED: f64 = 0.01;
+/// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
+pub(crate) const LEAST_MS: f64 = 1.0;
 
 /// How much host stalls of the client could have moved a run's figures.
 ///
@@ -34,25 +38,25 @@ pub struct HostStallImpact {
     /// Their share of all measured requests; absent when there is none.
     pub share_touched: Option<f64>,
     /// Percentiles that stalls could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
-    pub touched: Vec<TouchedPercentile>,
+    pub(crate) touched: Vec<TouchedPercentile>,
 }
 
 /// A percentile that stalls could have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TouchedPercentile {
+pub(crate) struct TouchedPercentile {
     /// The latency.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub metric: Metric,
+    pub(crate) metric: Metric,
     /// The percentile of it.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub quantile: Quantile,
+    pub(crate) quantile: Quantile,
     /// What is reported (where requests were cut off: the least that it can be), milliseconds.
-    pub reported_ms: f64,
+    pub(crate) reported_ms: f64,
     /// The same with every stall cut out of every latency, milliseconds: the true figure lies between the two.
-    pub without_stalls_ms: f64,
+    pub(crate) without_stalls_ms: f64,
 }
 
 pub(super) fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {

@@ -29,7 +29,7 @@ pub enum FindingKind {
     CapBound,
     /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
     ClientLate,
-    /// Whether the server kept up cannot be told from so short a run.
+    /// The run is too short to say whether the server kept up.
     CannotTell,
     /// The window is shorter than the slowest request.
     ShortWindow,

@@ -89,7 +89,7 @@ pub struct Summary {
     /// What its host stalls could have done to the latencies; absent where they were not watched.
     pub host_stalls: Option<HostStallImpact>,
     /// By how much this machine's lateness could have raised the latencies; empty where it did not matter.
-    pub client_effects: Vec<ClientEffect>,
+    pub(crate) client_effects: Vec<ClientEffect>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
     /// What is reported of the server, by which source, and what is missing to repeat the run.

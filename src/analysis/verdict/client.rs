@@ -1,7 +1,8 @@
 //! The rules on the measuring machine: it had time to spare, and its lateness moved no percentile that matters.
 
 use super::check::{Check, Measure, Rule};
-use crate::analysis::client::effects::{ClientCause, ClientEffect, NOTED, SPOILED};
+use crate::analysis::client::effects::{ClientEffect, SPOILED, did};
+use crate::analysis::client::pauses::NOTED;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::Summary;
@@ -62,7 +63,7 @@ fn read_delay(summary: &Summary) -> Check {
             format!("p99 client read-loop delay {delay} ms, of which the kernel's stamps are free")
         }
     };
-    by_effect(READ_LATE, summary, ClientCause::ReadLate, sentence, CURE)
+    by_effect(READ_LATE, summary, sentence, CURE)
 }
 
 pub(super) fn files_and_ports(summary: &Summary) -> Check {
@@ -86,7 +87,7 @@ pub(super) fn lag_check(summary: &Summary) -> Check {
         return SENT_LATE.not_tested("no request was dispatched");
     };
     let lag = three_digits(lag.percentile(Quantile::P99).figure.at_least());
-    by_effect(SENT_LATE, summary, ClientCause::SentLate, format!("p99 schedule lag {lag} ms"), CURE)
+    by_effect(SENT_LATE, summary, format!("p99 schedule lag {lag} ms"), CURE)
 }
 
 /// The check of [`Rule::HostStalls`].
@@ -95,20 +96,20 @@ pub(crate) fn stall_check(summary: &Summary) -> Check {
         return STOOD_STILL.not_tested("host stalls were not measured");
     };
     let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
-    by_effect(STOOD_STILL, summary, ClientCause::StoodStill, impact.in_words(), cure)
+    by_effect(STOOD_STILL, summary, impact.in_words(), cure)
 }
 
 /// What a kind of lateness did to the percentiles by which a run is judged, or else to those further out; `found` says
 /// how late the client was.
-fn by_effect(measure: Measure, summary: &Summary, cause: ClientCause, found: String, cure: &str) -> Check {
-    let effects = summary.client_effects.iter().filter(|effect| effect.cause == cause);
+fn by_effect(measure: Measure, summary: &Summary, found: String, cure: &str) -> Check {
+    let effects = summary.client_effects.iter().filter(|effect| effect.rule == measure.rule);
     let (judged, others): (Vec<_>, Vec<_>) = effects.partition(|effect| effect.judged);
     let worst = judged.iter().map(|effect| effect.share()).fold(0.0, f64::max);
     let sentence = match ClientEffect::named(if judged.is_empty() { &others } else { &judged }) {
         None => format!("{found}; no percentile moves by over {}", percent(NOTED)),
         Some(named) => {
             let limit = percent(SPOILED);
-            format!("{found}; {} {named}; limit: {limit} of a p50, p90 or p95", cause.in_words())
+            format!("{found}; {} {named}; limit: {limit} of a p50, p90 or p95", did(measure.rule))
         }
     };
     measure.at_most(worst, SPOILED, sentence, cure)
