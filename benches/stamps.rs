@@ -94,7 +94,7 @@ fn by_skyline(clock: RunClock, written: Arc<Written>) -> Came {
             engine,
             clock,
             plan,
-            options: RunOptions { drain: Duration::from_mins(1), ..RunOptions::default() },
+            options: RunOptions { drain: Duration::from_secs(60), ..RunOptions::default() },
             progress: Arc::new(Progress::default()),
             interrupt,
             samples: None,

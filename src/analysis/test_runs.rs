@@ -194,6 +194,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 checks: Vec::new(),
                 check_every_s: None,
                 purpose: Purpose::default(),
+                mock_hardware: None,
             },
             repeat: None,
             plan: PlanFacts {

@@ -295,7 +295,7 @@ fn side(settings: &RunSettings) -> Result<ServerManifest, Stop> {
     match settings.server.address {
         ServerAddress::At(_) => Ok(ServerManifest::of(settings)),
         // The embedded mock lives with one connection: there is nothing to compare.
-        ServerAddress::EmbeddedMock => Err(Stop::usage(
+        ServerAddress::EmbeddedMock(_) => Err(Stop::usage(
             "there are no two servers to compare\nhint: name them with --a and --b, or with --switch-cmd the one address \
              with --url; `skyline mock` starts one",
         )),

@@ -224,7 +224,7 @@ impl MatrixArgs {
     fn have_several_addresses(&self, planned: &[PlannedCell]) -> Result<bool, Stop> {
         let root = |cell: &PlannedCell| match &cell.checked.settings.server.address {
             ServerAddress::At(url) => Some(url.join("/")),
-            ServerAddress::EmbeddedMock => None,
+            ServerAddress::EmbeddedMock(_) => None,
         };
         let roots: BTreeSet<_> = planned.iter().filter(|cell| self.wants(&cell.row)).map(root).collect();
         if roots.len() < 2 {

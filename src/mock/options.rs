@@ -36,17 +36,22 @@ impl Backend {
         let (Ok(hardware), Ok(model)) = ("a10g".parse(), "llama-3.1-8b".parse()) else {
             unreachable!("both are built in")
         };
-        let deployment = Deployment::new(hardware, model);
-        let config = BatchingConfig::vllm(&deployment, Efficiency::default())?;
+        Self::of(&Deployment::new(hardware, model))
+    }
+
+    /// This deployment, with vLLM's defaults.
+    ///
+    /// # Errors
+    ///
+    /// The model does not fit into the memory of the accelerators.
+    pub fn of(deployment: &Deployment) -> Result<Self, DoesNotFit> {
+        let config = BatchingConfig::vllm(deployment, Efficiency::default())?;
         let limits = config.limits;
         Ok(Self {
             server: Box::new(BatchingEngine::new(config)),
             model: deployment.model.name.to_owned(),
             max_model_len: limits.max_model_len,
-            claim: format!(
-                "a model of vLLM with {} in 16 bits on one {}, {} sequences at once",
-                deployment.model.name, deployment.hardware.name, limits.max_num_seqs
-            ),
+            claim: format!("a model of vLLM with {deployment}, {} sequences at once", limits.max_num_seqs),
         })
     }
 

@@ -15,7 +15,7 @@ use crate::record::{Failure, FailureKind};
 use crate::units::spoken;
 
 /// Longest time that an answer may take without load, so that the run begins soon.
-const ALONE: Duration = Duration::from_mins(2);
+const ALONE: Duration = Duration::from_secs(2 * 60);
 
 /// A golden prompt that was sent, and how its answer ended.
 #[derive(Clone, Debug, PartialEq)]

@@ -55,7 +55,8 @@ pub(crate) struct ServerSettings {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerAddress {
     /// A mock inside this process, which lives as long as the connection to it.
-    EmbeddedMock,
+    /// It models this deployment, with defaults for what is absent.
+    EmbeddedMock(DeploymentFacts),
     /// A server that is there already.
     At(BaseUrl),
 }

@@ -62,6 +62,10 @@ pub struct WorkloadSpec {
     /// [`GoldenCheck::DEFAULT_EVERY_S`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub check_every_s: Option<f64>,
+    /// Hardware that carries this load, such as `l40s`: the embedded mock models it unless the user names another. It
+    /// changes nothing of the plan. Default: `h100`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mock_hardware: Option<String>,
     /// What a run of it is for.
     #[serde(skip_serializing_if = "Purpose::is_measurement")]
     pub purpose: Purpose,
@@ -162,6 +166,7 @@ impl WorkloadSpec {
             let models = fields.option("models", ModelMix::read);
             let checks = GoldenCheck::read_all(fields);
             let check_every_s = fields.option("check_every_s", |value| value.number(WAIT));
+            let mock_hardware = fields.option("mock_hardware", |value| value.name());
             if let Some(Some(every_s)) = check_every_s
                 && every_s > 0.0
                 && every_s < SOONEST_CHECK_S
@@ -203,6 +208,7 @@ impl WorkloadSpec {
                 checks: checks?,
                 check_every_s: check_every_s?,
                 purpose: purpose?,
+                mock_hardware: mock_hardware?,
             })
         })
     }

@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use crate::support::Desk;
 
-/// The default deployment of both verbs, busy but keeping up, for twelve seconds.
-const RUN: [&str; 6] = ["short_chat", "12", "--rate", "4", "--warmup", "2s"];
+/// One deployment for both verbs, busy but keeping up, for twelve seconds.
+const RUN: [&str; 8] = ["short_chat", "12", "--rate", "4", "--warmup", "2s", "--hardware", "a10g"];
 
 /// What the sockets, the prompts' texts and this machine's own delays may add to a median.
 ///

@@ -257,3 +257,17 @@ fn pools_are_held_against_as_many_alike_behind_round_robin() {
     let p95 = |side: &LayoutFigures| side.ttft_p95.unwrap().value_ms.unwrap();
     assert!(p95(&chats.requested) < 0.25 * p95(&chats.baseline), "{chats:?}");
 }
+
+#[test]
+fn the_hardware_that_a_workload_recommends_carries_its_load() {
+    for spec in skyline::workload::library::all().unwrap() {
+        let hardware = spec.mock_hardware.as_deref().expect("each workload of the library recommends one");
+        let deployment = Deployment::new(hardware.parse().unwrap(), "llama-3.1-8b".parse().unwrap());
+        let config = BatchingConfig::vllm(&deployment, Efficiency::default()).unwrap();
+        let fleet = Fleet::of_one(EngineModel::Batching(Box::new(config)), 0);
+        let summary = simulated(&spec, &mut *fleet.server().unwrap());
+        assert!(summary.verdict.valid, "{} on {hardware}: {:?}", spec.name, summary.verdict.reasons);
+        let attainment = summary.slo.slo_attainment.unwrap_or(1.0);
+        assert!(attainment > 0.98, "{} on {hardware}: {attainment}", spec.name);
+    }
+}

@@ -10,6 +10,7 @@ use super::values::{above_zero, at_least_zero, dialect, duration, one_of};
 use crate::engine::{
     AnswerForm, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
 };
+use crate::record::DeploymentFacts;
 use crate::session::settings::{ServerAddress, ServerSettings};
 use crate::session::{Stop, both};
 
@@ -171,7 +172,9 @@ impl ServerArgs {
             (Some(url), _) => {
                 url.parse().map(ServerAddress::At).map_err(|error| Stop::usage(format!("--url: {error}")))
             }
-            (None, _) if dialect == Dialect::Mock => Ok(ServerAddress::EmbeddedMock),
+            (None, _) if dialect == Dialect::Mock => {
+                Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default()))
+            }
             (None, Some(port)) => {
                 format!("http://127.0.0.1:{port}").parse().map(ServerAddress::At).map_err(Stop::usage)
             }

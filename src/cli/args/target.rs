@@ -76,25 +76,25 @@ impl TargetArgs {
     }
 }
 
-/// The deployment. It is kept with the run; nothing of it is sent.
+/// The deployment. It is kept with the run, and the embedded mock models it; nothing of it is sent.
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Deployment")]
 struct DeploymentArgs {
-    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any
-    /// other name [default: not given]
+    /// Accelerator that serves: a10g, l4, l40s, a100-80g, h100, h200, b200 or mi300x, whose figures are known, or any other
+    /// name. The embedded mock models it [default: of the embedded mock, one that carries the workload; else not given]
     #[arg(long, value_name = "NAME")]
     hardware: Option<String>,
 
-    /// Accelerators that serve together, for figures per GPU [default: not given]
+    /// Accelerators that serve together, for figures per GPU [default: of the embedded mock 1; else not given]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     gpus: Option<u32>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
-    /// deepseek-v3, whose sizes are known, or any other name [default: not given]
+    /// deepseek-v3, whose sizes are known, or any other name [default: of the embedded mock llama-3.1-8b; else not given]
     #[arg(long, value_name = "NAME")]
     serving_model: Option<String>,
 
-    /// Format of the weights, such as bf16, fp8 or int4 [default: not given]
+    /// Format of the weights, such as bf16, fp8 or int4 [default: of the embedded mock bf16; else not given]
     #[arg(long, value_name = "FORMAT")]
     precision: Option<String>,
 

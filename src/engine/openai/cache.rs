@@ -17,7 +17,7 @@ use crate::units::spoken;
 /// Requests sent at a time to warm a cache.
 const TOGETHER: usize = 8;
 /// Time limit of each of them.
-const LIMIT: Duration = Duration::from_mins(5);
+const LIMIT: Duration = Duration::from_secs(5 * 60);
 
 /// Why a prefix cache cannot be prepared. Its message has a `hint:` line where there is a remedy.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

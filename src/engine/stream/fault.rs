@@ -50,12 +50,14 @@ fn words_of_value(value: &Value) -> Option<String> {
 /// [`EXCERPT`] characters.
 pub(crate) fn excerpt(body: &[u8], secrets: &Secrets) -> String {
     // A secret may cross the end of the excerpt, and so may a character.
-    let margin = secrets.longest() + char::MAX_LEN_UTF8;
+    let margin = secrets.longest() + char::MAX.len_utf8();
     // At most four bytes a character, and room for tags that are removed.
     let taken = &body[..body.len().min(16 * EXCERPT + margin)];
     let mut text = secrets.hide(String::from_utf8_lossy(taken).into_owned());
     if taken.len() < body.len() {
-        text.truncate(text.floor_char_boundary(text.len().saturating_sub(margin)));
+        let whole = text.len().saturating_sub(margin);
+        let boundary = (0..=whole).rev().find(|&at| text.is_char_boundary(at));
+        text.truncate(boundary.unwrap_or(0));
     }
     let plain = if text.trim_start().starts_with('<') { without_tags(&text) } else { text };
     cut(plain.split_whitespace().collect::<Vec<_>>().join(" "), EXCERPT)

@@ -14,7 +14,7 @@ use rustls::{ClientConfig, RootCertStore};
 const FILE: &str = "tokenizer.json";
 const REDIRECTS: usize = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
-const LIMIT: Duration = Duration::from_mins(10);
+const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 /// Where tokenizers are looked for and fetched from.
 #[derive(Debug)]

@@ -59,6 +59,7 @@ fn workload() -> WorkloadSpec {
         checks: Vec::new(),
         check_every_s: None,
         purpose: Purpose::default(),
+        mock_hardware: None,
     }
 }
 

@@ -221,7 +221,7 @@ impl ServerManifest {
         Self {
             url: match &server.address {
                 ServerAddress::At(url) => Some(url.to_string()),
-                ServerAddress::EmbeddedMock => None,
+                ServerAddress::EmbeddedMock(_) => None,
             },
             engine: server.dialect.to_string(),
             model: server.model.clone(),

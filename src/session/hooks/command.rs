@@ -53,7 +53,7 @@ pub(crate) struct Hook<'a> {
 
 impl Hook<'_> {
     /// Long enough for a server to load a large model.
-    pub(crate) const USUAL_LIMIT: Duration = Duration::from_mins(15);
+    pub(crate) const USUAL_LIMIT: Duration = Duration::from_secs(15 * 60);
 
     /// Runs it and waits for its end; what it leaves running in the background stays. A second Ctrl-C cuts it off: the
     /// first lets it bring what it began to an end. Without `interrupts` only its time limit cuts it off: a command that

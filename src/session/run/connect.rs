@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 
+use super::embedded;
 use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, SmokeReport, Target};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
@@ -16,7 +17,7 @@ use crate::units::spoken;
 use crate::workload::{AnswerShape, WorkloadSpec};
 
 /// How long the one test request may take: a cold server may compile kernels first.
-const SMOKE_LIMIT: Duration = Duration::from_mins(2);
+const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// Nothing is printed of a server that is ready within this time.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -72,9 +73,9 @@ impl ServerConnection {
     ) -> Result<Self, Stop> {
         let (url, mock) = match &server.address {
             ServerAddress::At(url) => (url.clone(), None),
-            ServerAddress::EmbeddedMock => {
+            ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
-                let backend = Backend::preset().map_err(Stop::impossible)?;
+                let backend = Backend::of(&embedded::deployment(facts)?).map_err(Stop::usage)?;
                 let options = MockOptions { adapters: needs.models.clone(), ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;

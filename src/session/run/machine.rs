@@ -14,7 +14,7 @@ use crate::workload::WorkloadSpec;
 /// Most command lines of shards that are written out.
 const WRITTEN_OUT: u64 = 4;
 /// Time to start generators by hand.
-const TO_START: Duration = Duration::from_mins(2);
+const TO_START: Duration = Duration::from_secs(2 * 60);
 
 /// What this machine can measure, unless that is skipped or fails.
 pub(super) fn calibrated(check: MachineCheck, printer: Printer) -> Option<Calibration> {

@@ -3,6 +3,7 @@
 mod cache;
 mod connect;
 mod context;
+mod embedded;
 mod golden;
 mod machine;
 mod pages;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::connect::{GiveUp, RequestNeeds, ServerConnection};
 use super::context::{Conditions, RunContext};
-use super::{cache, connect, golden, machine, pages, tokens};
+use super::{cache, connect, embedded, golden, machine, pages, tokens};
 use crate::analysis::Objective;
 use crate::engine::PriorityField;
 use crate::generator::{Datasets, PromptBuilder};
@@ -44,16 +44,26 @@ impl RunSettings {
             self.check_priority(),
         ]);
         let exact = tokens::exact(spec, salt, requests.tokenizer.as_deref());
-        let ((), (exact, needs)) = both(fits, both(exact, golden::needs(spec, server)))?;
+        let embedded = match server.address {
+            ServerAddress::EmbeddedMock(_) => embedded::facts(&self.deployment, spec).map(Some),
+            ServerAddress::At(_) => Ok(None),
+        };
+        let (((), embedded), (exact, needs)) =
+            both(both(fits, embedded), both(exact, golden::needs(spec, server)))?;
         let needs = RequestNeeds { priority: requests.priority, ..needs };
         let (spec, datasets) = (spec.clone(), Arc::clone(datasets));
-        Ok(CheckedWorkload { settings: self, spec, datasets, needs, exact, salt })
+        let mut settings = self;
+        if let Some(facts) = embedded {
+            settings.deployment.clone_from(&facts);
+            settings.server.address = ServerAddress::EmbeddedMock(facts);
+        }
+        Ok(CheckedWorkload { settings, spec, datasets, needs, exact, salt })
     }
 
     /// Several generators are one run only against one server, and with one salt where prompts share prefixes.
     fn check_shard(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         let Some(shard) = self.share.shard else { return Ok(()) };
-        if self.server.address == ServerAddress::EmbeddedMock {
+        if matches!(self.server.address, ServerAddress::EmbeddedMock(_)) {
             return Err(Stop::usage(format!(
                 "--shard {shard} needs a server that all generators share\n\
                  hint: name it with --url; `skyline mock` starts one"
@@ -115,6 +125,7 @@ impl CheckedWorkload {
 
     fn announce(&self, printer: Printer) -> Result<(), Stop> {
         cache::advise(&self.settings, printer);
+        embedded::announce(&self.settings, &self.spec, printer);
         connect::in_time(self.settings.share.start_at)
     }
 

@@ -20,7 +20,7 @@ const TEXTS: u64 = u64::MAX;
 /// Time between two looks at whether a server is at rest.
 const LOOK: Duration = Duration::from_millis(200);
 /// How long a server is waited for that does not come to rest.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 impl RunContext {
     /// Sends the first `requests` of `schedule`, a few at a time, and counts none. A failure is a warning: the runs will

@@ -47,9 +47,8 @@ impl SimulatedServer for FrontEnd {
         let delay = self.delay;
         self.under_way
             .extend(self.made.drain(..).map(|event| TokenEvent { at: event.at.after(delay), ..event }));
-        while let Some(event) = self.under_way.pop_front_if(|event| event.at <= now) {
-            events.push(event);
-        }
+        let due = self.under_way.iter().take_while(|event| event.at <= now).count();
+        events.extend(self.under_way.drain(..due));
     }
 
     fn gauges(&self) -> ServerGauges {

@@ -321,6 +321,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 checks: Vec::new(),
                 check_every_s: None,
                 purpose: Purpose::default(),
+                mock_hardware: Some("h100".to_owned()),
             }
         },
     )

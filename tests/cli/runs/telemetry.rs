@@ -121,6 +121,11 @@ fn exporter() -> SocketAddr {
 fn an_exporter_beside_tells_devices_and_energy() {
     let desk = Desk::new();
     let page = format!("http://me:hunter2@{}/metrics", exporter());
+    // A server of its own: of the embedded mock it is known what it models.
+    let server =
+        MockServer::start(Backend::preset().unwrap(), MockOptions::default(), "127.0.0.1:0".parse().unwrap());
+    let server = server.unwrap();
+    let url = format!("http://{}", server.address());
     let asserted = desk
         .skyline(&[
             "bench",
@@ -130,7 +135,7 @@ fn an_exporter_beside_tells_devices_and_energy() {
             "--metrics-interval",
             "100ms",
         ])
-        .args(["--metrics-url", &page, "--metrics-url", &page])
+        .args(["--url", &url, "--engine", "mock", "--metrics-url", &page, "--metrics-url", &page])
         .assert()
         .code(0);
     let summary = desk.summary();

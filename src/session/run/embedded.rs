@@ -1,0 +1,96 @@
+//! The embedded mock: which deployment it models.
+
+use crate::record::DeploymentFacts;
+use crate::session::console::{Printer, Stop};
+use crate::session::settings::{RunSettings, ServerAddress};
+use crate::simulator::Deployment;
+use crate::workload::WorkloadSpec;
+
+/// Serves an 8B model at tens of requests per second, and so most workloads at their own rate.
+const DEFAULT_HARDWARE: &str = "h100";
+/// The model that a team is likely to try first.
+const DEFAULT_MODEL: &str = "llama-3.1-8b";
+
+/// What the embedded mock models: what the user says of the deployment, else the hardware that the workload recommends,
+/// else the defaults; all of it filled in.
+pub(super) fn facts(typed: &DeploymentFacts, spec: &WorkloadSpec) -> Result<DeploymentFacts, Stop> {
+    let recommended = spec.mock_hardware.clone().filter(|_| typed.hardware.is_none());
+    let hardware = typed.hardware.clone().or(recommended);
+    let deployment = deployment(&DeploymentFacts { hardware, ..typed.clone() })?;
+    Ok(DeploymentFacts {
+        hardware: Some(deployment.hardware.name.to_owned()),
+        gpus: Some(deployment.tensor_parallel),
+        serving_model: Some(deployment.model.name.to_owned()),
+        precision: Some(deployment.weights.to_string()),
+        labels: typed.labels.clone(),
+    })
+}
+
+/// Says what the embedded mock models, where that is the server.
+pub(super) fn announce(settings: &RunSettings, spec: &WorkloadSpec, printer: Printer) {
+    let ServerAddress::EmbeddedMock(facts) = &settings.server.address else { return };
+    let Ok(deployment) = deployment(facts) else { return };
+    let recommended = spec.mock_hardware.as_deref() == Some(deployment.hardware.name);
+    let why = if recommended { ", which carries this workload" } else { "" };
+    printer.words(&format!("embedded mock: {deployment}{why} (--hardware models another)"));
+}
+
+/// The deployment with these facts, the defaults where they say nothing.
+pub(super) fn deployment(facts: &DeploymentFacts) -> Result<Deployment, Stop> {
+    let DeploymentFacts { hardware, gpus, serving_model, precision, .. } = facts;
+    let hardware = known("--hardware", hardware.as_deref().unwrap_or(DEFAULT_HARDWARE))?;
+    let model = known("--serving-model", serving_model.as_deref().unwrap_or(DEFAULT_MODEL))?;
+    let mut deployment = Deployment::new(hardware, model);
+    if let Some(precision) = precision {
+        deployment.weights = known("--precision", precision)?;
+    }
+    deployment.tensor_parallel = gpus.unwrap_or(1);
+    if deployment.model.divides_over(deployment.tensor_parallel) {
+        return Ok(deployment);
+    }
+    Err(Stop::usage(format!(
+        "--gpus {}: the attention heads of {} cannot be shared out evenly\nhint: take 1, 2, 4 or 8",
+        deployment.tensor_parallel, deployment.model.name
+    )))
+}
+
+/// What `name` stands for among the presets of the simulator.
+fn known<T: std::str::FromStr<Err: std::fmt::Display>>(option: &str, name: &str) -> Result<T, Stop> {
+    name.parse().map_err(|error| {
+        Stop::usage(format!(
+            "{option}: {error}\nhint: the embedded mock models what it has figures for; a server of yours has any name \
+             (--url)"
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(hardware: Option<&str>, gpus: Option<u32>) -> DeploymentFacts {
+        DeploymentFacts { hardware: hardware.map(str::to_owned), gpus, ..DeploymentFacts::default() }
+    }
+
+    #[test]
+    fn what_is_typed_goes_before_what_the_workload_recommends() {
+        let spec = WorkloadSpec::load("short_chat").unwrap();
+        let own = WorkloadSpec { mock_hardware: None, ..spec.clone() };
+        let hardware = |typed, spec| facts(&typed, spec).unwrap().hardware.unwrap();
+        assert_eq!(hardware(typed(None, None), &spec), "l40s");
+        assert_eq!(hardware(typed(Some("A10G"), None), &spec), "a10g");
+        assert_eq!(hardware(typed(None, None), &own), DEFAULT_HARDWARE);
+        let all = facts(&typed(None, Some(2)), &spec).unwrap();
+        let said = (all.gpus, all.serving_model.as_deref(), all.precision.as_deref());
+        assert_eq!(said, (Some(2), Some(DEFAULT_MODEL), Some("bf16")));
+    }
+
+    #[test]
+    fn what_the_mock_cannot_model_is_refused_with_what_it_can() {
+        let spec = WorkloadSpec::load("short_chat").unwrap();
+        let refusal = |facts: DeploymentFacts| super::facts(&facts, &spec).unwrap_err().message().to_owned();
+        let hardware = refusal(typed(Some("h10"), None));
+        assert!(hardware.contains("--hardware: ") && hardware.contains("did you mean `h100`?"), "{hardware}");
+        assert!(refusal(typed(None, Some(3))).contains("--gpus 3: "));
+    }
+}
