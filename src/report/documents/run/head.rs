@@ -95,7 +95,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
-    let ended = "by the moment of their end".to_owned();
+    let ended = "those that ended in the window".to_owned();
     let completed = known(rates.completed_requests_per_s);
     let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered, ended])];
     if let Some(output) = rates.output_tokens_per_s {
