@@ -156,12 +156,12 @@ pub fn main() -> ExitCode {
 fn run(printer: Printer) -> Result<Exit, Stop> {
     let typed = std::env::args_os().collect();
     let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
-    if let Some(words) = config::in_words(&effect) {
+    command_line::take_effect(effect);
+    if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);
     }
-    let cli = parsed(effect.arguments.iter().cloned())
+    let cli = parsed(command_line::arguments())
         .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
-    command_line::take_effect(effect);
     cli.verb.run(printer)
 }
 

@@ -240,11 +240,11 @@ fn text(value: &NodeValue) -> Option<String> {
 }
 
 /// The line that says where options come from which were not typed; nothing where all were.
-pub(in crate::cli) fn in_words(effect: &InEffect) -> Option<String> {
+pub(in crate::cli) fn in_words(settings: &[(String, impl AsRef<str>)]) -> Option<String> {
     let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (argument, source) in &effect.settings {
+    for (argument, source) in settings.iter().map(|(argument, source)| (argument, source.as_ref())) {
         let option = argument.split('=').next().unwrap_or(argument);
-        match sources.iter_mut().find(|(known, _)| known == source) {
+        match sources.iter_mut().find(|(known, _)| *known == source) {
             Some((_, options)) => options.push(option),
             None => sources.push((source, vec![option])),
         }
@@ -324,7 +324,7 @@ mod tests {
         assert_eq!(desk.line(&environment, &["mock", "--port=1"]), "mock --port=1");
         assert_eq!(desk.line(&environment, &["bench", "--help"]), "bench --help");
         let effect = desk.of(&environment, &["bench", "chat"]).unwrap();
-        let words = in_words(&effect).unwrap();
+        let words = in_words(&effect.settings).unwrap();
         assert!(words.starts_with("settings: --url from SKYLINE_URL; "), "{words}");
         assert!(words.contains("--header, --header from ") && words.contains("here.toml"), "{words}");
     }
