@@ -7,7 +7,8 @@ use crate::record::{
     StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
-    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
+    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
+    WorkloadSpec,
 };
 
 pub(crate) const fn ms(millis: u64) -> Timestamp {
@@ -192,6 +193,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 models: None,
                 checks: Vec::new(),
                 check_every_s: None,
+                purpose: Purpose::default(),
                 mock_hardware: None,
             },
             repeat: None,
@@ -207,6 +209,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             engine: EngineFacts {
                 engine: "vllm".to_owned(),
                 url: "http://127.0.0.1:8000".to_owned(),
+                proxy: None,
                 endpoint: "chat".to_owned(),
                 streamed: true,
                 model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),

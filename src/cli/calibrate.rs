@@ -7,6 +7,7 @@ use clap::Args;
 use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
 use crate::clock::Pacing;
+use crate::live::{Screen, StepLine};
 use crate::report::documents;
 use crate::session::run::host_facts;
 use crate::session::{Exit, Printer, Stop};
@@ -34,14 +35,22 @@ pub(super) struct CalibrateArgs {
 pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let length = Duration::from_secs(u64::from(args.seconds));
+    let screen = Screen::detect();
+    let name = format!("calibrating this machine: {} s", args.seconds);
+    let line = StepLine::start(if screen == Screen::Plain { Screen::Quiet } else { screen }, &name);
     let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
     let found = calibrate(length, pacing, |stage| {
-        printer.words(match stage {
+        let stage = match stage {
             CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
             CalibrationStage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
-        });
+        };
+        match screen {
+            Screen::Plain => printer.words(stage),
+            _ => line.at(format!("{name}; {stage}")),
+        }
     });
+    drop(line);
     let found = found.map_err(Stop::impossible)?;
     let host = host_facts(Some(pacing.priority()));
     args.show.show(printer, |format| {

@@ -52,6 +52,9 @@ pub struct RequestFeed {
 }
 
 impl RequestFeed {
+    /// Requests that are ready before a run begins, of a plan that has more.
+    pub const READY: u64 = (BATCH * LOOK_AHEAD / 2) as u64;
+
     /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
     /// ready. `later` plans and writes the later turns of sessions, where the schedule has any.
     pub fn start<E: Engine>(

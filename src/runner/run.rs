@@ -74,6 +74,9 @@ impl<E: Engine> Run<E> {
             if step.is_break() {
                 break;
             }
+            if let Some(end) = run.take_window_end() {
+                drained.as_mut().reset(clock.instant(end.after(run.drain)));
+            }
         }
         drop(raised);
         let mut footer = run.close().await;
@@ -87,7 +90,6 @@ impl<E: Engine> Run<E> {
 /// The state of the run loop.
 struct RunLoop<E, K> {
     clock: RunClock,
-    plan: PlanFacts,
     drain: Duration,
     /// Requests that the pacers have dispatched.
     pacer: mpsc::UnboundedReceiver<DispatchedRequest>,
@@ -123,7 +125,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
         let awaited = plan.warmup_requests + plan.measured_requests;
-        Self { clock, plan, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
+        Self { clock, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
     }
 
     fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {
@@ -154,6 +156,17 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
+    /// The end of the window, the first time that it is known, where the answers decide it.
+    fn take_window_end(&mut self) -> Option<Timestamp> {
+        let end = self.in_flight.next_turns.as_ref()?.window_end()?;
+        if self.footer.ending == RunEnding::Interrupted || self.footer.released_until <= end {
+            return None;
+        }
+        self.footer.released_until = end;
+        self.in_flight.end_window(end);
+        Some(end)
+    }
+
     fn drain_limit(&mut self) -> ControlFlow<()> {
         if self.footer.ending == RunEnding::Finished {
             self.footer.ending = RunEnding::DrainLimit;
@@ -168,7 +181,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             self.stop_pacer.store(true, Relaxed);
             self.dispatching = false;
             self.footer.ending = RunEnding::Interrupted;
-            self.footer.released_until = now.min(self.plan.window_end);
+            self.footer.released_until = now.min(self.footer.released_until);
             self.in_flight.progress.stopped(now);
             // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
             // any more.

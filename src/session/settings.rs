@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use http::HeaderName;
 use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
@@ -42,9 +43,11 @@ pub(crate) struct ServerSettings {
     pub(crate) dialect: Dialect,
     /// The model to ask for; absent: the first that the server lists.
     pub(crate) model: Option<String>,
-    /// How long to wait for the server to become ready.
-    pub(crate) wait: Duration,
+    /// How long to wait for the server to become ready, where that was said.
+    pub(crate) wait: Option<Duration>,
     pub(crate) headers: Vec<Header>,
+    /// The header that carries the id of a request's session.
+    pub(crate) session_header: Option<HeaderName>,
     pub(crate) api_key: Option<Secret>,
     pub(crate) tls: TlsOptions,
     pub(crate) endpoint: Endpoint,
@@ -72,7 +75,7 @@ impl ServerSettings {
 
     /// What every request asks for alike.
     pub(crate) fn parameters(&self, priority: PriorityField) -> RequestParameters {
-        self.sampling.parameters(&self.extra_body, priority)
+        self.sampling.parameters(&self.extra_body, priority, self.session_header.as_ref())
     }
 
     /// The same server, reached at `url`.
@@ -82,6 +85,7 @@ impl ServerSettings {
             form: self.form,
             model: self.model.clone(),
             headers: self.headers.clone(),
+            session_header: self.session_header.clone(),
             api_key: self.api_key.clone(),
             sampling: self.sampling.clone(),
             extra_body: ExtraBody(self.extra_body.clone()),

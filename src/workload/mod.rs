@@ -10,6 +10,7 @@ mod prompt;
 pub(crate) mod reading;
 mod spec;
 mod trace;
+mod typed;
 mod window;
 
 pub use answer::{
@@ -28,7 +29,7 @@ pub use prompt::{
 };
 pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
-pub use spec::WorkloadSpec;
+pub use spec::{Purpose, WorkloadSpec};
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
 
 #[cfg(test)]

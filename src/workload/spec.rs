@@ -35,7 +35,8 @@ pub struct WorkloadSpec {
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
     /// of them finish. Default: 60, or the end of the slice of a replayed trace.
     pub horizon_s: f64,
-    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
+    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`; the users of a
+    /// closed loop send so many together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
@@ -66,6 +67,29 @@ pub struct WorkloadSpec {
     /// changes nothing of the plan. Default: `h100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mock_hardware: Option<String>,
+    /// What a run of it is for.
+    #[serde(skip_serializing_if = "Purpose::is_measurement")]
+    pub purpose: Purpose,
+}
+
+/// What a run is for: what its verdict judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Figures that can be relied on: every rule is asked.
+    #[default]
+    Measurement,
+    /// Whether answers arrive: that none is lost, none is cut off and few fail. How long they took, and how late or busy
+    /// the client was, is not judged, so that the run passes on a shared machine.
+    Smoke,
+}
+
+impl Purpose {
+    /// Whether it is the default.
+    pub fn is_measurement(&self) -> bool {
+        *self == Self::Measurement
+    }
 }
 
 impl WorkloadSpec {
@@ -157,6 +181,9 @@ impl WorkloadSpec {
             if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
                 fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
             }
+            let purposes = [("measurement", Purpose::Measurement), ("smoke", Purpose::Smoke)];
+            let purpose =
+                fields.optional("purpose", Purpose::default(), |value| value.choice(&purposes));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
@@ -181,6 +208,7 @@ impl WorkloadSpec {
                 models: models?,
                 checks: checks?,
                 check_every_s: check_every_s?,
+                purpose: purpose?,
                 mock_hardware: mock_hardware?,
             })
         })
@@ -348,6 +376,11 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// Whether users of a closed loop send so many requests together, so that the server says when the window ends.
+    pub fn ends_by_count(&self) -> bool {
+        self.requests.is_some() && self.arrival.users().is_some()
+    }
+
     /// Whether requests of this class can occur: it has a share, or a trace may name it.
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()

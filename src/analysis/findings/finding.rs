@@ -27,6 +27,10 @@ pub enum FindingKind {
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
+    /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
+    ClientLate,
+    /// The run is too short to say whether the server kept up.
+    CannotTell,
     /// The window is shorter than the slowest request.
     ShortWindow,
     /// The beginning of the window looks like warm-up.
@@ -71,6 +75,8 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
+    /// Requests went through an HTTP proxy.
+    Proxy,
 }
 
 impl FindingKind {
@@ -80,7 +86,8 @@ impl FindingKind {
             Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
                 "validity"
             }
-            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::ClientLate | Self::CannotTell => "validity",
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",

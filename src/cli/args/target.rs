@@ -52,6 +52,11 @@ impl TargetArgs {
         DeploymentFacts { hardware, gpus, serving_model, precision, labels }
     }
 
+    /// The most requests in flight, where that was typed.
+    pub(in crate::cli) fn max_concurrency(&self) -> Option<NonZeroUsize> {
+        self.run.max_concurrency
+    }
+
     /// What varies the texts of prompts, where that was typed.
     pub(in crate::cli) fn salt(&self) -> Option<u64> {
         self.run.salt
@@ -113,7 +118,8 @@ struct DeploymentArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 struct RunArgs {
-    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
+    /// of a closed loop [default: no cap]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 

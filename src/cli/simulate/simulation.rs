@@ -50,7 +50,7 @@ impl Simulation {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: jiff::Timestamp::now(),
-            command: command_line::masked(std::env::args_os()),
+            command: command_line::masked(command_line::arguments()),
             repeat: run.repeat,
             plan: run.plan,
             prompts: PromptFacts { method: PromptMethod::LengthsOnly, salt: 0, template_tokens: None },
@@ -94,6 +94,7 @@ pub(super) fn engine(model: &Described) -> EngineFacts {
     EngineFacts {
         engine: ENGINE.to_owned(),
         url: "virtual time".to_owned(),
+        proxy: None,
         endpoint: "no wire".to_owned(),
         streamed: true,
         model: model.model.clone(),

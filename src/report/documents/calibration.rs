@@ -63,12 +63,13 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         .column("p99", |(_, delay)| micros(delay.p99_ms))
         .column("max", |(_, delay)| micros(delay.max_ms));
     let mut delays = Section::continued(Level::Summary).with_table(table.table());
-    delays.fact(
+    let mut meanings = Section::continued(Level::Page);
+    meanings.fact(
         "stamps",
         "from the moment at which a server on this machine began to write a token to its stamp here; latencies \
          that differ by less cannot be distinguished",
     );
-    delays.fact(
+    meanings.fact(
         "requests",
         "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
     );
@@ -100,7 +101,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
          clients can share it (skyline bench --shard)."
     ));
-    document.add([delays, limits]);
+    document.add([delays, meanings, limits]);
     if fitness != Fitness::NotFit {
         document.add([trust]);
     }

@@ -64,10 +64,16 @@ impl NextTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
+        let next = next.map(|next| self.sessions.counted(next));
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         self.announce(TurnEvent::Ended { last, captured, next });
         next.map(|next| next.phase)
+    }
+
+    /// The end of the window, where the answers decided it and it is known.
+    pub(crate) fn window_end(&self) -> Option<Timestamp> {
+        self.sessions.counted_end()
     }
 
     fn announce(&self, event: TurnEvent) {

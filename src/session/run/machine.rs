@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::calibration::{ClientCapacity, ClientDemand, Fitness, Overload, QUICK, calibrate, fitter};
 use crate::engine::AnswerForm;
-use crate::live::Screen;
+use crate::live::{Screen, StepLine};
 use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
@@ -64,6 +64,8 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
     }
     let mut best: Option<Calibration> = None;
     let mut failure = None;
+    let line =
+        StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
     for _ in 0..TRIES {
         match calibrate(QUICK, settings.pacing, |_| {}) {
             Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
@@ -73,6 +75,7 @@ fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
             break;
         }
     }
+    drop(line);
     if let (None, Some(error)) = (best, failure) {
         printer.words(&format!("this machine is not calibrated: {error}"));
     }
@@ -142,7 +145,7 @@ fn commands(of: u64) -> Vec<String> {
         let shard = Shard { number, of }.to_string();
         // --repeats and --shard exclude each other.
         let options = [("--shard", &*shard), ("--start-at", &start)];
-        let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
+        let again = command_line::again(command_line::arguments(), &["--repeats"], &options);
         format!("  {again}")
     };
     if of <= WRITTEN_OUT {

@@ -137,8 +137,8 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         let Self { settings, spec, datasets, salt, .. } = self;
-        let (server, needs) = (&settings.server, self.needs.clone());
-        let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, printer)?;
+        let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
+        let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, screen, printer)?;
         let pages = pages::find(&settings.requests.telemetry, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),
