@@ -7,6 +7,7 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
+mod help;
 mod manual;
 mod matrix;
 mod merge;
@@ -55,7 +56,7 @@ Examples:
 
 Exit codes:
   0    fine
-  1    an objective was missed
+  1    an objective was missed, or the server did not keep up (OVERLOADED)
   2    the command line or the workload has a mistake
   3    the run was impossible, or its numbers are INVALID
   130  interrupted";
@@ -122,13 +123,16 @@ verbs! {
     Man => man::ManArgs with Cli::command(),
 }
 
-/// What was typed. The long help of a verb ends with the topic of the guide that is about it.
+/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
     let command = Cli::command().mut_subcommands(|verb| {
         let Some(topic) = Topic::find(verb.get_name()) else { return verb };
         let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
         verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
     });
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let command = if is_short { help::shortened(command) } else { command };
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
@@ -163,7 +167,8 @@ fn run(printer: Printer) -> Result<Exit, Stop> {
     if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);
     }
-    let cli = parsed(command_line::arguments()).unwrap_or_else(|error| error.exit());
+    let cli = parsed(command_line::arguments())
+        .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
     cli.verb.run(printer)
 }
 

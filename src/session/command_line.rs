@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::sync::OnceLock;
 
+use crate::engine::shown_query;
+
 /// The option whose value is a name and what may be secret.
 const HEADER: &str = "--header";
 
@@ -102,12 +104,13 @@ fn mask(option: &str, value: &str) -> String {
     }
 }
 
-/// `http://user:password@host/?key=value` becomes `http://***@host/?***`.
+/// `http://user:password@host/?key=value` becomes `http://***@host/?key=***`.
 fn without_credentials(argument: &str) -> String {
     let Some((before, rest)) = argument.split_once("://") else { return argument.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
-    let path = path.split_once('?').map_or(path.to_owned(), |(path, _)| format!("{path}?***"));
+    let masked = |(path, query)| format!("{path}?{}", shown_query(query));
+    let path = path.split_once('?').map_or_else(|| path.to_owned(), masked);
     format!("{before}://{host}{path}")
 }
 
@@ -161,7 +164,7 @@ mod tests {
             "token: sk-6; serve",
             "--reset-cmd=KEY=sk-7 reset",
             "--url",
-            "https://me:sk-4@host:8000/v1?key=sk-5",
+            "https://me:sk-4@host:8000/v1?api-version=1&key=sk-5&sk-6",
             "--url=http://me@host",
             "--objective",
             "p95 ttft < 500ms",
@@ -182,7 +185,7 @@ mod tests {
                 "***",
                 "--reset-cmd=***",
                 "--url",
-                "https://***@host:8000/v1?***",
+                "https://***@host:8000/v1?api-version=1&key=***&***",
                 "--url=http://***@host",
                 "--objective",
                 "p95 ttft < 500ms",

@@ -55,6 +55,9 @@ impl Desk {
         for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "SKYLINE_URL", "NO_COLOR", "COLUMNS"] {
             command.env_remove(name);
         }
+        for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+            command.env_remove(proxy).env_remove(proxy.to_uppercase());
+        }
         command
     }
 

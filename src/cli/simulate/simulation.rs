@@ -58,7 +58,7 @@ impl Simulation {
             engine: engine(model),
             limits: ClientLimits::default(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
-            host: host_facts(),
+            host: host_facts(None),
             stamps: StampSource::default(),
             shard: None,
             calibration: None,
@@ -94,6 +94,7 @@ pub(super) fn engine(model: &Described) -> EngineFacts {
     EngineFacts {
         engine: ENGINE.to_owned(),
         url: "virtual time".to_owned(),
+        proxy: None,
         endpoint: "no wire".to_owned(),
         streamed: true,
         model: model.model.clone(),

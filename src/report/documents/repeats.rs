@@ -3,7 +3,7 @@
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION, VerdictOutcome};
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
@@ -26,8 +26,10 @@ const ADVISED: u64 = 5;
 pub fn document(repeats: &Repeats) -> Document {
     let runs = counted(repeats.planned_runs, "run");
     let title = format!("{} on {}, {runs}", repeats.workload, repeats.engine.model);
-    let (tone, word) = if repeats.verdict.valid { (Tone::Good, "VALID") } else { (Tone::Bad, "INVALID") };
-    let verdict = VerdictLine::new(tone, word, format!("{} of {runs} counted", count(repeats.counted_runs)));
+    let outcome = repeats.verdict.outcome;
+    let tone = if outcome == VerdictOutcome::Valid { Tone::Good } else { Tone::Bad };
+    let verdict =
+        VerdictLine::new(tone, outcome.word(), format!("{} of {runs} counted", count(repeats.counted_runs)));
     let about = format!("{} · window {}", repeats.engine.engine, window(repeats));
     let mut document = Document::new(title).verdict(verdict).about(about);
     let broken = repeats.verdict.reasons.iter();
@@ -36,7 +38,7 @@ pub fn document(repeats: &Repeats) -> Document {
     let judged = repeats.objectives.iter();
     let objectives = Section::summary("Objectives")
         .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
-    let flows = Section::summary("Rates and shares over the same runs").with_table(flows(repeats));
+    let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
     document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
     document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);
     document.add(repeats.diagnosis.as_ref().map(diagnosis::joint_section));
@@ -64,11 +66,7 @@ fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
         Table::of("Runs", runs)
             .column("run", |run| run.number)
             .column(("seed", 1), |run| run.seed.to_string())
-            .column("verdict", |run| match (run.counted, run.valid) {
-                (false, _) => "broken off",
-                (true, true) => "VALID",
-                (true, false) => "INVALID",
-            })
+            .column("verdict", |run| if run.counted { run.outcome.word() } else { "broken off" })
             .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
             .column("TTFT p50", |run| run.ttft_p50_ms)
             .column("p99", |run| run.ttft_p99_ms)
@@ -102,7 +100,7 @@ fn table(caption: &str, rows: &[Row<'_>], runs: u64) -> Table {
 }
 
 /// The percentiles of the summary level.
-const HEADLINE: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
+const HEADLINE: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
 /// The mean and the percentiles of each latency.
 fn latency_keys() -> impl Iterator<Item = FigureKey> {
@@ -238,6 +236,11 @@ mod tests {
         Repeats::of(&summaries, &[objective.parse().unwrap()]).unwrap()
     }
 
+    fn summary(ttfts_ms: &[u64], objective: &str) -> String {
+        let style = Style { colour: Colour::Plain, width: 80 };
+        text(&document(&joined(ttfts_ms, objective)), style, Extent::Summary)
+    }
+
     #[test]
     fn five_runs_fit_eighty_columns() {
         let style = Style { colour: Colour::Plain, width: 80 };
@@ -245,6 +248,9 @@ mod tests {
             text(&document(&joined(&[100, 120, 110, 90, 80], "p50 ttft < 110ms")), style, Extent::Full);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
+        let summary = summary(&[100, 120, 110, 90, 80], "p50 ttft < 110ms");
+        assert!(summary.lines().count() <= 24 && summary.starts_with("VALID: "), "{summary}");
+        insta::assert_snapshot!("five_runs_fit_a_screen", summary);
     }
 
     #[test]

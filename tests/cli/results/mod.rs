@@ -3,3 +3,4 @@
 mod foreign;
 mod formats;
 mod listing;
+mod screen;
