@@ -155,7 +155,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
     }
     let usual = ["/v1/chat/completions", "v1/chat/completions", "/v1/completions", "v1/completions"];
     if let Some(path) = typed.one("--endpoint").filter(|path| !usual.contains(path)) {
-        to.differs(format!("--endpoint {path}"), "--path names the path of the endpoint itself");
+        to.option("--path", path);
     }
     if !typed.has("--streaming") {
         to.switch("--no-stream");

@@ -69,10 +69,14 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
     match typed.one("--endpoint") {
         Some(path) if path.ends_with("/chat/completions") => to.option("--endpoint", "chat"),
         Some(path) if path.ends_with("/completions") => to.option("--endpoint", "completions"),
-        Some(path) => to.differs(
-            format!("--endpoint {path}"),
-            "--endpoint chat or completions says the form of requests; --path names the path of the endpoint itself",
-        ),
+        Some(path) => {
+            to.option("--path", path);
+            to.differs(
+                format!("--endpoint {path}"),
+                "--path takes the path as it is; bodies and answers are those of OpenAI's chat, or with --endpoint \
+                 completions of its completions",
+            );
+        }
         None => to.option("--endpoint", if chat { "chat" } else { "completions" }),
     }
     if let Some(model) = typed.one("--served-model-name").or_else(|| typed.one("--model")) {
