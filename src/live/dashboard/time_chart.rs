@@ -172,7 +172,10 @@ impl Scale {
     fn label(&self, row: u16) -> (String, &'static str) {
         let line = self.lines.iter().rev().find(|(line, _)| *line == row);
         match line {
-            Some((_, bound)) => (format!("SLO {}", short(*bound)), "┼"),
+            Some((_, bound)) => {
+                let named = format!("SLO {}", short(*bound));
+                (if named.len() > usize::from(SCALE) { short(*bound) } else { named }, "┼")
+            }
             None if row == 0 => ("0".to_owned(), "┤"),
             None if row + 1 == self.rows && !self.is_empty => (short(self.top), "┤"),
             None => (String::new(), "│"),
