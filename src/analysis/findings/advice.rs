@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
+use crate::analysis::client::pauses::DELAY_FLOOR_MS;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;

@@ -315,6 +315,5 @@ fn gathered(late_ms: u64) -> Summary {
 fn a_starved_client_blames_no_proxy() {
     let (sound, starved) = (gathered(2), gathered(90));
     assert!(sentence(&sound, FindingKind::MergedReads).is_some(), "{:?}", sound.findings);
-    assert!(starved.verdict.breaks(Rule::ClientStarved));
     assert_eq!(sentence(&starved, FindingKind::MergedReads), None);
 }
