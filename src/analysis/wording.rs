@@ -10,9 +10,11 @@ pub(crate) fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(number))
 }
 
-/// A share between 0 and 1: `12.5 %`.
+/// A share between 0 and 1: `12.5 %`; of a whole number without decimals.
 pub(crate) fn percent(share: f64) -> String {
-    format!("{} %", three_digits(share * 100.0))
+    let digits = three_digits(share * 100.0);
+    let whole = digits.split_once('.').filter(|(_, decimals)| decimals.bytes().all(|digit| digit == b'0'));
+    format!("{} %", whole.map_or(digits.as_str(), |(whole, _)| whole))
 }
 
 /// A length of time in seconds, in words.
@@ -29,6 +31,7 @@ mod tests {
         assert_eq!((counted(0, "request"), counted(1, "request")), ("0 requests".into(), "1 request".into()));
         assert_eq!(counted(1_200, "answer"), "1,200 answers");
         assert_eq!((percent(0.125), seconds(125.0)), ("12.5 %".into(), "2 min 5 s".into()));
+        assert_eq!([1.0, 0.0, 0.05, 0.1001].map(percent), ["100 %", "0 %", "5 %", "10 %"]);
         assert_eq!(seconds(-1.0), "0 ms");
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::analysis::wording::percent;
 use crate::analysis::{ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic};
-use crate::runner::{LiveLatency, LiveSpread, Snapshot};
+use crate::runner::{LiveLatency, LiveSpread, Snapshot, WindowCounts};
 use crate::units::{count, millis, three_digits};
 
 /// Whether a provisional finding is good or bad.
@@ -33,10 +33,10 @@ impl Remark {
     }
 }
 
-/// All provisional findings: validity first, then each objective.
-pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
+/// All provisional findings after so many seconds of the window: validity first, then each objective.
+pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective]) -> Vec<Remark> {
     let mut remarks = validity(snapshot, objectives);
-    remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot)));
+    remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
     remarks
 }
 
@@ -94,7 +94,8 @@ fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
     (released > 0).then(|| part as f64 / released as f64)
 }
 
-fn judged(objective: &Objective, snapshot: &Snapshot) -> Remark {
+fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
+    let WindowCounts { with_slo, met, .. } = snapshot.measured;
     let FigureKey { statistic, metric, part } = &objective.key;
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
@@ -104,6 +105,8 @@ fn judged(objective: &Objective, snapshot: &Snapshot) -> Remark {
         (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
         (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
         (None, _, Metric::TimeoutRate) => share(snapshot, snapshot.measured.timed_out),
+        (None, _, Metric::SloAttainment) => (with_slo > 0).then(|| met as f64 / with_slo as f64),
+        (None, _, Metric::Goodput) if with_slo > 0 => Some(met as f64 / window_s.max(1.0)),
         _ => None,
     };
     match value {
@@ -154,7 +157,6 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::WindowCounts;
 
     fn spread(n: u64, p50_ms: u64, p95_ms: u64) -> LiveLatency {
         let (p50, p95) = (Duration::from_millis(p50_ms), Duration::from_millis(p95_ms));
@@ -174,7 +176,10 @@ mod tests {
 
     fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        remarks(snapshot, &objectives).into_iter().map(|remark| (remark.standing, remark.text)).collect()
+        remarks(snapshot, 10.0, &objectives)
+            .into_iter()
+            .map(|remark| (remark.standing, remark.text))
+            .collect()
     }
 
     #[test]
@@ -186,6 +191,16 @@ mod tests {
     }
 
     #[test]
+    fn goodput_and_attainment_are_known_as_far_as_the_run_is() {
+        let mut snapshot = sound();
+        (snapshot.measured.with_slo, snapshot.measured.met) = (200, 180);
+        let found = said(&snapshot, &["goodput > 15/s", "slo_attainment > 95%"]);
+        let texts =
+            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90.0 %")];
+        assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
+    }
+
+    #[test]
     fn what_would_make_a_run_invalid_is_said() {
         let mut snapshot = sound();
         snapshot.schedule_lag = spread(1_000, 0, 2);
@@ -193,7 +208,7 @@ mod tests {
         snapshot.queued = 1_200;
         let texts = [
             (Standing::Bad, "INVALID so far: p99 schedule lag 2.00 ms, limit: 1.00 ms"),
-            (Standing::Bad, "INVALID so far: 2.00 % failed, limit: 1.00 %"),
+            (Standing::Bad, "INVALID so far: 2 % failed, limit: 1 %"),
             (Standing::Open, "1,200 queued under the cap; their wait counts"),
         ];
         assert_eq!(said(&snapshot, &[]), texts.map(|(standing, text)| (standing, text.to_owned())));
@@ -229,7 +244,7 @@ mod tests {
             (Standing::Good, "no problems so far: p99 schedule lag 1.00 ms"),
             (Standing::Good, "p99 ttft < 200ms: 190 ms"),
             (Standing::Bad, "p50 ttft < 80ms: 80.0 ms"),
-            (Standing::Good, "error_rate < 5%: 2.00 %"),
+            (Standing::Good, "error_rate < 5%: 2 %"),
             (Standing::Open, "p95 e2e < 1s: not known yet"),
             (Standing::Open, "p99 tpot < 20ms: 12.0 ms of 100 samples so far"),
             (Standing::Open, "goodput > 5/s: not known yet"),

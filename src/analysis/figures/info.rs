@@ -1,5 +1,6 @@
 //! What the catalogue says of a figure: its names, unit, direction, formula and source.
 
+use crate::analysis::wording::percent;
 use crate::units::three_digits;
 
 /// What a figure is.
@@ -120,7 +121,7 @@ impl FigureUnit {
             Self::Milliseconds => format!("{} ms", three_digits(value)),
             Self::RequestsPerSecond | Self::TokensPerSecond => format!("{}/s", three_digits(value)),
             Self::Requests => three_digits(value),
-            Self::Share => format!("{} %", three_digits(value * 100.0)),
+            Self::Share => percent(value),
         }
     }
 }

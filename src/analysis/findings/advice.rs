@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
+use crate::analysis::client::pauses::DELAY_FLOOR_MS;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -11,7 +12,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 27] = [
+        const RULES: [Advice; 28] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -37,6 +38,7 @@ impl Finding {
             load::cold_connections,
             server::server_restarted,
             server::cache_full,
+            server::proxy,
             server::outside_server,
             server::page_unread,
         ];
@@ -54,6 +56,18 @@ impl Finding {
                         | FindingKind::Drift
                         | FindingKind::ColdConnections
                 )
+            });
+        }
+        let late_loop = summary.client.and_then(|client| client.loop_delay);
+        if late_loop.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
+            || [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls]
+                .iter()
+                .any(|rule| summary.verdict.breaks(*rule))
+        {
+            // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
+            // of the network.
+            findings.retain(|finding| {
+                !matches!(finding.kind, FindingKind::MergedReads | FindingKind::OutsideServer)
             });
         }
         if summary.run.purpose == Purpose::Smoke {

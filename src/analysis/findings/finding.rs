@@ -75,6 +75,8 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
+    /// Requests went through an HTTP proxy.
+    Proxy,
 }
 
 impl FindingKind {
@@ -85,7 +87,7 @@ impl FindingKind {
                 "validity"
             }
             Self::ClientLate | Self::CannotTell => "validity",
-            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",

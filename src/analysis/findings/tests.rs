@@ -4,7 +4,9 @@ use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::record::{Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix};
+use crate::record::{
+    ClientFacts, Delays, Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix,
+};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
     SharedPrefixes, Slo, Spike, Trace, TraceFindings, TraceFormat,
@@ -47,7 +49,9 @@ fn what_drifts_alone_is_told() {
     // First tokens come later and later, in answers of the same length.
     let said = sentence(&minute(|i| 300 + i + i % 7, |_| 2_000), FindingKind::Drift).unwrap();
     assert!(
-        said.starts_with("over the window of 1 min the time to first token grew from 302 ms to 903 ms, surely by over 10.0 %"),
+        said.starts_with(
+            "over the window of 1 min the time to first token grew from 302 ms to 903 ms, surely by over 10 %"
+        ),
         "{said}"
     );
     // Answers become longer, first tokens do not: 10 are there at first and 16 at last.
@@ -74,6 +78,15 @@ fn a_window_that_never_settles_is_told() {
 }
 
 #[test]
+fn a_proxy_is_reported() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+    assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Proxy), None);
+    log.header.engine.proxy = Some("http://proxy:3128".to_owned());
+    let said = sentence(&summarise(&log, &[]), FindingKind::Proxy).unwrap();
+    assert!(said.contains("the HTTP proxy http://proxy:3128") && said.contains("every latency"), "{said}");
+}
+
+#[test]
 fn one_is_said_as_one() {
     let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
     log.records[0].opened_connection = true;
@@ -95,7 +108,7 @@ fn failures_that_took_the_load_away_after_the_horizon_are_told() {
     let said = sentence(&failed(3), FindingKind::CooldownFailures).unwrap();
     assert!(
         said.starts_with(
-            "3 of 200 requests sent as cool-down failed (1.50 %), mostly http 503 (3), such as: busy; limit: 1.00 %"
+            "3 of 200 requests sent as cool-down failed (1.50 %), mostly http 503 (3), such as: busy; limit: 1 %"
         ),
         "{said}"
     );
@@ -115,7 +128,7 @@ fn a_window_that_is_unlike_its_pattern_is_told() {
         ArrivalPattern::Bursts { base_rate_per_s: 2.0, burst_rate_per_s: 20.0, base_s: 8.0, burst_s: 2.0 };
     assert_eq!(advice(bursts.clone(), 30_000), None);
     let said = advice(bursts, 28_000).unwrap();
-    assert!(said.contains("4.57 requests/s, and the pattern's mean is 5.60; limit: 10.0 %"), "{said}");
+    assert!(said.contains("4.57 requests/s, and the pattern's mean is 5.60; limit: 10 %"), "{said}");
     // A ramp from 0 to 10/s over 10 s: 5/s, but 2.5/s in its first half.
     let ramp = RateStage { duration_s: 10.0, from_rate_per_s: 0.0, to_rate_per_s: 10.0 };
     let ramp = ArrivalPattern::Stages { stages: vec![ramp] };
@@ -192,7 +205,7 @@ fn a_warm_cache_has_another_cure_where_a_dataset_is_sent_as_it_stands() {
     };
     log.header.workload.classes[0].prompt = taken(false);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
-    assert!(said.contains("50.0 % of the prompt tokens") && said.contains("sent unchanged"), "{said}");
+    assert!(said.contains("50 % of the prompt tokens") && said.contains("sent unchanged"), "{said}");
     log.header.workload.classes[0].prompt = taken(true);
     let said = sentence(&summarise(&log, &[]), FindingKind::WarmCache).unwrap();
     assert!(said.contains("although every prompt is salted"), "{said}");
@@ -223,10 +236,9 @@ fn a_cache_that_does_not_do_as_planned_is_told() {
     assert_eq!(advice(432), (None, None));
     assert_eq!(advice(383), (None, None));
     assert_eq!(advice(481), (None, None));
-    let lost =
-        "38.1 % of the prompt tokens came from a prefix cache, and 43.2 % are shared; limit: 5.00 % less";
+    let lost = "38.1 % of the prompt tokens came from a prefix cache, and 43.2 % are shared; limit: 5 % less";
     assert_eq!(advice(381), (Some(lost.to_owned()), None));
-    let warm = "48.3 % of the prompt tokens came from a prefix cache, and at most 43.2 % are shared; limit: 5.00 % more";
+    let warm = "48.3 % of the prompt tokens came from a prefix cache, and at most 43.2 % are shared; limit: 5 % more";
     assert_eq!(advice(483), (None, Some(warm.to_owned())));
 }
 
@@ -275,8 +287,30 @@ fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
     answered.count(13);
     let (sentence, cure) = advice(&answered).unwrap();
     assert!(
-        sentence.contains("30.0 % longer than requested (13 tokens for 10, by the tokenizer)"),
+        sentence.contains("30 % longer than requested (13 tokens for 10, by the tokenizer)"),
         "{sentence}"
     );
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
+}
+
+/// Answers that came in gathered reads, to a client whose read loop was late by so much one time in a hundred.
+fn gathered(late_ms: u64) -> Summary {
+    let mut records: Vec<_> =
+        (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(100, 10, 8).build()).collect();
+    for record in &mut records {
+        record.merged_reads = 4;
+    }
+    let mut log = run(60_000, records);
+    let delay =
+        Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
+    log.footer.as_mut().unwrap().client =
+        Some(ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() });
+    summarise(&log, &[])
+}
+
+#[test]
+fn a_starved_client_blames_no_proxy() {
+    let (sound, starved) = (gathered(2), gathered(90));
+    assert!(sentence(&sound, FindingKind::MergedReads).is_some(), "{:?}", sound.findings);
+    assert_eq!(sentence(&starved, FindingKind::MergedReads), None);
 }

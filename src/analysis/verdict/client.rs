@@ -163,7 +163,7 @@ mod tests {
         let log = log(100, 9_100, 2_000, ReadReturned);
         assert_eq!(outcomes(&log), [Failed, Passed, Passed]);
         let said = &checks(&summarise(&log, &[]))[0].sentence;
-        assert_eq!(said, "the client's read loop was busy 91.0 % of the run; limit: 90.0 %");
+        assert_eq!(said, "the client's read loop was busy 91 % of the run; limit: 90 %");
     }
 
     #[test]

@@ -69,6 +69,10 @@ pub(in crate::cli) struct CampaignArgs {
     #[arg(long, value_name = "FOLDER", help_heading = "Experiment")]
     pub(in crate::cli) resume: Option<PathBuf>,
 
+    /// Show what would be run, for how long and against what, and send nothing
+    #[arg(long, help_heading = "Experiment")]
+    pub(in crate::cli) dry_run: bool,
+
     #[command(flatten, next_help_heading = "Output")]
     pub(in crate::cli) validity: ValidityArgs,
 

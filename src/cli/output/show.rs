@@ -31,7 +31,7 @@ pub(in crate::cli) struct ShowArgs {
     json: bool,
 
     /// Print all of the result as text, where a screen of it is the default
-    #[arg(long, help_heading = "Output")]
+    #[arg(long, short = 'v', help_heading = "Output")]
     full: bool,
 }
 
@@ -166,16 +166,17 @@ pub(in crate::cli) fn rendered(
     }
 }
 
-/// Says where a result is stored, and how to show it again: the whole, or its run of this name.
-pub(in crate::cli) fn say_saved(folder: &Path, run: Option<&str>, printer: Printer) {
+/// Says where a result is stored with what in it, such as `report: report.html`, and how to show all of it again.
+pub(in crate::cli) fn say_saved(folder: &Path, with: Option<&str>, printer: Printer) {
     let folder = folder.display();
-    let one = run.map(|run| format!("; one run: skyline report {folder}/{run}")).unwrap_or_default();
-    printer.words(&format!("saved to {folder} (show it again: skyline report {folder}{one})"));
+    let with = with.map(|with| format!(" ({with})")).unwrap_or_default();
+    printer.words(&format!("saved to {folder}{with}\nall of it: skyline report {folder} --full"));
 }
 
 /// How text is written to standard output.
 fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
-    let columns = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let terminal = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
+    let columns = terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
     Style { colour, width: columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST)) }
 }

@@ -220,7 +220,7 @@ mod tests {
         assert!(refusal.contains("7 rounds cannot") && refusal.contains("at least 8 rounds"), "{refusal}");
         let design = AbDesign::new(8, metrics, 0.05).unwrap();
         let text = design.announcement(Some(0.03));
-        assert!(text.contains("with 8 rounds and 5 metrics") && text.contains("spreads by 3.00 %"), "{text}");
+        assert!(text.contains("with 8 rounds and 5 metrics") && text.contains("spreads by 3 %"), "{text}");
         assert!(design.announcement(None).contains("if it spreads by 1 %"));
     }
 }

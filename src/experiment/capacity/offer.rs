@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::instance::{Basis, CapacityTarget, slo_share, tokens_per_request};
 use super::queueing::{ModelledInstance, NoQueue, Queueing};
-use crate::analysis::wording::counted;
+use crate::analysis::wording::{counted, percent};
 use crate::experiment::sweep::{LoadAxis, StopReason, Sweep};
 use crate::units::three_digits;
 
@@ -326,8 +326,8 @@ impl CapacityPlan {
             keeping.iter().min_by(|a, b| by.read(a.1).total_cmp(&by.read(b.1))).map(|least| (by, *least))
         });
         let target = three_digits(contract.target_per_s);
-        let headroom = three_digits(contract.headroom * 100.0);
-        let asked = format!("{target} requests/s with {headroom} % headroom");
+        let headroom = percent(contract.headroom);
+        let asked = format!("{target} requests/s with {headroom} headroom");
         let sentence = match least {
             Some((_, (_, offer))) if offers.len() == 1 => {
                 format!("{asked} within the objectives takes {offer}")

@@ -233,10 +233,10 @@ fn a_regression_is_found_and_an_improvement_missed() {
     assert_eq!(
         lines,
         [
-            "met: p50 ttft at most 10.0 % worse (was 10.0 % worse)",
-            "missed: p50 ttft at most 9.00 % worse (was 10.0 % worse)",
-            "missed: p50 ttft at least 5.00 % better (was 10.0 % worse)",
-            "met: goodput at most 1.00 % worse (was 0 % worse)"
+            "met: p50 ttft at most 10 % worse (was 10 % worse)",
+            "missed: p50 ttft at most 9 % worse (was 10 % worse)",
+            "missed: p50 ttft at least 5 % better (was 10 % worse)",
+            "met: goodput at most 1 % worse (was 0 % worse)"
         ]
     );
     let back = [sides[1].clone(), sides[0].clone()];

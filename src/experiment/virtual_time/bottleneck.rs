@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::run::SimulatedRun;
+use crate::analysis::wording::percent;
 use crate::record::{Outcome, PlanFacts};
 use crate::simulator::WorkTotals;
 use crate::units::{count, three_digits};
@@ -183,7 +184,8 @@ impl EngineEvidence {
         let known = effort.compute_s + effort.memory_s > 0.0;
         let of_parts = |part: f64| of_busy(part).filter(|_| known);
         let overhead = effort.busy_s - effort.compute_s - effort.memory_s - effort.communication_s;
-        let window = plan.window_end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
+        let end = executed.footer.released_until.min(plan.window_end);
+        let window = end.since(plan.window_start).as_secs_f64() * f64::from(effort.engines);
         let WorkTotals { short_of_blocks_s, short_of_slots_s, short_of_tokens_s, .. } =
             executed.decode_effort;
         let waiting = short_of_blocks_s + short_of_slots_s + short_of_tokens_s;
@@ -237,7 +239,7 @@ impl EngineEvidence {
         let mut parts = Vec::new();
         let mut say = |share: Option<f64>, what: &str| {
             if let Some(share) = share {
-                parts.push(format!("{} % {what}", three_digits(share * 100.0)));
+                parts.push(format!("{} {what}", percent(share)));
             }
         };
         match limit {

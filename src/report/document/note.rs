@@ -13,8 +13,12 @@ pub(crate) enum Tone {
 /// How much of a report must be asked for before a section, a row or a column is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
+    /// Only a screen has it: the short form of what every fuller report says at length.
+    Brief,
     /// Always shown: a terminal has it within a screen, a page has it unfolded.
     Summary,
+    /// A page has it unfolded; a terminal shows it with `--full`.
+    Page,
     /// A terminal shows it with `--full`, a page and Markdown fold it.
     Detail,
     /// To look something up: explanations and copies of files, which only a page holds.

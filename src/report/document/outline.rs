@@ -13,12 +13,14 @@ pub struct Document {
     pub(crate) verdict: Option<VerdictLine>,
     /// One line that says what was measured.
     pub(crate) about: Option<String>,
+    /// When that was; a screen has no room for it.
+    pub(crate) dated: Option<String>,
     pub(crate) sections: Vec<Section>,
 }
 
 impl Document {
     pub(crate) fn new(title: impl Into<String>) -> Self {
-        Self { title: title.into(), verdict: None, about: None, sections: Vec::new() }
+        Self { title: title.into(), verdict: None, about: None, dated: None, sections: Vec::new() }
     }
 
     pub(crate) fn verdict(mut self, verdict: VerdictLine) -> Self {
@@ -29,6 +31,16 @@ impl Document {
     pub(crate) fn about(mut self, about: impl Into<String>) -> Self {
         self.about = Some(about.into());
         self
+    }
+
+    pub(crate) fn dated(mut self, dated: impl Into<String>) -> Self {
+        self.dated = Some(dated.into());
+        self
+    }
+
+    /// What was measured, and when.
+    pub(crate) fn about_and_when(&self) -> impl Iterator<Item = &str> {
+        self.about.as_deref().into_iter().chain(self.dated.as_deref())
     }
 
     /// Adds sections in their order; a section without blocks says nothing and is left out.
@@ -71,6 +83,10 @@ pub(crate) struct Section {
 impl Section {
     pub(crate) fn summary(heading: impl Into<String>) -> Self {
         Self { heading: Some(heading.into()), level: Level::Summary, blocks: Vec::new() }
+    }
+
+    pub(crate) fn page(heading: impl Into<String>) -> Self {
+        Self { level: Level::Page, ..Self::summary(heading) }
     }
 
     pub(crate) fn detail(heading: impl Into<String>) -> Self {

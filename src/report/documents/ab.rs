@@ -32,7 +32,7 @@ pub fn document(test: &AbTest) -> Document {
         .with_table(metrics("B against A by metric", &test.metrics));
     let mut charts = Section::detail("Charts");
     charts.charts(forest(test, &test.metrics).into_iter().chain(test.metrics.iter().filter_map(by_round)));
-    document.add([what_was_compared(test), decides, charts, rounds(test)]);
+    document.add([what_was_compared(test), conditions(test), decides, charts, rounds(test)]);
     document.add(test.classes.iter().map(|class| {
         let mut section = Section::detail(format!("Class {} alone: {}", class.class, class.verdict.word()))
             .with_table(metrics(&format!("B against A, class {}", class.class), &class.metrics));
@@ -47,7 +47,6 @@ fn what_was_compared(test: &AbTest) -> Section {
     let mut section = Section::continued(Level::Summary);
     section.notes(test.notes.iter().map(Note::info));
     let sides = &test.sides;
-    section.fact("workload", format!("{}, first seed {}", test.workload, test.first_seed));
     section.fact("A", served_by(&sides.a, &sides.a_deployment));
     section.fact("B", served_by(&sides.b, &sides.b_deployment));
     let unlike = sides.unlike.iter();
@@ -61,6 +60,12 @@ fn what_was_compared(test: &AbTest) -> Section {
             count(test.fewest_rounds)
         ),
     );
+    section
+}
+
+fn conditions(test: &AbTest) -> Section {
+    let mut section = Section::continued(Level::Page);
+    section.fact("workload", format!("{}, first seed {}", test.workload, test.first_seed));
     section.fact("margin", test.margin_in_words());
     section
 }
@@ -364,8 +369,7 @@ mod tests {
         let page = render::html(&document(&test));
         assert_page(&page);
         assert!(page.contains("<span class=\"bad\">"), "{page}");
-        for part in ["p50 ttft", "p50 tpot", "round by round", "95 % intervals", "± 5.00 %", "8 of 8 counted"]
-        {
+        for part in ["p50 ttft", "p50 tpot", "round by round", "95 % intervals", "± 5 %", "8 of 8 counted"] {
             assert!(page.contains(part), "no {part} in {page}");
         }
         assert!(page.contains("&lt;script src=https://evil.example/x.js&gt;"), "{page}");

@@ -36,14 +36,13 @@ pub fn document(facts: &EngineFacts, smoke: &SmokeReport, checks: &[CheckedPromp
     let (tone, word) = if failed == 0 { (Tone::Good, "READY") } else { (Tone::Bad, "FAILED") };
     let server = format!("{} at {}", facts.engine, facts.url);
     let sentence = match checks.len() {
-        0 => server.clone(),
+        0 => server,
         all => format!("{server}; {} of {all} checks passed", all - failed),
     };
     let mut document =
         Document::new(format!("Check of {}", facts.url)).verdict(VerdictLine::new(tone, word, sentence));
     let mut section = Section::continued(Level::Summary);
     let not_reported = || "not reported".to_owned();
-    section.fact("server", server);
     section.fact("version", facts.server_version.clone().unwrap_or_else(not_reported));
     section.fact("model", facts.model.clone());
     let context = facts.max_model_len.map(|tokens| format!("{} tokens", count(tokens)));

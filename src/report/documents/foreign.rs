@@ -25,11 +25,24 @@ pub fn document(runs: &[ForeignRun]) -> Document {
             all => Section::summary(format!("Run {} of {all}: {}", place + 1, self::title(run))),
         };
         head.fact("requests", requests(run));
-        head.fact("tokens", tokens(run));
-        head.fact("whole run", whole_run(run));
-        let reservations =
-            Section::continued(Level::Summary).with_notes(run.reservations.iter().map(Note::warning));
-        document.add([head, latency(run), reservations, refused(run)]);
+        let level = if runs.len() == 1 { Level::Summary } else { Level::Page };
+        let mut whole = Section::continued(level);
+        whole.fact("whole run", whole_run(run));
+        let mut counted = Section::continued(Level::Page);
+        counted.fact("tokens", tokens(run));
+        let reservations = Section::continued(level).with_notes(run.reservations.iter().map(Note::warning));
+        document.add([head, whole, counted]);
+        document.add(latency(run));
+        document.add([reservations, refused(run)]);
+    }
+    if let [first, _, ..] = runs {
+        // They are of the tool, and so the same of each run.
+        let mut reservations =
+            Section::continued(Level::Brief).with_notes(first.reservations.iter().take(1).map(Note::warning));
+        if let [_, more @ .., _] = first.reservations.as_slice() {
+            reservations.text(format!("… and {} more (--full)", more.len() + 1));
+        }
+        document.add([reservations]);
     }
     document
 }
@@ -90,13 +103,13 @@ fn whole_run(run: &ForeignRun) -> String {
     let whole = &run.whole_run;
     let length = whole.duration_s.map_or(NOTHING.to_owned(), seconds);
     format!(
-        "{} requests/s, {} answer tokens/s: totals ÷ {length}, its end included, and not our rates over a window",
+        "{} requests/s, {} answer tokens/s; totals ÷ {length}, its end included, and not our rates over a window",
         known(whole.completed_requests_per_s),
         known(whole.output_tokens_per_s),
     )
 }
 
-fn latency(run: &ForeignRun) -> Section {
+fn latency(run: &ForeignRun) -> [Section; 2] {
     let statistic = |of| move |latency: &ForeignLatency| latency.figures.statistic(of);
     let percentile = |of| {
         move |latency: &ForeignLatency| {
@@ -123,10 +136,10 @@ fn latency(run: &ForeignRun) -> Section {
     table.explain_marks(marks, ["too few samples for this percentile", indicative]);
     let heading =
         "Latency, ms; all from sending: that tool has no schedule to count from, as our TTFT and e2e do";
-    let mut section = Section::summary(heading).with_table(table);
     let ranges: Vec<_> = run.latency.iter().filter_map(intervals).collect();
-    section.facts("95 % intervals", (!ranges.is_empty()).then(|| ranges.join("; ")));
-    section
+    let mut more = Section::continued(Level::Page);
+    more.facts("95 % intervals", (!ranges.is_empty()).then(|| ranges.join("; ")));
+    [Section::summary(heading).with_table(table), more]
 }
 
 /// The reservation about a percentile that is there.

@@ -38,7 +38,7 @@ pub fn document(repeats: &Repeats) -> Document {
     let judged = repeats.objectives.iter();
     let objectives = Section::summary("Objectives")
         .with_notes(judged.map(|judgement| Note::new(judgement.status.into(), &judgement.line)));
-    let flows = Section::summary("Rates and shares over the same runs").with_table(flows(repeats));
+    let flows = Section::summary("Rates and shares: over the same runs").with_table(flows(repeats));
     document.add([reasons, objectives, latencies(repeats), flows, precision(repeats)]);
     document.add([runs_one_by_one(&repeats.runs), what_was_run(repeats)]);
     document.add(repeats.diagnosis.as_ref().map(diagnosis::joint_section));
@@ -100,7 +100,7 @@ fn table(caption: &str, rows: &[Row<'_>], runs: u64) -> Table {
 }
 
 /// The percentiles of the summary level.
-const HEADLINE: [Quantile; 3] = [Quantile::P50, Quantile::P95, Quantile::P99];
+const HEADLINE: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
 /// The mean and the percentiles of each latency.
 fn latency_keys() -> impl Iterator<Item = FigureKey> {
@@ -236,6 +236,11 @@ mod tests {
         Repeats::of(&summaries, &[objective.parse().unwrap()]).unwrap()
     }
 
+    fn summary(ttfts_ms: &[u64], objective: &str) -> String {
+        let style = Style { colour: Colour::Plain, width: 80 };
+        text(&document(&joined(ttfts_ms, objective)), style, Extent::Summary)
+    }
+
     #[test]
     fn five_runs_fit_eighty_columns() {
         let style = Style { colour: Colour::Plain, width: 80 };
@@ -243,6 +248,9 @@ mod tests {
             text(&document(&joined(&[100, 120, 110, 90, 80], "p50 ttft < 110ms")), style, Extent::Full);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         insta::assert_snapshot!(text);
+        let summary = summary(&[100, 120, 110, 90, 80], "p50 ttft < 110ms");
+        assert!(summary.lines().count() <= 24 && summary.starts_with("VALID: "), "{summary}");
+        insta::assert_snapshot!("five_runs_fit_a_screen", summary);
     }
 
     #[test]

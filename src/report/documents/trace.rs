@@ -182,7 +182,7 @@ mod tests {
         let thinned = Trace { rate_scale: 0.25, time_scale: 4.0, ..trace };
         assert!(
             what(&thinned, &found())
-                .ends_with("4.00 times as slow, thinned, each request kept with a chance of 25.0 %")
+                .ends_with("4.00 times as slow, thinned, each request kept with a chance of 25 %")
         );
     }
 
@@ -190,8 +190,8 @@ mod tests {
     fn the_contents_are_said_with_their_oddities() {
         assert_eq!(
             findings(&found()).join("; "),
-            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25.0 % of them \
-             have the timestamp of the one before; 40.0 % of the prompt tokens are in leading blocks that came before: the \
+            "1,200 requests in 1 min, at most 40 in a second; 7,000 prompt and 180 answer tokens on average; 25 % of them \
+             have the timestamp of the one before; 40 % of the prompt tokens are in leading blocks that came before: the \
              highest possible prefix-cache hit rate"
         );
         let rest = TraceKind { name: "other".to_owned(), requests: 30, called: None, rarer_kinds: 7 };

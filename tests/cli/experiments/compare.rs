@@ -34,7 +34,7 @@ fn a_run_is_held_against_itself_and_against_another() {
     compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%"])
         .assert()
         .code(1)
-        .stdout(contains("✗ missed: p50 ttft at most 1.00 % worse"));
+        .stdout(contains("✗ missed: p50 ttft at most 1 % worse"));
     compare(&["--vary", "hardware", "--require-improvement", "p50 ttft 25%"]).assert().code(1);
     compare(&["--vary", "speed"]).assert().code(2).stderr(contains("speed"));
     compare(&["--max-regression", "ttft 10%"]).assert().code(2).stderr(contains("say which part of it"));
@@ -62,7 +62,7 @@ fn a_comparison_for_the_summary_of_a_job() {
         command.assert()
     };
     let table = contains("## ❌ FAILED: 1 of 2 demands met; p95 TTFT +")
-        .and(contains("missed: p50 ttft at most 1.00 % worse ("))
+        .and(contains("missed: p50 ttft at most 1 % worse ("))
         .and(contains("met: error_rate at most"))
         .and(contains("modelled.hardware: a10g → l4"));
     // It takes the place of the text, and the exit code is as ever.
@@ -150,11 +150,11 @@ fn sweeps_are_compared_by_their_answers_and_load_by_load() {
     compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%"])
         .assert()
         .code(1)
-        .stdout(contains("missed: p50 ttft at most 1.00 % worse at 10.0/s"));
+        .stdout(contains("missed: p50 ttft at most 1 % worse at 10.0/s"));
     compare(&["--vary", "hardware", "--max-regression", "p50 ttft 1%", "--markdown", "-"])
         .assert()
         .code(1)
-        .stdout(contains("## ❌ ").and(contains("missed: p50 ttft at most 1.00 % worse at 10.0/s")));
+        .stdout(contains("## ❌ ").and(contains("missed: p50 ttft at most 1 % worse at 10.0/s")));
     let same = desk.skyline(&["compare", &one, &one, "--json", "--allow-invalid"]).assert().code(0);
     let json: Value = serde_json::from_slice(&same.get_output().stdout).unwrap();
     desk.assert_schema("compare-sweeps", &json);

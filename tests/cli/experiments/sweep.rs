@@ -48,7 +48,10 @@ fn a_list_of_rates_is_measured_kept_and_shown_again() {
     for part in ["objectives  p50 ttft < 10s", "Loads, low to high", "TTFT p99", "/GPU", "10.0/s", "20.0/s"] {
         assert!(text.contains(part), "{part}: {text}{words}");
     }
-    assert!(words.contains("run 1: 10.0/s for 1 s") && words.contains("show it again"), "{words}");
+    assert!(
+        words.contains("run 1: 10.0/s for 1 s") && words.contains("all of it: skyline report"),
+        "{words}"
+    );
 
     let folder = desk.run();
     let kept = read(&folder.join("sweep.json"));

@@ -145,7 +145,7 @@ fn a_spec_names_its_trace() {
     desk.skyline(&["simulate", "specs/mine.toml", "--out", "results", "--allow-invalid"])
         .assert()
         .success()
-        .stdout(contains("thinned, each request").and(contains("with a chance of 50.0 %")));
+        .stdout(contains("thinned, each request").and(contains("with a chance of 50 %")));
     let all: Vec<_> = trace().lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).collect();
     for (at, ..) in sent(&desk) {
         let moment = at / 1_000_000 + 1_000;

@@ -107,7 +107,7 @@ fn what_lies_outside_the_server_is_named() {
     assert!((ttft.outside_ms - 30.0).abs() < 1e-6 && (ttft.outside_share - 0.6).abs() < 1e-6, "{ttft:?}");
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::OutsideServer).unwrap();
     assert!(
-        finding.sentence.contains("30.0 ms") && finding.sentence.contains("60.0 %"),
+        finding.sentence.contains("30.0 ms") && finding.sentence.contains("60 %"),
         "{}",
         finding.sentence
     );
@@ -158,7 +158,7 @@ fn a_full_cache_that_puts_requests_back_is_a_finding() {
     }
     let summary = summarise(&log, &[]);
     let finding = summary.findings.iter().find(|finding| finding.kind == FindingKind::CacheFull).unwrap();
-    assert!(finding.sentence.contains("97.0 %") && finding.sentence.contains("4 "), "{}", finding.sentence);
+    assert!(finding.sentence.contains("97 %") && finding.sentence.contains("4 "), "{}", finding.sentence);
 }
 
 #[test]

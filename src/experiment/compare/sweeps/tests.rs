@@ -72,7 +72,7 @@ fn a_gate_reads_the_mean_where_one_side_has_several_runs() {
     let sides = [before, sweep("b", &[8.0], 1, |_| 300)];
     let found = gates(&sides, at_most("p50 ttft 10%"));
     assert_eq!(found[0].status, Status::Missed, "{}", found[0].line);
-    assert!(found[0].line.contains("50.0 % worse"), "{}", found[0].line);
+    assert!(found[0].line.contains("50 % worse"), "{}", found[0].line);
 }
 
 #[test]

@@ -112,6 +112,7 @@ fn what_generators_went_through_is_joined() {
             read_delay: None,
             host_stalls,
             peak_memory_bytes: Some(1_000),
+            priority_lost: p99_ns == 70,
         });
     }
     footer(&mut parts[1]).ending = RunEnding::DrainLimit;
@@ -129,6 +130,7 @@ fn what_generators_went_through_is_joined() {
         read_delay: None,
         host_stalls: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
         peak_memory_bytes: Some(2_000),
+        priority_lost: true,
     };
     assert_eq!(footer.client, Some(expected));
 }
@@ -217,7 +219,7 @@ fn what_is_no_whole_run_is_refused_in_plain_words() {
         (
             refused(|parts| parts[1].log.header.started_at += Duration::from_millis(16)),
             "results/2 began 16.0 ms after the first of the shards, so they did not load the server together (the limit is \
-             15.0 ms: 1.00 % of the window, 1 s at most)\nhint: run them again with the same --start-at",
+             15.0 ms: 1 % of the window, 1 s at most)\nhint: run them again with the same --start-at",
         ),
     ] {
         assert_eq!(said, expected);

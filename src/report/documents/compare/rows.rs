@@ -1,7 +1,7 @@
 //! What every comparison shows: its sides, their differences, the demands, and each figure with its change.
 
 use crate::analysis::wording::percent;
-use crate::analysis::{FigureKey, FigureKind, FigureLevel};
+use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile};
 use crate::experiment::compare::{ChangeStanding, ComparedRow, Difference, GateJudgement, Interval, Role};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, Tone, VerdictLine, cell, mark,
@@ -14,6 +14,29 @@ use crate::units::three_digits;
 pub(super) enum Runs {
     One,
     Several,
+}
+
+/// The figures of a screen.
+const HEADLINE: [FigureKey; 8] = [
+    FigureKey::percentile(Quantile::P50, Metric::Ttft),
+    FigureKey::percentile(Quantile::P99, Metric::Ttft),
+    FigureKey::percentile(Quantile::P50, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::Tpot),
+    FigureKey::percentile(Quantile::P99, Metric::E2e),
+    FigureKey::of(Metric::OutputTokens),
+    FigureKey::of(Metric::Goodput),
+    FigureKey::of(Metric::ErrorRate),
+];
+
+/// The figures that changed and that a screen has no row for.
+pub(super) fn others_that_changed(rows: &[ComparedRow]) -> Option<Note> {
+    let of = |standing| {
+        let found = rows.iter().filter(|row| row.standing == standing && !HEADLINE.contains(&row.figure));
+        let names: Vec<_> = found.map(|row| row.figure.to_string()).collect();
+        (!names.is_empty()).then(|| format!("also {}: {}", verdict(standing), names.join(", ")))
+    };
+    let said: Vec<_> = [ChangeStanding::Worse, ChangeStanding::Better].into_iter().filter_map(of).collect();
+    (!said.is_empty()).then(|| Note::info(said.join("; ")))
 }
 
 /// Every figure on both sides, with its change; of several runs a side with the interval and the test of the change.
@@ -40,6 +63,11 @@ pub(super) fn table<'a>(
         .column_if(several, ("detectable", 4), |(_, row)| detectable(row))
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
+    let is_headline = |row: &ComparedRow| HEADLINE.contains(&row.figure);
+    // Figures of other tools have names of their own.
+    if rows.iter().any(|(_, row)| is_headline(row)) {
+        table.detail_rows(|place| !is_headline(rows[place].1));
+    }
     let marks = rows.iter().flat_map(|(_, row)| [row.baseline.mark, row.other.mark]);
     table.explain_marks(marks, ["too few samples in a run for this percentile", INDICATIVE]);
     table
@@ -172,7 +200,6 @@ pub(super) fn demands(section: &mut Section, gates: &[GateJudgement]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::Metric;
 
     #[test]
     fn a_detectable_change_has_the_unit_of_the_change() {

@@ -9,7 +9,7 @@ use crate::experiment::compare::{
     ComparedRow, Interval, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
-use crate::report::document::{Chart, Document, Note, Section};
+use crate::report::document::{Chart, Document, Level, Note, Section};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
 
@@ -25,7 +25,13 @@ pub fn compared(compared: &Compared) -> Document {
     let title = format!("{} stored sides compared", compared.sides.len());
     let (mut document, setup) = begun(title, gates, changed, &sides, &compared.differences);
     document.add([setup]);
-    document.add(compared.against.iter().map(|against| one(compared, against)));
+    // Where there are many sides, a screen has their course over time.
+    let level = if compared.trend.is_some() { Level::Page } else { Level::Summary };
+    let each = compared
+        .against
+        .iter()
+        .flat_map(|against| [Section { level, ..one(compared, against) }, in_brief_besides(against, level)]);
+    document.add(each);
     document.add(compared.trend.iter().flat_map(|trend| over_time::sections(compared, trend)));
     document
 }
@@ -85,6 +91,14 @@ fn one(compared: &Compared, against: &AgainstBaseline) -> Section {
     section.notes(against.warm_like_cold.iter().map(|seen| diagnosis::symptom(seen, Detail::WithCures)));
     section.notes(advice(compared, against).into_iter().map(Note::advice));
     section
+}
+
+/// What a screen has besides the table or instead of it: demands that were not met, and other figures that changed.
+fn in_brief_besides(against: &AgainstBaseline, level: Level) -> Section {
+    let unmet = against.gates.iter().filter(|gate| level > Level::Summary && !gate.passed());
+    let unmet = unmet.map(|gate| Note::new(gate.status.into(), format!("{}: {}", against.side, gate.line)));
+    let changed = rows::others_that_changed(&against.rows).filter(|_| level == Level::Summary);
+    Section::continued(Level::Brief).with_notes(unmet.chain(changed))
 }
 
 /// Figures by their names and units.

@@ -6,7 +6,7 @@ mod rows;
 mod tests;
 
 use self::plan::servers;
-use self::rows::{charts, contract, doubts, headline, hypotheses, rows, why_stopped};
+use self::rows::{charts, contract, doubts, headline, hypotheses, open_questions, rows, why_stopped};
 use crate::experiment::matrix::{Matrix, MatrixStopped, VariantStanding};
 use crate::report::document::{Document, Level, Note, NoteKind, Section, Tone, VerdictLine};
 
@@ -22,11 +22,12 @@ pub fn document(matrix: &Matrix, again: Option<&str>) -> Document {
     let word = if matrix.stopped == MatrixStopped::Interrupted { "UNFINISHED" } else { "MEASURED" };
     let verdict = VerdictLine::new(tone, word, headline(matrix));
     let mut document = Document::new(format!("Experiments: {}", matrix.name)).verdict(verdict);
-    let mut about = Section::continued(Level::Summary);
+    let mut about = Section::continued(Level::Page);
     if !matrix.description.is_empty() {
         about.text(matrix.description.clone());
     }
-    document.add([about, rows(matrix), doubts(matrix), hypotheses(matrix), decision(matrix)]);
+    document.add([about, rows(matrix), doubts(matrix), open_questions(matrix), hypotheses(matrix)]);
+    document.add([decision(matrix)]);
     document.add(servers(matrix));
     document.add([charts(matrix), end(matrix, again)]);
     document

@@ -74,7 +74,7 @@ fn planned_rows(experiments: &Experiments, variant: &str, rows: &[PlannedRow]) -
         .column(("prefix", 6), |planned| of(planned, MatrixVariable::Prefix))
         .column("runs", |planned| planned.runs)
         .column(("requests", 4), |planned| row(planned).settings.users.is_none().then_some(planned.requests))
-        .column("lasts", |planned| spoken(planned.load))
+        .column("lasts, s", |planned| planned.load.as_secs_f64())
         .column(("differs from the first in", 2), changed)
         .table()
 }

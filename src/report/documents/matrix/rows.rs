@@ -111,7 +111,7 @@ pub(super) fn doubts(matrix: &Matrix) -> Section {
 }
 
 pub(super) fn hypotheses(matrix: &Matrix) -> Section {
-    let mut section = Section::summary("Questions and hypotheses");
+    let mut section = Section::page("Questions and hypotheses");
     let claims =
         |cell: &&MatrixCell| cell.question.is_some() || cell.hypothesis.is_some() || !cell.tests.is_empty();
     for cell in matrix.cells.iter().filter(claims) {
@@ -119,17 +119,37 @@ pub(super) fn hypotheses(matrix: &Matrix) -> Section {
         let said: Vec<_> = cell.question.clone().into_iter().chain(expected).collect();
         section.facts(name(matrix, cell), if said.is_empty() { vec![String::new()] } else { said });
         for test in &cell.tests {
-            let kind = match test.standing {
-                ClaimStanding::Confirmed => NoteKind::Met,
-                ClaimStanding::Inconclusive => NoteKind::Undecided,
-                ClaimStanding::Refuted => NoteKind::Missed,
-            };
-            let note = Note::new(kind, test.line.clone());
+            let note = Note::new(kind(test.standing), test.line.clone());
             section.note(match confounded(test) {
                 Some(confounded) => note.cause(confounded),
                 None => note,
             });
         }
+    }
+    section
+}
+
+const fn kind(standing: ClaimStanding) -> NoteKind {
+    match standing {
+        ClaimStanding::Confirmed => NoteKind::Met,
+        ClaimStanding::Inconclusive => NoteKind::Undecided,
+        ClaimStanding::Refuted => NoteKind::Missed,
+    }
+}
+
+/// Claims that a screen has room for.
+const CLAIMS: usize = 4;
+
+/// The claims that were not confirmed, each in a line.
+pub(super) fn open_questions(matrix: &Matrix) -> Section {
+    let tests = matrix.cells.iter().flat_map(|cell| cell.tests.iter().map(move |test| (cell, test)));
+    let open: Vec<_> = tests.filter(|(_, test)| test.standing != ClaimStanding::Confirmed).collect();
+    let line = |(cell, test): &(&MatrixCell, &Tested)| {
+        Note::new(kind(test.standing), format!("{}: {}", name(matrix, cell), test.line))
+    };
+    let mut section = Section::continued(Level::Brief).with_notes(open.iter().take(CLAIMS).map(line));
+    if open.len() > CLAIMS {
+        section.text(format!("… and {} more (--full)", open.len() - CLAIMS));
     }
     section
 }

@@ -19,10 +19,9 @@ const MOST_STEPS: u64 = 300;
 pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
     let (tone, word) = if capacity.is_kept() { (Tone::Good, "ENOUGH") } else { (Tone::Bad, "NOT ENOUGH") };
     let title = format!("Capacity for {} requests/s", three_digits(capacity.contract.target_per_s));
-    let verdict = VerdictLine::new(tone, word, capacity.sentence.clone());
-    let mut document = Document::new(title).verdict(verdict);
+    let mut document = Document::new(title).verdict(VerdictLine::new(tone, word, capacity.sentence.clone()));
     let named = named(capacity);
-    let mut head = Section::continued(Level::Summary);
+    let mut head = Section::continued(Level::Page);
     head.figures(named.map(key_figures).unwrap_or_default());
     contract(&mut head, capacity);
     document.add([head, offers(capacity)]);
@@ -35,8 +34,7 @@ pub fn document(capacity: &CapacityPlan, sweeps: &[Sweep]) -> Document {
         charts.chart(at_other_rates(capacity, compared));
     }
     let assumed = assumptions(capacity, named).into_iter().map(Note::info);
-    let assumed = Section::detail("Assumptions").with_notes(assumed);
-    document.add([charts, assumed]);
+    document.add([charts, Section::detail("Assumptions").with_notes(assumed)]);
     document
 }
 
@@ -94,7 +92,7 @@ fn offers(capacity: &CapacityPlan) -> Section {
         }
     };
     let heading = if capacity.offers.len() > 1 { "The offers" } else { "The offer" };
-    Section::summary(heading).with_table(
+    let mut section = Section::summary(heading).with_table(
         Table::of("The offers", capacity.offers.iter().enumerate())
             .column("", |(_, offer)| offer.name.clone())
             .column(("req/s each", 5), |(_, offer)| offer.per_instance.map(Basis::per_s))
@@ -106,13 +104,17 @@ fn offers(capacity: &CapacityPlan) -> Section {
             .column(("per M in SLO", 7), |(_, offer)| offer.cost_per_million_within_slo)
             .column("contract", kept)
             .table(),
-    )
+    );
+    for offer in &capacity.offers {
+        let not_met = |reason| Note::error(format!("{}: contract not met: {reason}", offer.name));
+        section.notes(offer.why_not.iter().map(not_met));
+    }
+    section
 }
 
 /// Where the figures of an offer come from, and what speaks against it.
 fn basis(capacity: &CapacityPlan, offer: &Offer) -> Section {
-    let mut section = Section::summary(offer.name.clone());
-    section.notes(offer.why_not.iter().map(|reason| Note::error(format!("contract not met: {reason}"))));
+    let mut section = Section::page(offer.name.clone());
     if let Some(basis) = offer.per_instance {
         let instances = capacity.contract.instances(basis.per_s());
         let (rate, free) = (basis.per_s(), 1.0 - capacity.contract.headroom);
@@ -316,8 +318,7 @@ mod tests {
     use crate::experiment::capacity::{Candidate, CapacityTarget};
     use crate::report::render::{self, assert_page};
 
-    const HOSTILE: &str =
-        "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=alert(1)>";
+    const HOSTILE: &str = "</title><script src=https://evil.example/x.js></script>\u{202e}<img onerror=a(1)>";
 
     /// A sweep of one instance whose largest rate that passed is 50 requests/s.
     fn sweep() -> Sweep {
@@ -346,10 +347,10 @@ mod tests {
             format!("<div class=\"name\">{name}</div><div class=\"value\">{value}</div>")
         };
         let places: Vec<usize> = [
-            "<span class=\"good\">✓ ENOUGH</span>: 400 requests/s with 20.0 % headroom",
+            "<span class=\"good\">✓ ENOUGH</span>: 400 requests/s with 20 % headroom",
             &card("Instances", "10"),
             &card("GPUs", "20"),
-            &card("Used of each", "80.0 %"),
+            &card("Used of each", "80 %"),
             &card("Price per hour", "50.0"),
             "TTFT over load, one instance",
             ">highest 50.0/s</text>",
@@ -362,10 +363,8 @@ mod tests {
         .into_iter()
         .map(|part| page.find(part).unwrap_or_else(|| panic!("no {part} in {page}")))
         .collect();
-        let curve = places[5];
-        assert!(
-            places[..=5].is_sorted() && places[6] > curve && places[7] > curve && places[8..].is_sorted()
-        );
+        assert!(places[..=5].is_sorted() && places[8..].is_sorted());
+        assert!(places[6] > places[5] && places[7] > places[5]);
         assert!(
             page.contains("bracket: 50.0/s passed, 90.0/s failed") && page.contains("p95 ttft &lt; 100ms")
         );

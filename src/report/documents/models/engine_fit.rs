@@ -78,7 +78,7 @@ pub(super) fn grade(fit: &EngineFit) -> VerdictLine {
 pub(super) fn sections(fit: &EngineFit) -> [Section; 2] {
     let mut table = Table::new("Fitted costs", ["", "fitted", "95 % interval"]);
     fit.costs.iter().for_each(|cost| table.row(cost_cells(cost)));
-    let mut costs = Section::summary("Fitted costs").with_table(table);
+    let mut costs = Section::page("Fitted costs").with_table(table);
     let error = |share: Option<f64>| share.map_or(NOTHING.to_owned(), percent);
     costs.remark(format!(
         "from {}; median error of the time of an answer: {}, of a time to first token: {}",

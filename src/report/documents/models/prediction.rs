@@ -2,7 +2,7 @@
 
 use super::engine_fit;
 use crate::experiment::{LayoutComparison, LayoutFigures, Prediction};
-use crate::report::document::{Document, Note, Section, Table};
+use crate::report::document::{Document, Level, Note, Section, Table};
 use crate::report::documents;
 use crate::report::documents::parts::cells::latency;
 use crate::report::run_report::Extras;
@@ -16,21 +16,21 @@ pub fn document(prediction: &Prediction) -> Document {
     let mut document = documents::run(&prediction.summary, extras, None);
     let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
     document.add([Section::summary("Bottleneck, over the window").with_notes([bottleneck])]);
-    document.add(prediction.baseline.as_ref().map(baseline));
+    document.add(prediction.baseline.iter().flat_map(baseline));
     document.add(prediction.bandwidth_math.as_ref().map(bandwidth_math));
     if let Some(fit) = &prediction.engine_fit {
         let grade = engine_fit::grade(fit);
         let mut section = Section::summary("Fitted engine");
         section.text(format!("{}: {}", grade.word, grade.sentence));
         document.add([section]);
-        document.add(engine_fit::sections(fit));
+        document.add(engine_fit::sections(fit).map(|section| Section { level: Level::Page, ..section }));
     }
     document
 }
 
 fn bandwidth_math(math: &BandwidthMath) -> Section {
     let context = count(u64::from(math.context));
-    let mut section = Section::summary(format!("Bandwidth math, one server, {context} tokens of context"));
+    let mut section = Section::page(format!("Bandwidth math, one server, {context} tokens of context"));
     section.fact(
         "decode",
         format!(
@@ -63,7 +63,7 @@ fn bandwidth_math(math: &BandwidthMath) -> Section {
     section
 }
 
-fn baseline(comparison: &LayoutComparison) -> Section {
+fn baseline(comparison: &LayoutComparison) -> [Section; 2] {
     let rows = comparison.rows.iter();
     let rows =
         rows.flat_map(|row| [(&*row.group, "requested", &row.requested), ("", "baseline", &row.baseline)]);
@@ -86,8 +86,8 @@ fn baseline(comparison: &LayoutComparison) -> Section {
         );
     }
     let heading = "The same hardware with the requested layout and the baseline's, ms";
-    let mut section = Section::summary(heading).with_table(table);
-    section.fact("requested", comparison.requested.clone());
-    section.fact("baseline", comparison.baseline.clone());
-    section
+    let mut layouts = Section::continued(Level::Page);
+    layouts.fact("requested", comparison.requested.clone());
+    layouts.fact("baseline", comparison.baseline.clone());
+    [Section::summary(heading).with_table(table), layouts]
 }

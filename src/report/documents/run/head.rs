@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
-    FailureCount, Finding, Judgement, Metric, Percentile, Quantile, SampleWarning, Summary, VerdictOutcome,
+    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning,
+    Summary, VerdictOutcome,
 };
 use crate::record::Failure;
 use crate::report::document::{
@@ -36,7 +37,7 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     VerdictLine::new(tone, outcome.word(), sentence)
 }
 
-/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s · 2026-11-21 20:00:00 UTC`.
+/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
     let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
@@ -44,9 +45,13 @@ pub(super) fn about(summary: &Summary) -> String {
         engine(&run.engine),
         format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
         format!("window {}", seconds(summary.window.length_s())),
-        run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
     ]
     .join(" · ")
+}
+
+/// When it began.
+pub(super) fn dated(summary: &Summary) -> String {
+    summary.run.started_at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
 }
 
 pub(super) fn sections(summary: &Summary) -> Vec<Section> {
@@ -90,8 +95,9 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
+    let ended = "by the moment of their end".to_owned();
     let completed = known(rates.completed_requests_per_s);
-    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered])];
+    let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered, ended])];
     if let Some(output) = rates.output_tokens_per_s {
         let input = rates.input_tokens_per_s.map(|input| format!("{}/s input", known(Some(input))));
         let each = rates.output_tokens_per_s_per_gpu.map(|each| format!("{}/s per GPU", known(Some(each))));
@@ -100,7 +106,11 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
     }
     if summary.slo.declared {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
-        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s"));
+        // Of the requests that were scheduled in the window; those that completed are those that ended in it.
+        let offered =
+            rates.offered_requests_per_s.map(|offered| format!("of {}/s offered", known(Some(offered))));
+        let unit = offered.unwrap_or_else(|| "/s".to_owned());
+        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), unit));
         figures.push(KeyFigure::new("SLO attainment", attainment, ""));
     }
     figures
@@ -109,7 +119,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
 fn in_flight(summary: &Summary) -> Option<KeyFigure> {
     let in_flight = summary.in_flight?;
     let figure = KeyFigure::new("in flight", three_digits(in_flight.mean), "mean");
-    Some(figure.below([format!("peak {}", count(in_flight.peak))]))
+    Some(figure.below([format!("peak {}", count(in_flight.peak))]).card_only())
 }
 
 fn errors(summary: &Summary) -> KeyFigure {
@@ -125,22 +135,35 @@ fn errors(summary: &Summary) -> KeyFigure {
     KeyFigure::new("errors", share, "").below([below.join(", ")])
 }
 
-/// Findings of the summary level.
-const HEADLINE: usize = 3;
+/// Causes that a screen has room for: first the reasons of the verdict, then findings.
+const CAUSES: usize = 3;
 
-pub(super) fn failures(summary: &Summary) -> [Section; 2] {
+pub(super) fn failures(summary: &Summary) -> [Section; 3] {
     let after = Section::detail("Failures after the window, in no figure");
     [
-        Section::summary("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
+        Section::continued(Level::Brief).with_notes(failures_in_brief(summary)),
+        Section::page("Failures").with_table(table("Failures by kind", &summary.failures.kinds)),
         after.with_table(table("Failures after the window", &summary.failures.cooldown_kinds)),
     ]
 }
 
+/// The failures in one sentence, unless a reason of the verdict is about them.
+fn failures_in_brief(summary: &Summary) -> Option<Note> {
+    let kinds = &summary.failures.kinds;
+    let is_said =
+        [Rule::ErrorRate, Rule::SomethingCompleted].into_iter().any(|rule| summary.verdict.breaks(rule));
+    let first = kinds.first().filter(|_| !is_said)?;
+    let failed = counted(kinds.iter().map(|kind| kind.count).sum(), "request");
+    let kinds: Vec<_> = kinds.iter().map(|kind| format!("{} {}", count(kind.count), kind.kind)).collect();
+    Some(Note::warning(format!("{failed} failed: {}, such as: {}", kinds.join(", "), example(first))))
+}
+
+/// What a server said, no longer than messages are kept.
+fn example(failure: &FailureCount) -> String {
+    failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect()
+}
+
 fn table(caption: &str, kinds: &[FailureCount]) -> Table {
-    // What a server said, no longer than messages are kept.
-    let example = |failure: &FailureCount| -> String {
-        failure.example.chars().take(Failure::MESSAGE_LIMIT + 1).collect()
-    };
     Table::of(caption, kinds)
         .column("kind", |failure| failure.kind.to_string())
         .column("requests", |failure| failure.count)
@@ -149,11 +172,30 @@ fn table(caption: &str, kinds: &[FailureCount]) -> Table {
         .table()
 }
 
-pub(super) fn findings(summary: &Summary) -> [Section; 2] {
-    let (headline, more) = summary.findings.split_at(summary.findings.len().min(HEADLINE));
+/// The findings: on a screen the first ones that no reason of the verdict has said, as far as there is room.
+pub(super) fn findings(summary: &Summary) -> [Section; 3] {
+    let room = CAUSES.saturating_sub(summary.verdict.reasons.len());
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
+    let news = summary.findings.iter().filter(|finding| !is_said(finding, summary));
+    let hidden = news.clone().count().saturating_sub(room);
+    let mut more = Section::continued(Level::Brief);
+    if hidden > 0 {
+        more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));
+    }
     [
-        Section::summary("Findings").with_notes(headline.iter().map(note)),
-        Section::continued(Level::Detail).with_notes(more.iter().map(note)),
+        Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
+        more,
+        Section::page("Findings").with_notes(summary.findings.iter().map(note)),
     ]
+}
+
+/// Whether a reason of the verdict says the same.
+fn is_said(finding: &Finding, summary: &Summary) -> bool {
+    let rules: &[Rule] = match finding.kind {
+        FindingKind::Interrupted | FindingKind::CutOff => &[Rule::WholeWindow],
+        FindingKind::DrainLimit => &[Rule::SteadyState],
+        FindingKind::TokenMismatch => &[Rule::TokenIdentity, Rule::CounterIdentity],
+        _ => &[],
+    };
+    rules.iter().any(|rule| summary.verdict.breaks(*rule))
 }

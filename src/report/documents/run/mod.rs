@@ -25,7 +25,10 @@ use crate::report::documents::parts::{diagnosis, glossary};
 /// What a run says. Charts, and copies of what was run, are there where its `log` is at hand.
 pub fn document(summary: &Summary, extras: Extras<'_>, log: Option<&RunLog>) -> Document {
     let title = format!("{} on {}", summary.run.workload, summary.run.model_names());
-    let mut document = Document::new(title).verdict(head::verdict(summary)).about(head::about(summary));
+    let mut document = Document::new(title)
+        .verdict(head::verdict(summary))
+        .about(head::about(summary))
+        .dated(head::dated(summary));
     document.add(head::sections(summary));
     document.add(latency::sections(summary));
     document.add(head::failures(summary));

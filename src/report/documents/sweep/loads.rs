@@ -1,5 +1,7 @@
 //! The loads of a sweep in rows: their figures, how sure these are, and which objectives they meet.
 
+use std::ops::Range;
+
 use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Status};
 use crate::experiment::{LoadClass, Sweep, SweepPoint, Trial};
 use crate::report::document::{ALWAYS, Section, Table, TableCell, cell};
@@ -43,7 +45,22 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         .column("verdict", |point| word(point.class))
         .table();
     explain(&mut table, sweep);
+    let shown = around_the_answer(sweep);
+    table.detail_rows(|place| !shown.contains(&place));
     table
+}
+
+/// Loads that a screen has room for.
+const MOST: usize = 12;
+
+/// The loads of a screen: all, or those around the first that did not pass, or else around the knee.
+fn around_the_answer(sweep: &Sweep) -> Range<usize> {
+    let loads = || sweep.points.iter();
+    let knee = sweep.knee.as_ref().and_then(|knee| loads().position(|point| point.load == knee.load));
+    let beyond = loads().position(|point| !matches!(point.class, LoadClass::Passed | LoadClass::Measured));
+    let middle = beyond.or(knee).unwrap_or(sweep.points.len());
+    let from = middle.saturating_sub(MOST / 2).min(sweep.points.len().saturating_sub(MOST));
+    from..from + MOST
 }
 
 fn explain(table: &mut Table, sweep: &Sweep) {

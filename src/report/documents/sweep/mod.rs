@@ -18,7 +18,9 @@ pub(in crate::report::documents) use self::loads::table as loads_table;
 
 /// The sweep as a document.
 pub fn document(sweep: &Sweep) -> Document {
-    let mut document = Document::new(format!("Sweep of {}", sweep.workload.name)).verdict(verdict(sweep));
+    let mut document = Document::new(format!("Sweep of {}", sweep.workload.name))
+        .verdict(verdict(sweep))
+        .about(setup::about(sweep));
     document.add([reasons::section(sweep), answer(sweep), setup::section(sweep), loads::section(sweep)]);
     document.add([loads::objectives(sweep), loads::intervals(sweep), curves(sweep), shape(sweep)]);
     document.add([pairs::section(sweep), diagnosis::section(&Diagnosis::of_sweep(sweep)), end(sweep)]);

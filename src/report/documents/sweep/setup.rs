@@ -3,14 +3,14 @@
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::experiment::{ArrivalUnit, LoadAxis, Sweep};
 use crate::report::document::{Level, Section};
-use crate::report::documents::parts::cells::{deployment, server};
+use crate::report::documents::parts::cells::{deployment, engine, server};
 use crate::units::{count, three_digits};
 
 /// From this length on a run has no limit, seconds.
 const NO_LIMIT_S: f64 = 86_400.0;
 
 pub(super) fn section(sweep: &Sweep) -> Section {
-    let mut section = Section::continued(Level::Summary);
+    let mut section = Section::continued(Level::Page);
     let plan = &sweep.plan;
     section.fact("workload", format!("{}, first seed {}", sweep.workload.name, plan.first_seed));
     section.fact("model", sweep.engine.model.clone());
@@ -30,6 +30,14 @@ pub(super) fn section(sweep: &Sweep) -> Section {
     let started = sweep.started_at.strftime("%Y-%m-%d %H:%M:%S UTC");
     section.fact("runs", format!("{runs}, started {started}; each of {samples}{longest}"));
     section
+}
+
+/// What was measured, in a line: the server, its model, the runs and the objectives.
+pub(super) fn about(sweep: &Sweep) -> String {
+    let runs: usize = sweep.points.iter().map(|point| point.trials.len()).sum();
+    let objectives = Some(sweep.plan.objectives_in_words()).filter(|words| !words.is_empty());
+    let parts = [engine(&sweep.engine), sweep.engine.model.clone(), counted(runs as u64, "run")];
+    parts.into_iter().chain(objectives).collect::<Vec<_>>().join(" · ")
 }
 
 /// What the rates count: sessions where those have several requests.

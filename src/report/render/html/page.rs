@@ -8,11 +8,15 @@ use crate::report::render::printable::printable;
 
 /// The document as a page.
 pub fn html(document: &Document) -> String {
+    let shown: Vec<&Section> =
+        document.sections.iter().filter(|section| section.level > Level::Brief).collect();
     let body = html! {
         h1 { (printable(&document.title)) }
-        @if let Some(about) = &document.about { p.muted { (printable(about)) } }
+        @if let about @ [_, ..] = document.about_and_when().collect::<Vec<_>>().as_slice() {
+            p.muted { (printable(&about.join(" · "))) }
+        }
         @if let Some(line) = &document.verdict { (verdict(line)) }
-        @for group in groups(&document.sections) { (draw(group)) }
+        @for group in groups(&shown) { (draw(group)) }
     };
     page(&document.title, &body)
 }
@@ -32,14 +36,14 @@ fn verdict(line: &VerdictLine) -> Markup {
 }
 
 /// Sections with those that continue them at the same level.
-fn groups(sections: &[Section]) -> impl Iterator<Item = &[Section]> {
+fn groups<'a, 'b>(sections: &'a [&'b Section]) -> impl Iterator<Item = &'a [&'b Section]> {
     sections.chunk_by(|before, after| after.heading.is_none() && before.level == after.level)
 }
 
-fn draw(group: &[Section]) -> Markup {
+fn draw(group: &[&Section]) -> Markup {
     let blocks = html! { @for section in group { (blocks::draw(&section.blocks)) } };
     match (group[0].level, group[0].heading.as_deref()) {
-        (Level::Summary, heading) => html! {
+        (Level::Brief | Level::Summary | Level::Page, heading) => html! {
             @if let Some(heading) = heading { h2 { (printable(heading)) } }
             (blocks)
         },

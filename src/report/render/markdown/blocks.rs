@@ -23,12 +23,13 @@ pub fn markdown(document: &Document) -> String {
         }
         None => format!("## {}\n", text(&document.title)),
     };
-    if let Some(about) = &document.about {
-        let _ = writeln!(out, "\n{}", text(about));
+    let about: Vec<&str> = document.about_and_when().collect();
+    if !about.is_empty() {
+        let _ = writeln!(out, "\n{}", text(&about.join(" · ")));
     }
     let shown: Vec<&Section> = document.sections.iter().filter(|section| is_shown(section)).collect();
     for group in shown.chunk_by(|before, after| after.heading.is_none() && before.level == after.level) {
-        let folded = group[0].level > Level::Summary;
+        let folded = group[0].level > Level::Page;
         let heading = group[0].heading.as_deref();
         match heading {
             _ if folded => {
@@ -55,7 +56,7 @@ fn is_shown(section: &Section) -> bool {
         Block::Attachment { .. } => false,
         _ => true,
     };
-    section.level < Level::Reference && section.blocks.iter().any(shown)
+    (Level::Summary..Level::Reference).contains(&section.level) && section.blocks.iter().any(shown)
 }
 
 fn draw(out: &mut String, block: &Block) {

@@ -1,10 +1,11 @@
 //! A document as text: its verdict first, then its sections up to the extent asked for. Tables have columns that fit the
 //! width: names to the left, figures to the right.
 
+use super::brief::{brief, fact_in_brief, note_in_brief};
 use super::lines::{Style, TextLines, Weight, wrap};
 use crate::report::document::{
-    ALWAYS, Align, Block, Chart, Document, FIRST_COLUMN, KeyFigure, Level, NamedFact, Note, Section, Table,
-    cut,
+    ALWAYS, Align, Block, Chart, Document, FIRST_COLUMN, KeyFigure, Level, NamedFact, Note, NoteKind,
+    Section, Table, cut,
 };
 use crate::report::render::bars;
 use crate::report::render::printable::printable;
@@ -19,55 +20,102 @@ pub enum Extent {
 }
 
 impl Extent {
-    const fn level(self) -> Level {
+    fn shows(self, level: Level) -> bool {
         match self {
-            Self::Summary => Level::Summary,
-            Self::Full => Level::Detail,
+            Self::Summary => level <= Level::Summary,
+            Self::Full => (Level::Summary..=Level::Detail).contains(&level),
         }
     }
 }
+
+/// Most lines of a screen that say the verdict.
+const VERDICT_LINES: usize = 3;
+/// Notes of a section that a screen has room for; whether demands are met is always said.
+const NOTES: usize = 3;
 
 /// The document as text.
 pub fn text(document: &Document, style: Style, extent: Extent) -> String {
     let mut lines = TextLines::new(style);
     match &document.verdict {
-        Some(verdict) => lines.wrapped(verdict.tone.into(), "", &verdict.in_words()),
+        Some(verdict) => {
+            let words = cut_to(&verdict.in_words(), VERDICT_LINES, style.width, extent);
+            lines.wrapped(verdict.tone.into(), "", &words);
+        }
         None => lines.wrapped(Weight::Strong, "", &document.title),
     }
     let title = document.verdict.as_ref().map(|_| document.title.as_str());
-    let about: Vec<_> = title.into_iter().chain(document.about.as_deref()).collect();
+    let about: Vec<&str> = match extent {
+        Extent::Summary => title.into_iter().chain(document.about.as_deref()).collect(),
+        Extent::Full => title.into_iter().chain(document.about_and_when()).collect(),
+    };
     if !about.is_empty() {
         lines.wrapped(Weight::Normal, "  ", &about.join(" · "));
     }
-    for section in document.sections.iter().filter(|section| section.level <= extent.level()) {
-        draw(&mut lines, section, extent);
+    let mut last = None;
+    for section in document.sections.iter().filter(|section| extent.shows(section.level)) {
+        last = draw(&mut lines, section, extent, last);
     }
     lines.out
 }
 
-fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
+/// A text, on a screen in no more than so many lines where it has such a form.
+fn cut_to(text: &str, most: usize, width: usize, extent: Extent) -> String {
+    match extent {
+        Extent::Summary => brief(&printable(text), most, width),
+        Extent::Full => text.to_owned(),
+    }
+}
+
+/// Draws a section behind a block; its own last one.
+fn draw<'a>(
+    lines: &mut TextLines,
+    section: &'a Section,
+    extent: Extent,
+    last: Option<&'a Block>,
+) -> Option<&'a Block> {
+    let shown: Vec<&Block> = section.blocks.iter().filter(|block| is_shown(block, extent)).collect();
     let mut heading = section.heading.as_deref();
+    let mut corner = None;
+    if let (Extent::Summary, Some(first)) = (extent, shown.first()) {
+        // The signs of notes say what they are, and the corner of a table has room for its name.
+        if shown.iter().all(|block| matches!(block, Block::Notes(_))) {
+            heading = None;
+            if matches!(last, Some(Block::Table(_))) {
+                lines.blank();
+            }
+        }
+        corner = heading.and_then(|heading| corner_of(heading, first));
+        if corner.is_some() {
+            heading = None;
+            lines.blank();
+        }
+    }
     let mut before: Option<&Block> = None;
-    for block in section.blocks.iter().filter(|block| is_shown(block, extent)) {
+    for block in shown {
         if let Some(heading) = heading.take() {
             lines.blank();
-            lines.line(Weight::Strong, heading);
+            let heading = cut_to(heading, 1, lines.style.width, extent);
+            lines.wrapped(Weight::Strong, "", &heading);
         } else if matches!((before, block), (Some(Block::Table(_)), Block::Table(_))) {
             lines.blank();
         }
         before = Some(block);
         match block {
             Block::Figures(all) => figures(lines, all, extent),
-            Block::Facts(all) => facts(lines, all),
-            Block::Table(all) => table(lines, all, extent),
-            Block::Notes(all) => all.iter().for_each(|one| note(lines, one)),
+            Block::Facts(all) => facts(lines, all, extent),
+            Block::Table(all) => table(lines, all, extent, corner.take()),
+            Block::Notes(all) if extent == Extent::Full => all.iter().for_each(|one| note(lines, one)),
+            Block::Notes(all) => notes_in_brief(lines, all),
             Block::Chart(Chart { bars: Some(chart), .. }) => {
                 lines.wrapped(Weight::Normal, "  ", &chart.heading);
                 for row in bars::rows(chart) {
                     lines.line(Weight::Normal, &format!("  {row}"));
                 }
             }
-            Block::Text(text) => lines.wrapped(Weight::Normal, "  ", text),
+            Block::Text(text) => {
+                let text = cut_to(text, 2, lines.style.width - 2, extent);
+                lines.wrapped(Weight::Normal, "  ", &text);
+            }
             Block::Remark(text) => lines.wrapped(Weight::Faint, "  ", text),
             Block::Command(text) => {
                 text.lines().for_each(|line| lines.line(Weight::Normal, &format!("  {line}")));
@@ -75,18 +123,27 @@ fn draw(lines: &mut TextLines, section: &Section, extent: Extent) {
             Block::Chart(_) | Block::Attachment { .. } => {}
         }
     }
+    before.or(last)
 }
 
 /// Whether anything of a block is shown.
 fn is_shown(block: &Block, extent: Extent) -> bool {
-    let level = extent.level();
     match block {
         Block::Figures(figures) => figures.iter().any(|figure| !figure.card_only),
-        Block::Table(table) => table.rows.iter().any(|row| row.level <= level),
+        Block::Table(table) => table.rows.iter().any(|row| extent.shows(row.level)),
         Block::Chart(chart) => chart.bars.as_ref().is_some_and(|chart| !chart.bars.is_empty()),
+        Block::Remark(_) => extent == Extent::Full,
         Block::Attachment { .. } => false,
-        Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Remark(_) | Block::Command(_) => true,
+        Block::Facts(_) | Block::Notes(_) | Block::Text(_) | Block::Command(_) => true,
     }
+}
+
+/// The name of a table that is its section's heading up to the first colon or semicolon, where its first column has none.
+fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
+    let Block::Table(table) = first else { return None };
+    let name = heading.split([';', ':']).next()?;
+    let is_free = table.columns.first().is_some_and(|column| column.title.is_empty());
+    (is_free && name.chars().count() <= FIRST_COLUMN).then_some(name)
 }
 
 /// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
@@ -104,20 +161,30 @@ fn figures(lines: &mut TextLines, figures: &[KeyFigure], extent: Extent) {
 }
 
 /// Facts under one another, their names as wide as the widest.
-fn facts(lines: &mut TextLines, facts: &[NamedFact]) {
+fn facts(lines: &mut TextLines, facts: &[NamedFact], extent: Extent) {
     let widest = facts.iter().map(|fact| fact.name.chars().count()).max().unwrap_or(0);
     for fact in facts {
         let mut name = fact.name.as_str();
         for value in &fact.values {
-            lines.wrapped(Weight::Normal, &format!("  {name:<widest$}  "), &value.in_words());
+            let text = match extent {
+                Extent::Summary => {
+                    let room = lines.style.width.saturating_sub(widest + 4);
+                    fact_in_brief(&printable(&value.in_words()), 1, room)
+                }
+                Extent::Full => value.in_words(),
+            };
+            lines.wrapped(Weight::Normal, &format!("  {name:<widest$}  "), &text);
             name = "";
         }
     }
 }
 
 /// A table in columns that fit the width, and what its marks mean.
-fn table(lines: &mut TextLines, table: &Table, extent: Extent) {
-    let mut grid = Grid::of(table, extent.level());
+fn table(lines: &mut TextLines, table: &Table, extent: Extent, corner: Option<&str>) {
+    let mut grid = Grid::of(table, extent);
+    if let Some(corner) = corner {
+        grid.rows[0][0] = printable(corner);
+    }
     let heading = grid.rows[0].iter().any(|title| !title.is_empty());
     let drawn = if grid.rows.len() > 1 { grid.lines(lines.style.width) } else { Vec::new() };
     for (place, line) in drawn.iter().enumerate() {
@@ -127,8 +194,16 @@ fn table(lines: &mut TextLines, table: &Table, extent: Extent) {
     }
     // A mark of a column or row that is left out needs no explanation.
     let is_drawn = |mark: &str| drawn.iter().any(|line| line.contains(mark));
+    let mut notes: Vec<(String, String)> = Vec::new();
     for (mark, meaning) in table.notes.iter().filter(|(mark, _)| is_drawn(mark)) {
-        lines.wrapped(Weight::Faint, &format!("  {mark} "), meaning);
+        let meaning = cut_to(meaning, 1, lines.style.width.saturating_sub(mark.chars().count() + 3), extent);
+        match notes.last_mut().filter(|(_, before)| *before == meaning) {
+            Some((marks, _)) => *marks = format!("{marks} {mark}"),
+            None => notes.push((mark.clone(), meaning)),
+        }
+    }
+    for (marks, meaning) in notes {
+        lines.wrapped(Weight::Faint, &format!("  {marks} "), &meaning);
     }
 }
 
@@ -136,6 +211,30 @@ fn note(lines: &mut TextLines, note: &Note) {
     lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &note.sentence);
     for (label, text) in note.follow_ups() {
         lines.wrapped(Weight::Normal, &format!("    {label} "), &text);
+    }
+}
+
+/// Notes as a screen has room for them: each in its shortest form, and the first ones only of those that are no demands.
+fn notes_in_brief(lines: &mut TextLines, notes: &[Note]) {
+    let is_demand =
+        |note: &&Note| matches!(note.kind, NoteKind::Met | NoteKind::Missed | NoteKind::Undecided);
+    let mut room = NOTES;
+    for note in notes {
+        if !is_demand(&note) {
+            if room == 0 {
+                continue;
+            }
+            room -= 1;
+        }
+        let (line, below) = note_in_brief(note, lines.style.width.saturating_sub(4));
+        lines.wrapped(note.kind.tone().into(), &format!("  {} ", note.kind.sign()), &line);
+        if let Some(cure) = below {
+            lines.wrapped(Weight::Normal, "    → ", &cure);
+        }
+    }
+    let others = notes.iter().filter(|note| !is_demand(note)).count();
+    if others > NOTES {
+        lines.wrapped(Weight::Faint, "  ", &format!("… and {} more (--full)", others - NOTES));
     }
 }
 
@@ -153,11 +252,11 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(table: &Table, level: Level) -> Self {
+    fn of(table: &Table, extent: Extent) -> Self {
         let shown: Vec<usize> =
-            (0..table.columns.len()).filter(|place| table.columns[*place].level <= level).collect();
+            (0..table.columns.len()).filter(|place| extent.shows(table.columns[*place].level)).collect();
         let titles = shown.iter().map(|place| printable(&table.columns[*place].title)).collect();
-        let rows = table.rows.iter().filter(|row| row.level <= level).map(|row| {
+        let rows = table.rows.iter().filter(|row| extent.shows(row.level)).map(|row| {
             let text = |place: &usize| row.cells.get(*place).map_or("", |cell| cell.text.as_str());
             shown.iter().map(|place| printable(text(place))).collect()
         });
@@ -247,7 +346,7 @@ mod tests {
     use crate::report::document::TableColumn;
 
     fn lines(table: &Table, width: usize) -> Vec<String> {
-        Grid::of(table, Level::Detail).lines(width).iter().map(|line| line.trim_end().to_owned()).collect()
+        Grid::of(table, Extent::Full).lines(width).iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Documents as text for a terminal or a file: wrapped, coloured where wanted, safe to print.
 
 mod blocks;
+mod brief;
 mod lines;
 #[cfg(test)]
 mod tests;
