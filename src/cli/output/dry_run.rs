@@ -98,15 +98,9 @@ pub(in crate::cli) fn show_dry_run(
     printer: Printer,
     format: Format,
 ) -> Result<(), Stop> {
-<<<<<<< HEAD
-    facts.push(("command", command_line::masked(command_line::arguments()).join(" ")));
-    let untyped = command_line::settings().into_iter();
-    facts.extend(untyped.map(|(option, source)| ("from elsewhere", format!("{option}, by {source}"))));
-=======
     let settings = command_line::settings().into_iter();
     facts.extend(settings.map(|(option, source)| ("setting", format!("{option} from {source}"))));
     facts.push(("command", command_line::masked(command_line::arguments()).join(" ")));
->>>>>>> 4a5e17724c68715ce6b2408f8badeacd5913ea36
     let json = || {
         let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
         report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))
