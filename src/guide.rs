@@ -32,7 +32,8 @@ macro_rules! topics {
 }
 
 topics! {
-    first_run "first-run" "check a server, run a workload, change its load" ["bench" "check"];
+    first_run "first-run" "check a server, run a workload, change its load; addresses and proxies"
+        ["bench" "check" "url" "proxy" "wait"];
     report "report" "what each line of a report means, and the page of a run" ["page" "names"];
     metrics "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
     validity "validity" "what each verdict means, every check, and how sure a figure is"

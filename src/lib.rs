@@ -54,6 +54,9 @@
 //! | how arrivals are drawn: Poisson, bursts, gamma gaps | `arrivals/draw.rs` |
 //! | that requests leave at their moments: no coordinated omission, schedule lag | `runner/pacer.rs` |
 //! | the wait under a concurrency cap | `runner/in_flight.rs` |
+//! | how an address is read: base paths, endpoints, queries | `engine/address.rs` |
+//! | the proxy before a server | `engine/proxy.rs` |
+//! | how long a server is awaited | `engine/openai/readiness.rs` |
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/row.rs` |

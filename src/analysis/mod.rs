@@ -63,11 +63,14 @@ pub use slo::attainment::Attainment;
 pub use slo::group::{Fairness, Group};
 pub use slo::judgement::{Judgement, Status};
 pub use slo::objective::{Comparison, Objective, ObjectiveError, UnfitObjective};
+pub(crate) use slo::targets::SloOutcome;
 pub use slo::targets::SloTarget;
 pub(crate) use summary::reproduction::tensor_parallel;
 pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
-pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict};
-pub(crate) use verdict::client::lag_bar_ms;
+pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
+pub(crate) use verdict::client::{
+    KERNEL_FLOOR_MS as DELAY_FLOOR_MS, LEAST_BAR_MS as LEAST_LAG_BAR_MS, lag_bar_ms,
+};
 pub(crate) use verdict::judge::ERROR_RATE_BAR;

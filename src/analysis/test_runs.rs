@@ -207,6 +207,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             engine: EngineFacts {
                 engine: "vllm".to_owned(),
                 url: "http://127.0.0.1:8000".to_owned(),
+                proxy: None,
                 endpoint: "chat".to_owned(),
                 streamed: true,
                 model: "meta-llama/Llama-3.1-8B-Instruct".to_owned(),
@@ -220,7 +221,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             },
             limits: ClientLimits::default(),
             objectives: Vec::new(),
-            host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2 },
+            host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2, priority: None },
             stamps: StampSource::default(),
             shard: None,
             calibration: None,

@@ -7,7 +7,9 @@
 mod calibrate;
 mod capacity;
 mod connection;
+mod fitness;
 mod server;
 
 pub use calibrate::{CalibrationError, CalibrationStage, QUICK, calibrate};
 pub use capacity::{ClientCapacity, ClientDemand, Overload};
+pub(crate) use fitness::{Fitness, fitter};

@@ -11,7 +11,7 @@ use mio::net::TcpListener;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use super::connection::ReferenceConnection;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 
 const LISTENER: Token = Token(usize::MAX);
 const STOP: Token = Token(usize::MAX - 1);
@@ -31,7 +31,7 @@ pub(super) struct ReferenceServer {
 
 impl ReferenceServer {
     /// Listens on a free port of the loopback interface.
-    pub(super) fn start(clock: RunClock) -> io::Result<Self> {
+    pub(super) fn start(clock: RunClock, pacing: Pacing) -> io::Result<Self> {
         let mut listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let address = listener.local_addr()?;
         let poll = Poll::new()?;
@@ -46,7 +46,11 @@ impl ReferenceServer {
             writes: Writes::new(),
         };
         let thread = std::thread::Builder::new().name("reference server".to_owned());
-        let thread = Some(thread.spawn(move || hall.serve())?);
+        let thread = thread.spawn(move || {
+            let _raised = pacing.raise();
+            hall.serve()
+        });
+        let thread = Some(thread?);
         Ok(Self { address, stop, thread })
     }
 

@@ -3,12 +3,14 @@
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
-use super::output::{exits, say_saved};
+use super::output::{
+    exits, planned_limits, planned_load, planned_requests, planned_server, say_saved, show_dry_run,
+};
 use crate::analysis::FigureKey;
 use crate::cli::args::{
     CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
 };
-use crate::engine::{AnswerForm, BaseUrl, Dialect};
+use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
     AbDesign, AbExperiment, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
 };
@@ -127,7 +129,11 @@ pub(super) fn run(args: &AbArgs, printer: Printer) -> Result<Exit, Stop> {
     campaign.show.check()?;
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
-    let PlannedAb { runs, design, manifest } = args.plan(printer)?;
+    let plan = args.plan(printer)?;
+    if campaign.dry_run {
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    let PlannedAb { runs, design, manifest } = plan;
     let workload = &manifest.question.workload;
     let resumed = campaign.resume.as_deref().map(|folder| ExperimentDir::resume(folder, &manifest));
     let resumed = resumed.transpose()?;
@@ -219,7 +225,8 @@ impl AbArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let (spec, [a, b]) = both(self.work.spec(&self.load.overrides(), printer), self.settings(salt))?;
+        let (spec, [a, b]) =
+            both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
@@ -235,6 +242,21 @@ impl AbArgs {
             reset: self.sides.reset_cmd.clone(),
         };
         Ok(PlannedAb { runs, design, manifest })
+    }
+
+    /// Shows what would be run.
+    fn show_plan(&self, plan: &PlannedAb, printer: Printer) -> Result<(), Stop> {
+        let PlannedAb { runs, design, manifest } = plan;
+        let workload = &manifest.question.workload;
+        let [a, b] = &runs.sides;
+        let mut facts = planned_requests(workload);
+        facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
+        facts.extend(planned_load(&runs.rounds));
+        facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
+        facts.extend(planned_limits(&a.settings));
+        facts.push(("warm-up requests", self.design.warmup_requests.to_string()));
+        facts.push(("stored in", self.campaign.out.display().to_string()));
+        show_dry_run(&format!("ab {}", workload.name), facts, printer, self.campaign.show.shown())
     }
 
     fn manifest(
@@ -275,6 +297,13 @@ impl AbArgs {
             let screen = self.campaign.live.screen();
             let mut settings = target.settings(LoadOption::OfAllRuns, screen)?;
             settings.requests.salt = Some(salt);
+            if self.sides.switch_cmd.is_some() {
+                // The command starts a server, which loads its model.
+                settings.server.wait.get_or_insert(DEFAULT_WAIT);
+            }
+            if self.load.is_rate_max() {
+                settings.requests.max_concurrency = None;
+            }
             Ok::<_, Stop>(settings)
         };
         let server = &self.target.server;

@@ -5,11 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs};
-use super::output::{FormatArgs, Outputs, RUN, exits, render, render_run, say_saved};
+use super::output::{
+    FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
+    render_run, say_saved, show_dry_run,
+};
 use crate::experiment::{InvalidRuns, PairedOpen, RepeatsExperiment, drive};
 use crate::generator::Schedule;
 use crate::record::RunEnding;
-use crate::report::documents;
+use crate::report::{Format, documents};
 use crate::session::campaign::executor::{CampaignExecutor, RepeatsCampaign, repeats_so_far};
 use crate::session::run::{CheckedWorkload, RunContext, StoredRun};
 use crate::session::settings::{LoadOption, RunSettings};
@@ -18,7 +21,7 @@ use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, Stop, both, datasets, folder, save,
 };
 use crate::units::three_digits;
-use crate::workload::WorkloadSpec;
+use crate::workload::{ArrivalPattern, ThinkTime, WorkloadSpec};
 
 /// Run a workload against a server and report how it did.
 #[derive(Debug, Args)]
@@ -35,6 +38,15 @@ pub(super) struct BenchArgs {
     #[arg(long, help_heading = "Workload")]
     paired_open: bool,
 
+    /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
+    #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
+          value_parser = clap::value_parser!(u64).range(..=10_000), allow_negative_numbers = true)]
+    warmup_requests: u64,
+
+    /// Show what would be run, for how long and against what, and send nothing
+    #[arg(long, help_heading = "Run")]
+    dry_run: bool,
+
     #[command(flatten)]
     objectives: ObjectiveArgs,
 
@@ -42,8 +54,18 @@ pub(super) struct BenchArgs {
     validity: ValidityArgs,
 
     /// Folder in which the run's folder is created
-    #[arg(long, value_name = "DIR", help_heading = "Output", default_value = "results")]
+    #[arg(
+        long,
+        visible_alias = "result-dir",
+        value_name = "DIR",
+        help_heading = "Output",
+        default_value = "results"
+    )]
     out: PathBuf,
+
+    /// Says nothing: each run is stored in a folder of its own anyway; `vllm bench serve` has this option
+    #[arg(long, help_heading = "Output")]
+    save_result: bool,
 
     #[command(flatten, next_help_heading = "Output")]
     format: FormatArgs,
@@ -66,24 +88,58 @@ struct BenchPlan {
 pub(super) fn run(args: &BenchArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     let mut plan = args.plan(printer)?;
+    if args.dry_run {
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    if args.save_result {
+        printer.words(&format!("--save-result: each run is stored anyway, in {}", plan.out.display()));
+    }
     folder::base(&plan.out)?;
     let context = plan.checked.connect(&interrupts, printer)?;
+    if let (1.., Some(first)) = (args.warmup_requests, plan.runs.first()) {
+        context.warm_server(&warm_up(first, args.warmup_requests), args.warmup_requests as usize);
+    }
     match <[PlannedRun; 1]>::try_from(std::mem::take(&mut plan.runs)) {
         Ok([run]) => once(&plan, &context, run),
         Err(runs) => repeatedly(&plan, &context, runs),
     }
 }
 
+/// The requests that warm the server before a run: its own. A closed loop draws one for each of its users, and there may be
+/// fewer of them than are asked for.
+fn warm_up(run: &PlannedRun, requests: u64) -> Schedule {
+    if run.workload.arrival.users().is_none() {
+        return run.schedule.clone();
+    }
+    let arrival = ArrivalPattern::of_users(requests, ThinkTime::default());
+    run.schedule.of(&WorkloadSpec { arrival, requests: None, ..run.workload.clone() })
+}
+
 impl BenchArgs {
+    /// Shows what would be run.
+    fn show_plan(&self, plan: &BenchPlan, printer: Printer) -> Result<(), Stop> {
+        let CheckedWorkload { spec, settings, .. } = &plan.checked;
+        let format = plan.outputs.shown().unwrap_or(Format::Json);
+        let mut facts = planned_requests(spec);
+        facts.extend(planned_load(&plan.runs));
+        facts.push(planned_server("server", settings));
+        facts.extend(planned_limits(settings));
+        facts.push(("warm-up requests", self.warmup_requests.to_string()));
+        facts.push(("stored in", plan.out.display().to_string()));
+        show_dry_run(&format!("bench {}", spec.name), facts, printer, format)
+    }
+
     /// What is executed, or all mistakes that can be found before anything is sent.
     fn plan(&self, printer: Printer) -> Result<BenchPlan, Stop> {
         let repeats = self.workload.repeats;
         let outputs = self.format.outputs().and_then(|outputs| {
             if repeats > 1 { outputs.check_runs() } else { outputs.check(&RUN) }.map(|()| outputs)
         });
-        let (outputs, (spec, settings)) = both(outputs, both(self.workload.spec(printer), self.settings()))?;
+        let (outputs, (spec, settings)) =
+            both(outputs, both(self.workload.spec(self.target.max_concurrency(), printer), self.settings()))?;
         let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
-        let ((), checked) = both(self.check_pair(&spec), settings.check(&spec, &datasets))?;
+        let (_, checked) =
+            both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;
         advise(repeats, printer);
         runs.iter().try_for_each(PlannedRun::check)?;
@@ -103,7 +159,25 @@ impl BenchArgs {
 
     fn settings(&self) -> Result<RunSettings, Stop> {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
-        Ok(RunSettings { share: self.share.settings(), objectives: self.objectives.objectives(), ..settings })
+        let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
+        let (share, objectives) = (self.share.settings(), self.objectives.objectives());
+        let mut settings = RunSettings { share, objectives, machine, ..settings };
+        if self.workload.is_rate_max() {
+            // So many users are never more.
+            settings.requests.max_concurrency = None;
+        }
+        Ok(settings)
+    }
+
+    /// Refuses a share of a closed loop whose users send so many requests together: no generator knows of the others'.
+    fn check_share(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
+        if self.share.shard.is_none() || !spec.ends_by_count() {
+            return Ok(());
+        }
+        Err(Stop::usage(
+            "--shard cannot count the requests of users whom other generators have\n\
+             hint: say for how long the users send requests ([SECONDS]) in place of --requests",
+        ))
     }
 
     /// Refuses `--paired-open` where there is no closed loop, or not one run.
@@ -240,7 +314,56 @@ mod tests {
     }
 
     fn plan(typed: &[&str]) -> Result<BenchPlan, Stop> {
-        Typed::parse_from([&["bench", "short_chat", "5", "--quiet"], typed].concat()).bench.plan(Printer)
+        typed_alone(&[&["short_chat", "5"], typed].concat())
+    }
+
+    fn typed_alone(typed: &[&str]) -> Result<BenchPlan, Stop> {
+        Typed::parse_from([&["bench", "--quiet"], typed].concat()).bench.plan(Printer)
+    }
+
+    #[test]
+    fn options_alone_say_what_is_run() {
+        let peers = ["--input-tokens=1024", "--output-tokens=128", "--requests=1000", "--rate=max"];
+        let plan = typed_alone(&[&peers[..], &["--max-concurrency=64"]].concat()).unwrap();
+        let spec = &plan.checked.spec;
+        assert_eq!(
+            (spec.name.as_str(), spec.arrival.users(), spec.requests),
+            ("synthetic", Some(64), Some(1000))
+        );
+        assert_eq!(spec.warmup_s, 0.0);
+        assert_eq!(plan.checked.settings.requests.max_concurrency, None);
+        assert_eq!(plan.runs[0].plan.measured_requests, 64);
+        assert!(plan.runs[0].plan.is_open_ended());
+        let vllm = [
+            "--random-input-len=100",
+            "--random-output-len=10",
+            "--num-prompts=8",
+            "--request-rate=inf",
+            "--max-concurrency=64",
+            "--base-url=http://x",
+            "--served-model-name=m",
+            "--goodput",
+            "ttft:500",
+            "tpot:50",
+        ];
+        let plan = typed_alone(&vllm).unwrap();
+        let spec = &plan.checked.spec;
+        assert_eq!((spec.arrival.users(), spec.requests), (Some(8), Some(8)));
+        let slo = spec.classes[0].priorities[0].slo;
+        assert_eq!((slo.ttft_ms, slo.tpot_ms, slo.e2e_ms), (Some(500.0), Some(50.0), None));
+        let lone = typed_alone(&["20", "--output-tokens=normal:256:128", "--arrival=constant"]).unwrap();
+        assert_eq!(lone.checked.spec.horizon_s, 20.0);
+        for (typed, problem) in [
+            (&[][..], "no WORKLOAD is named"),
+            (&["--rate=5"], "--input-tokens 1024"),
+            (&["--rate=max", "--input-tokens=9"], "add --max-concurrency N"),
+            (&["short_chat", "--users=4", "--requests=3"], "`--requests` is 3, and there are 4 users"),
+            (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
+            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from is about a trace"),
+        ] {
+            let stop = typed_alone(typed).err().unwrap();
+            assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());
+        }
     }
 
     #[test]

@@ -6,6 +6,8 @@ use clap::Args;
 
 use super::output::{ShowArgs, rendered};
 use crate::calibration::{CalibrationStage, calibrate};
+use crate::clock::Pacing;
+use crate::live::{Screen, StepLine};
 use crate::report::documents;
 use crate::session::run::host_facts;
 use crate::session::{Exit, Printer, Stop};
@@ -21,6 +23,11 @@ pub(super) struct CalibrateArgs {
     #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
     seconds: u16,
 
+    /// Measure at normal priority; by default runs measure at a low real-time priority where the system permits it, else at
+    /// nice -20
+    #[arg(long)]
+    no_realtime: bool,
+
     #[command(flatten)]
     show: ShowArgs,
 }
@@ -28,15 +35,24 @@ pub(super) struct CalibrateArgs {
 pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> {
     args.show.check()?;
     let length = Duration::from_secs(u64::from(args.seconds));
-    let found = calibrate(length, |stage| {
-        printer.words(match stage {
+    let screen = Screen::detect();
+    let name = format!("calibrating this machine: {} s", args.seconds);
+    let line = StepLine::start(if screen == Screen::Plain { Screen::Quiet } else { screen }, &name);
+    let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
+    let found = calibrate(length, pacing, |stage| {
+        let stage = match stage {
             CalibrationStage::ShortAnswers => "1 of 3: 1,000 requests/s with short answers",
             CalibrationStage::PacedStreams => "2 of 3: 50 answers at a time, 200 tokens/s each, one by one",
             CalibrationStage::WholeAnswers => "3 of 3: 200 answers/s of 2,000 tokens, all at once",
-        });
+        };
+        match screen {
+            Screen::Plain => printer.words(stage),
+            _ => line.at(format!("{name}; {stage}")),
+        }
     });
+    drop(line);
     let found = found.map_err(Stop::impossible)?;
-    let host = host_facts();
+    let host = host_facts(Some(pacing.priority()));
     args.show.show(printer, |format| {
         let json = || documents::calibration_json(&found, &host);
         rendered(format, || documents::calibration(&found, &host), json)

@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::args::ServerArgs;
 use super::output::ShowArgs;
+use crate::live::Screen;
 use crate::report::documents;
 use crate::session::run::{Golden, RequestNeeds, ServerConnection, check_golden, request_needs};
 use crate::session::settings::ServerSettings;
@@ -32,7 +33,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
         None => RequestNeeds::default(),
         Some(spec) => request_needs(spec, &server)?,
     };
-    let connection = ServerConnection::open(&server, needs, printer)?;
+    let connection = ServerConnection::open(&server, needs, Screen::detect(), printer)?;
     let golden = spec.as_ref().and_then(|spec| Golden::of(&connection, &connection.engine, spec, None, None));
     let checks: Vec<_> = golden.iter().flat_map(Golden::results).collect();
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };

@@ -10,7 +10,7 @@ use clap::Args;
 use super::output::exits;
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
-use crate::engine::Dialect;
+use crate::engine::{DEFAULT_WAIT, Dialect};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
     Experiments, Matrix, MatrixExperiment, MatrixRow, MatrixSlot, MatrixStopped, Variant, VariantServer,
@@ -22,7 +22,7 @@ use crate::session::campaign::executor::CampaignExecutor;
 use crate::session::campaign::matrix::{
     EVERY_VARIANT, FILES, MatrixCampaign, MatrixManifest, MatrixPlan, PlannedCell,
 };
-use crate::session::run::of_one_server;
+use crate::session::run::{check_series, of_one_server};
 use crate::session::settings::{LoadOption, RunSettings, ServerAddress};
 use crate::session::{Exit, ExperimentDir, Interrupts, Opened, PlannedRun, Printer, Stop, folder};
 
@@ -36,8 +36,11 @@ pub(super) fn run(args: &MatrixArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with the file is found before anything is sent or started.
     let plan = args.plan(printer)?;
-    if args.plan {
+    if args.plan || args.campaign.dry_run {
         return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
+    if let Some(cell) = plan.cells.first() {
+        check_series(&cell.checked.settings, printer)?;
     }
     let manifest = MatrixManifest::of(&plan);
     let dir = if let Some(folder) = &campaign.resume {
@@ -98,7 +101,7 @@ pub(super) struct MatrixArgs {
     #[arg(long, exclusive = true)]
     example: bool,
 
-    /// Show what would be run, in which order and for how long, and send nothing
+    /// The same as --dry-run
     #[arg(long)]
     plan: bool,
 
@@ -255,6 +258,10 @@ impl MatrixArgs {
         let contract = experiments.accept.as_ref().filter(|accept| accept.counts(&row.name));
         let mut settings = target.settings(LoadOption::InFile, self.campaign.live.screen())?;
         settings.objectives = contract.map(|accept| accept.objectives.clone()).unwrap_or_default();
+        if filed.serve.is_some() || filed.start.is_some() {
+            // A command starts the server, which loads its model.
+            settings.server.wait.get_or_insert(DEFAULT_WAIT);
+        }
         let cap = row.settings.max_concurrency.and_then(|cap| NonZeroUsize::new(cap as usize));
         settings.requests.max_concurrency = cap.or(settings.requests.max_concurrency);
         Ok(settings)

@@ -44,7 +44,7 @@ pub(super) fn run(args: &MergeArgs, printer: Printer) -> Result<Exit, Stop> {
     let shards = args.runs.iter().map(read).collect::<Result<Vec<_>, Stop>>()?;
     let number = shards.len();
     let mut merged = merge(shards).map_err(Stop::usage)?;
-    merged.log.header.command = command_line::masked(std::env::args_os());
+    merged.log.header.command = command_line::masked(command_line::arguments());
     let objectives = save::objectives_of(&merged.log.header)?;
     let run = JudgedRun::of(merged.log, &objectives);
     folder::base(&args.out)?;

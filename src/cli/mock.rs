@@ -7,6 +7,7 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 
 use super::args::{ModelArgs, stop_length};
+use crate::clock::Pacing;
 use crate::mock::{
     AnswerWords, Backend, CannedAnswer, FaultChance, MockOptions, MockServer, PromptDetails, StopLength,
 };
@@ -118,6 +119,8 @@ impl MockArgs {
             faults: self.faults.clone(),
             truth: self.truth.clone(),
             seed: self.seed,
+            // What else runs on this machine is not to wait for it.
+            pacing: Pacing::Precise,
         }
     }
 }

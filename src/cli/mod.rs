@@ -8,11 +8,13 @@ mod capacity;
 mod check;
 mod compare;
 mod guide;
+mod help;
 mod matrix;
 mod merge;
 mod mock;
 mod output;
 mod report;
+mod shell;
 mod simulate;
 mod sweep;
 mod trace;
@@ -23,9 +25,11 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+use self::args::config;
+use self::shell::{completions, man};
 use crate::guide::Topic;
 use crate::live::LineWriter;
-use crate::session::{Exit, Printer, Stop};
+use crate::session::{Exit, Printer, Stop, command_line};
 
 /// Open-loop load generator for LLM servers.
 ///
@@ -51,14 +55,15 @@ Examples:
 
 Exit codes:
   0    fine
-  1    an objective was missed
+  1    an objective was missed, or the server did not keep up (OVERLOADED)
   2    the command line or the workload has a mistake
   3    the run was impossible, or its numbers are INVALID
   130  interrupted";
 
-/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it.
+/// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
+/// besides.
 macro_rules! verbs {
-    ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident,)*) => {
+    ($($(#[$help:meta])* $verb:ident => $module:ident::$args:ident $(with $besides:expr)?,)*) => {
         #[derive(Debug, Subcommand)]
         enum Verb {
             $($(#[$help])* $verb(Box<$module::$args>),)*
@@ -67,7 +72,7 @@ macro_rules! verbs {
         impl Verb {
             fn run(&self, printer: Printer) -> Result<Exit, Stop> {
                 match self {
-                    $(Self::$verb(args) => $module::run(args, printer),)*
+                    $(Self::$verb(args) => $module::run(args, $($besides,)? printer),)*
                 }
             }
         }
@@ -85,7 +90,7 @@ verbs! {
     Simulate => simulate::SimulateArgs,
     /// Compute how many instances and GPUs a rate needs within the objectives of a sweep, and their cost
     Capacity => capacity::CapacityArgs,
-    /// Show a stored run again
+    /// Show a stored run again, the latest, or a list of those in a folder
     Report => report::ReportArgs,
     /// Join the shards of several generators into one run
     Merge => merge::MergeArgs,
@@ -105,15 +110,22 @@ verbs! {
     Trace => trace::TraceVerbArgs,
     /// Read the guide: one chapter a topic
     Guide => guide::GuideArgs,
+    /// Print completions for bash, zsh, fish, elvish or PowerShell
+    Completions => completions::CompletionsArgs with Cli::command(),
+    /// Print the man page, or write one of each verb
+    Man => man::ManArgs with Cli::command(),
 }
 
-/// What was typed. The long help of a verb ends with the topic of the guide that is about it.
+/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let arguments: Vec<_> = arguments.into_iter().collect();
     let command = Cli::command().mut_subcommands(|verb| {
         let Some(topic) = Topic::find(verb.get_name()) else { return verb };
         let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
         verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
     });
+    let is_short = arguments.iter().any(|argument| argument == "-h");
+    let command = if is_short { help::shortened(command) } else { command };
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 
@@ -133,14 +145,24 @@ pub fn main() -> ExitCode {
         .without_time()
         .init();
     let printer = Printer;
-    let exit =
-        parsed(std::env::args_os()).unwrap_or_else(|error| error.exit()).verb.run(printer).unwrap_or_else(
-            |stop| {
-                printer.words(&format!("error: {}", stop.message()));
-                stop.exit()
-            },
-        );
+    let exit = run(printer).unwrap_or_else(|stop| {
+        printer.words(&format!("error: {}", stop.message()));
+        stop.exit()
+    });
     exit.into()
+}
+
+/// Runs the verb that was typed, with the options from the environment and from files.
+fn run(printer: Printer) -> Result<Exit, Stop> {
+    let typed = std::env::args_os().collect();
+    let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
+    command_line::take_effect(effect);
+    if let Some(words) = config::in_words(&command_line::settings()) {
+        printer.words(&words);
+    }
+    let cli = parsed(command_line::arguments())
+        .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
+    cli.verb.run(printer)
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `skyline report`: a stored run, shown again.
+//! `skyline report`: a stored run, shown again; without a path the latest, and of a folder of runs a list.
 
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ use crate::session::{Exit, Printer, Stop, folder};
 #[command(after_help = crate::report::documents::glossary())]
 pub(super) struct ReportArgs {
     /// The run's folder, its run.jsonl, or the folder of runs that were repeated, of a sweep, of an A/B experiment or of a
-    /// table of experiments; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a file of several `FILE:N`
-    #[arg(required_unless_present = "json_schema")]
+    /// table of experiments; a folder of these, which are then listed; or a result of vLLM, SGLang, GuideLLM or AIPerf, of a
+    /// file of several `FILE:N` [default: the latest under `results`]
     run: Option<PathBuf>,
 
     #[command(flatten)]
@@ -56,7 +56,12 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
     match (&args.run, args.json_schema) {
         (_, Some(schema)) => printer.data(schema).map(|()| Exit::Fine),
         (Some(run), None) => show(run, args, printer),
-        (None, None) => Err(Stop::usage("name the folder of a run")),
+        (None, None) => {
+            let folder = Path::new(OUT);
+            let latest = stored::latest(folder).ok_or_else(|| nothing_stored(folder))?;
+            printer.words(&format!("the latest result: {}", latest.display()));
+            show(&latest, args, printer)
+        }
     }
 }
 
@@ -69,6 +74,7 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         Stored::AbTest => show_ab(path, args, &outputs, printer),
         Stored::Matrix(folder) => show_matrix(&folder, args, &outputs, printer),
         Stored::Repeats(runs) => show_repeats(path, &runs, args, outputs, printer),
+        Stored::Results(folders) => show_list(path, &folders, args, &outputs, printer),
         Stored::Run => {
             outputs.check(&RUN)?;
             let run = JudgedRun::read(path, &args.objectives.objectives())?;
@@ -81,6 +87,32 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
             Ok(exits::of_run(&run.summary, args.validity.invalid_runs()))
         }
     }
+}
+
+/// Where runs are stored unless `--out` says otherwise.
+const OUT: &str = "results";
+
+fn nothing_stored(folder: &Path) -> Stop {
+    Stop::usage(format!(
+        "no result is stored in {}\nhint: name the folder of a run, or make one: skyline bench short_chat 60",
+        folder.display()
+    ))
+}
+
+fn show_list(
+    path: &Path,
+    folders: &[PathBuf],
+    args: &ReportArgs,
+    outputs: &Outputs,
+    printer: Printer,
+) -> Result<Exit, Stop> {
+    refuse_objectives(args, ", and this is a folder of results\nhint: name one of them")?;
+    let format = outputs.only_shown("a folder of results")?;
+    let listed = stored::listed(folders);
+    let shown = path.to_string_lossy();
+    let document = || documents::results(shown.trim_end_matches('/'), &listed);
+    printer.data(&rendered(format, document, || documents::results_json(&listed))?)?;
+    Ok(Exit::Fine)
 }
 
 /// Refuses objectives for what is not a run, with the reason.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{exits, say_saved};
+use super::output::{exits, planned_limits, planned_requests, planned_server, say_saved, show_dry_run};
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{
     CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
@@ -111,6 +111,9 @@ pub(super) fn run(args: &SweepArgs, printer: Printer) -> Result<Exit, Stop> {
     let interrupts = Interrupts::listen(printer);
     // Everything that can be wrong with what was typed is found before anything is sent.
     let plan = args.plan(printer)?;
+    if args.campaign.dry_run {
+        return args.show_plan(&plan, printer).map(|()| Exit::Fine);
+    }
     folder::base(&args.campaign.out)?;
     // Locked first: to calibrate this machine would disturb another process that runs the sweep.
     let resumed = args.campaign.resume.as_deref().map(ExperimentDir::locked).transpose()?;
@@ -208,6 +211,28 @@ impl SweepArgs {
         let lowest = check_loads(&spec, &plan, &datasets)?;
         let checked = settings.check(&lowest.workload, &datasets)?;
         Ok(PlannedSweep { spec, checked, plan, lowest, start, finds_start })
+    }
+
+    /// Shows what would be run.
+    fn show_plan(&self, planned: &PlannedSweep, printer: Printer) -> Result<(), Stop> {
+        let SweepPlan { axis, repeats, most_trials, longest_s, samples, .. } = &planned.plan;
+        let loads: Vec<_> = axis.loads().iter().map(ToString::to_string).collect();
+        let loads = match axis {
+            LoadAxis::Automatic { .. } if planned.finds_start => {
+                "searched from half a request in flight on".to_owned()
+            }
+            LoadAxis::Automatic { from_per_s } => format!("searched from {from_per_s}/s on"),
+            _ => loads.join(", "),
+        };
+        let mut facts = planned_requests(&planned.spec);
+        facts.push(("loads", loads));
+        facts.push(("runs", format!("{repeats} of each load at least, {most_trials} in all at most")));
+        facts.push(("lasts", format!("until {samples} requests are measured, {longest_s} s a run at most")));
+        facts.push(planned_server("server", &planned.checked.settings));
+        facts.extend(planned_limits(&planned.checked.settings));
+        facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
+        facts.push(("stored in", self.campaign.out.display().to_string()));
+        show_dry_run(&format!("sweep {}", planned.spec.name), facts, printer, self.campaign.show.shown())
     }
 
     fn search_plan(&self, spec: &WorkloadSpec, axis: LoadAxis, objectives: &[Objective]) -> SweepPlan {

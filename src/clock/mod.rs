@@ -1,9 +1,14 @@
-//! The run clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began.
+//! The run clock: every moment of a run is a [`Timestamp`], nanoseconds since the run began; and the priority of the
+//! threads that must not miss one.
 
 mod kernel;
+mod pacing;
+mod raised;
 mod run_clock;
 mod sharp_wait;
 
 pub use kernel::{KernelClock, Receipt};
+pub use pacing::Pacing;
+pub(crate) use raised::overruns;
 pub use run_clock::{RunClock, Timestamp};
 pub use sharp_wait::{SharpWait, WaitStep};

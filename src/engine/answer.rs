@@ -37,12 +37,20 @@ pub struct PreparedRequest {
     pub body: Bytes,
     /// Whether the answer's text is captured.
     pub capture: CaptureText,
+    /// Number of its session.
+    pub session: u64,
 }
 
 impl PreparedRequest {
-    /// The request with this index, without capture.
+    /// The request with this index, alone in its session, without capture.
     pub fn new(index: u64, body: Bytes) -> Self {
-        Self { index, body, capture: CaptureText::No }
+        Self { index, body, capture: CaptureText::No, session: index }
+    }
+
+    /// The same request in this session.
+    #[must_use]
+    pub fn in_session(self, session: u64) -> Self {
+        Self { session, ..self }
     }
 
     /// The same request with this capture.
@@ -55,9 +63,10 @@ impl PreparedRequest {
 impl fmt::Debug for PreparedRequest {
     /// Shows the length of the body, not the body: it may hold a credential.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { index, body, capture } = self;
+        let Self { index, body, capture, session } = self;
         let mut shown = f.debug_struct("PreparedRequest");
-        shown.field("index", index).field("body_length", &body.len()).field("capture", capture).finish()
+        shown.field("index", index).field("body_length", &body.len()).field("capture", capture);
+        shown.field("session", session).finish()
     }
 }
 
@@ -183,6 +192,10 @@ pub(crate) enum Cause {
     Untrusted,
     /// The peer does not speak TLS.
     NotTls,
+    /// The proxy before the server is not there.
+    Proxy,
+    /// The proxy before the server refuses.
+    ProxyRefuses,
     /// A whole answer came where a stream was requested.
     NotStreaming,
     /// The content type is that of no answer.

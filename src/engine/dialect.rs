@@ -51,6 +51,7 @@ impl Dialect {
     pub(crate) const fn traits(self) -> DialectTraits {
         let plain = DialectTraits {
             own_port: Some(8000),
+            start_command: None,
             length: LengthForcing::None,
             chat_max_tokens: "max_tokens",
             schema_field: SchemaField::JsonSchema,
@@ -68,7 +69,9 @@ impl Dialect {
             priority: None,
         };
         match self {
-            Self::Vllm | Self::Mock => DialectTraits {
+            Self::Mock => DialectTraits { start_command: Some("skyline mock"), ..Self::Vllm.traits() },
+            Self::Vllm => DialectTraits {
+                start_command: Some("vllm serve MODEL"),
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/version"),
@@ -86,6 +89,7 @@ impl Dialect {
             },
             Self::Sglang => DialectTraits {
                 own_port: Some(30000),
+                start_command: Some("python -m sglang.launch_server --model-path MODEL"),
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 continuous_usage: true,
                 version_path: Some("/get_server_info"),
@@ -104,6 +108,7 @@ impl Dialect {
                 ..plain
             },
             Self::Trtllm => DialectTraits {
+                start_command: Some("trtllm-serve MODEL"),
                 length: LengthForcing::IgnoreEosAndMinTokens,
                 // The form that every release knows (examples/serve/openai_completion_client_json_schema.py).
                 schema_field: SchemaField::Schema,
@@ -114,6 +119,7 @@ impl Dialect {
             },
             Self::Tgi => DialectTraits {
                 own_port: Some(3000),
+                start_command: Some("text-generation-launcher --model-id MODEL"),
                 // Its `json_schema` is newer than this.
                 schema_field: SchemaField::Value,
                 version_path: Some("/info"),
@@ -123,6 +129,7 @@ impl Dialect {
             },
             Self::Llamacpp => DialectTraits {
                 own_port: Some(8080),
+                start_command: Some("llama-server -m MODEL.gguf"),
                 length: LengthForcing::IgnoreEos,
                 version_path: Some("/props"),
                 flags_paths: &["/props"],

@@ -9,6 +9,8 @@ use crate::workload::Priority;
 pub(crate) struct DialectTraits {
     /// The server's default port; `None` for those that run elsewhere.
     pub own_port: Option<u16>,
+    /// Starts it, with `--port N` after it.
+    pub start_command: Option<&'static str>,
     /// Fields that force the requested length.
     pub length: LengthForcing,
     /// The field for the most answer tokens on `chat/completions`; on `completions` it is `max_tokens`

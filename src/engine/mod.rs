@@ -6,27 +6,35 @@ mod captured_text;
 mod dialect;
 mod dialect_traits;
 mod exposition;
+mod http_url;
 mod limits;
+mod metrics_url;
 mod openai;
+mod proxy;
 mod secrets;
 mod stream;
 mod target;
 mod wire;
 
-pub use address::{BaseUrl, MetricsUrl, Scheme};
+pub use address::{BaseUrl, Endpoint};
 pub use answer::{Answer, AnswerEnd, AnswerEvent, Engine, PreparedRequest};
 pub use captured_text::{AnswerText, CaptureText, CapturedText, ToolCall};
 pub use dialect::Dialect;
 pub(crate) use dialect_traits::MetricNames;
 pub(crate) use exposition::{MetricSample, metric_samples};
+pub use http_url::Scheme;
+pub(crate) use http_url::{http_url, shown_query};
 pub(crate) use limits::ConnectionLimits;
+pub use metrics_url::MetricsUrl;
 pub use openai::{
-    ConnectProgress, CounterReading, MetricsClient, MetricsPage, OpenAiEngine, ServerChanged, SmokeReport,
+    ConnectProgress, CounterReading, DEFAULT_WAIT, MetricsClient, MetricsPage, OpenAiEngine, ServerChanged,
+    SmokeReport,
 };
+pub(crate) use proxy::Proxy;
 pub use secrets::Secrets;
 pub use stream::{ArrivalStamp, BodyEnd, ChunkText, ResponseReader};
+pub(crate) use target::session_header;
 pub use target::{
-    AnswerForm, CertificateCheck, Endpoint, ExtraBody, Header, PriorityField, Sampling, Secret, Target,
-    TlsOptions,
+    AnswerForm, CertificateCheck, ExtraBody, Header, PriorityField, Sampling, Secret, Target, TlsOptions,
 };
 pub(crate) use wire::client_config;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::header::{ACCEPT, ACCEPT_LANGUAGE, CACHE_CONTROL, HOST, HeaderName, ORIGIN, REFERER, USER_AGENT};
 use serde_json::Value;
 
+use super::address::BaseUrl;
 use super::target::{Header, Target};
 use crate::record::{Failure, FailureKind, FinishReason};
 
@@ -33,6 +34,7 @@ impl Secrets {
             all.extend(in_header(header));
         }
         target.extra_body.0.iter().for_each(|(name, value)| in_field(name, value, &mut all));
+        all.extend(in_query(&target.url));
         let escaped: Vec<String> = all.iter().flat_map(|secret| escaped(secret)).collect();
         all.extend(escaped);
         all.retain(|secret| secret.len() >= SHORTEST);
@@ -95,6 +97,16 @@ fn in_header(header: &Header) -> Vec<String> {
     [value].into_iter().chain(word).chain(cookies).map(|text| text.trim().to_owned()).collect()
 }
 
+/// Values in an address, as they are written there and as they are meant.
+fn in_query(url: &BaseUrl) -> Vec<String> {
+    let written = url.whole().query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
+    let written = written.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let meant = url.whole().query_pairs().map(|(name, value)| (name.into_owned(), value.into_owned()));
+    let secret =
+        |(name, value): (String, String)| (names_a_credential(&name) || value.len() >= LONG).then_some(value);
+    written.chain(meant).filter_map(secret).collect()
+}
+
 /// Every text in and below a field whose name suggests a credential.
 fn in_field(name: &str, value: &Value, found: &mut Vec<String>) {
     match value {
@@ -127,7 +139,8 @@ mod tests {
     use crate::engine::target::Secret;
 
     fn secrets(headers: &[&str], extra: &Value) -> Secrets {
-        let mut target = Target::new("http://x".parse().unwrap(), Dialect::Vllm);
+        let url = "http://x?api-version=2024-06-01&key=query%2Bquery&trace=fedcba9876543210";
+        let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
         target.api_key = Some(Secret::new(" keykeykey/1\n"));
         target.headers = headers.iter().map(|line| line.parse().unwrap()).collect();
         target.extra_body.0 = extra.as_object().unwrap().clone();
@@ -158,6 +171,7 @@ mod tests {
             ("tiny", "***"),
             ("word of bob-the-user", "word of bob-the-user"),
             ("nestedkey someone", "*** ***"),
+            ("2024-06-01: query+query query%2Bquery fedcba9876543210", "2024-06-01: *** *** ***"),
             (r#"{"a":"a\"quote"}"#, r#"{"a":"***"}"#),
             (r"keykeykey/1 keykeykey\/1", "*** ***"),
         ] {

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use http::header::{
-    ACCEPT_ENCODING, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, TRANSFER_ENCODING,
-    UPGRADE,
+    ACCEPT_ENCODING, AUTHORIZATION, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, HeaderValue,
+    TRANSFER_ENCODING, UPGRADE,
 };
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use strum::{Display, EnumString, IntoStaticStr};
 
-use super::address::BaseUrl;
+use super::address::{BaseUrl, Endpoint};
 use super::dialect::Dialect;
+use super::proxy::Proxy;
 use crate::record::RequestParameters;
 use crate::units::hexadecimal;
 use crate::workload::AnswerShape;
@@ -48,6 +48,10 @@ pub struct Target {
     pub extra_body: ExtraBody,
     /// How the server's certificate is checked.
     pub tls: TlsOptions,
+    /// The proxy that requests go through.
+    pub(crate) proxy: Option<Proxy>,
+    /// The header that carries the id of a request's session, so that a balancer can keep sessions together.
+    pub session_header: Option<HeaderName>,
 }
 
 impl Target {
@@ -67,6 +71,8 @@ impl Target {
             sampling: Sampling::default(),
             extra_body: ExtraBody::default(),
             tls: TlsOptions::default(),
+            proxy: None,
+            session_header: None,
         }
     }
 }
@@ -79,36 +85,6 @@ impl fmt::Debug for ExtraBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.keys()).finish()
     }
-}
-
-/// The endpoint of requests.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Display, EnumString, IntoStaticStr)]
-#[strum(serialize_all = "lowercase", parse_err_ty = String, parse_err_fn = unknown_endpoint)]
-pub enum Endpoint {
-    /// `/v1/chat/completions`.
-    #[default]
-    Chat,
-    /// `/v1/completions`.
-    Completions,
-}
-
-impl Endpoint {
-    /// Its name for `--endpoint`.
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// Its path below the server's root.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Chat => "/v1/chat/completions",
-            Self::Completions => "/v1/completions",
-        }
-    }
-}
-
-fn unknown_endpoint(name: &str) -> String {
-    format!("`{name}` is not an endpoint; use chat or completions")
 }
 
 /// Whether requests carry the field `priority`.
@@ -151,8 +127,13 @@ impl Default for Sampling {
 }
 
 impl Sampling {
-    /// The parameters of requests with this sampling and extra body.
-    pub fn parameters(&self, extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
+    /// The parameters of requests with this sampling, extra body and header for the id of a session.
+    pub fn parameters(
+        &self,
+        extra_body: &Map<String, Value>,
+        priority: PriorityField,
+        session_header: Option<&HeaderName>,
+    ) -> RequestParameters {
         let Self { temperature, top_p, top_k, seed } = *self;
         let extra_body = (!extra_body.is_empty()).then(|| {
             // The order of an object's fields has no meaning (RFC 8259, section 4).
@@ -166,6 +147,7 @@ impl Sampling {
             top_k,
             sampling_seed: seed,
             priority: priority == PriorityField::Sent,
+            session_header: session_header.map(ToString::to_string),
             extra_body_sha256: extra_body,
         }
     }
@@ -245,6 +227,23 @@ impl FromStr for Header {
     }
 }
 
+/// The name of a header that may carry the id of a session.
+///
+/// # Errors
+///
+/// What is wrong with it.
+pub(crate) fn session_header(name: &str, headers: &[Header]) -> Result<HeaderName, String> {
+    let parsed = HeaderName::from_bytes(name.as_bytes());
+    let header = parsed.map_err(|_| format!("`{name}` cannot be the name of a header"))?;
+    let used = |other: &Header| other.name == header;
+    if OURS.contains(&header) || [AUTHORIZATION, HOST].contains(&header) || headers.iter().any(used) {
+        return Err(format!(
+            "header `{header}` carries something else; take a name of its own, such as X-Session-ID"
+        ));
+    }
+    Ok(header)
+}
+
 impl Header {
     /// SHA-256 over the lines `name: value` of `headers` in their order, hexadecimal; `None` where there are none.
     pub fn fingerprint(headers: &[Self]) -> Option<String> {
@@ -298,9 +297,12 @@ mod tests {
         assert!("Host: other".parse::<Header>().is_ok(), "a gateway may choose its server by it");
     }
 
+    fn parameters(extra_body: &Map<String, Value>, priority: PriorityField) -> RequestParameters {
+        Sampling::default().parameters(extra_body, priority, None)
+    }
+
     fn extra(text: &str) -> Option<String> {
-        let body: Map<String, Value> = serde_json::from_str(text).unwrap();
-        Sampling::default().parameters(&body, PriorityField::Unsent).extra_body_sha256
+        parameters(&serde_json::from_str(text).unwrap(), PriorityField::Unsent).extra_body_sha256
     }
 
     #[test]
@@ -310,8 +312,20 @@ mod tests {
         assert_eq!(extra(r#"{"d": 1, "a": {"c": "hf_x", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_ne!(extra(r#"{"d": 1, "a": {"c": "hf_y", "b": [2, 1]}}"#).as_deref(), Some(hash));
         assert_eq!(extra("{}"), None);
-        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Unsent).are_default());
-        assert!(Sampling::default().parameters(&Map::new(), PriorityField::Sent).priority);
+        assert!(parameters(&Map::new(), PriorityField::Unsent).are_default());
+        assert!(parameters(&Map::new(), PriorityField::Sent).priority);
+        let sticky = HeaderName::from_static("x-session-id");
+        let sticky = Sampling::default().parameters(&Map::new(), PriorityField::Unsent, Some(&sticky));
+        assert_eq!(sticky.to_string(), "temperature 0, sessions named in x-session-id");
+    }
+
+    #[test]
+    fn a_session_has_a_header_of_its_own() {
+        let others = ["X-Key: 1".parse().unwrap()];
+        assert_eq!(session_header("X-Session-ID", &others).unwrap(), "x-session-id");
+        for name in ["x key", "", "Content-Type", "authorization", "x-key"] {
+            assert!(session_header(name, &others).is_err(), "{name}");
+        }
     }
 
     #[test]

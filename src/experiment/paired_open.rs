@@ -189,7 +189,7 @@ fn ratio(closed: Figure, open: Figure) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::analysis::test_runs::{record, run};
-    use crate::analysis::{Reason, summarise};
+    use crate::analysis::{Reason, VerdictOutcome, summarise};
     use crate::record::{RequestRecord, RunLog, Turn};
 
     /// Requests a second apart, of one user, whose first tokens take so many ms.
@@ -247,7 +247,12 @@ mod tests {
     fn an_open_run_that_did_not_settle_says_so() {
         let closed = summarise(&closed(&[100, 200]), &[]);
         let mut open = summarise(&run(2_000, requests(&[300, 400])), &[]);
-        let reason = |rule| Reason { rule, sentence: String::new(), cure: String::new() };
+        let reason = |rule| Reason {
+            rule,
+            outcome: VerdictOutcome::Overloaded,
+            sentence: String::new(),
+            cure: String::new(),
+        };
         let others = |open: &Summary| {
             let others = closed.verdict.valid && open.verdict.reasons.is_empty();
             (PairedOpen::of(&closed, open).unwrap(), others)

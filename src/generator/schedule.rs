@@ -139,7 +139,8 @@ impl Schedule {
     /// were as long as asked: all turns of a conversation, the first 15 of a closed-loop user.
     ///
     /// The window begins at the warm-up's end. It ends at the horizon or, where the run is so many requests
-    /// long, at the moment of the first request beyond them (just after the last, when none follows).
+    /// long, at the moment of the first request beyond them (just after the last, when none follows); a closed loop of so
+    /// many requests has [`PlanFacts::OPEN_END`] there.
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
     pub fn facts(&self) -> PlanFacts {
         let marked = !self.workload.tenants.is_empty()
@@ -161,6 +162,7 @@ impl Schedule {
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
+            Some(_) if self.workload.ends_by_count() => PlanFacts::OPEN_END,
             Some(_) => Timestamp::ZERO,
             None => Timestamp::from_secs_f64(self.workload.horizon_s),
         };

@@ -27,6 +27,10 @@ pub struct SessionPlanner {
     users: Option<Users>,
     /// The measured window, which decides a turn's phase.
     window: (Timestamp, Timestamp),
+    /// Requests that the users of a closed loop may still send, where the run has so many.
+    left: Option<u64>,
+    /// The latest moment of those that are counted.
+    latest: Timestamp,
 }
 
 /// The users of a closed loop.
@@ -92,13 +96,51 @@ impl SessionPlanner {
             rows: datasets.rows(&workload).into_iter().map(|rows| rows.map(RowDraws::in_order)).collect(),
             users,
             window: (Timestamp::ZERO, Timestamp::from_nanos(u64::MAX)),
+            left: None,
+            latest: Timestamp::ZERO,
             workload,
         }
     }
 
     /// The same with the window of this plan.
     pub(super) fn within(self, plan: &PlanFacts) -> Self {
-        Self { window: (plan.window_start, plan.window_end), ..self }
+        let requests = self.workload.requests.filter(|_| self.users.is_some());
+        let planned = plan.warmup_requests + plan.measured_requests;
+        Self {
+            window: (plan.window_start, plan.window_end),
+            left: requests.map(|requests| requests.saturating_sub(planned)),
+            latest: self.last_start(),
+            ..self
+        }
+    }
+
+    /// Counts a request that follows an answer. Where a closed loop has so many requests and all are known, it is one of
+    /// the cool-down: it keeps up the load.
+    pub fn counted(&mut self, next: PlannedRequest) -> PlannedRequest {
+        match &mut self.left {
+            None => next,
+            Some(0) => PlannedRequest { phase: Phase::Cooldown, ..next },
+            Some(left) => {
+                *left -= 1;
+                self.latest = self.latest.max(next.scheduled);
+                next
+            }
+        }
+    }
+
+    /// The end of the window of a closed loop that has so many requests, just after the last of them, once all are known.
+    pub fn counted_end(&self) -> Option<Timestamp> {
+        (self.left == Some(0)).then(|| Timestamp::from_nanos(self.latest.as_nanos() + 1))
+    }
+
+    /// When the last of the users begins.
+    fn last_start(&self) -> Timestamp {
+        match self.workload.arrival {
+            ArrivalPattern::Users { users, ramp_s, .. } => {
+                Timestamp::from_secs_f64(ramp_s * users.saturating_sub(1) as f64 / users as f64)
+            }
+            _ => Timestamp::ZERO,
+        }
     }
 
     /// Whether a workload has sessions.

@@ -7,12 +7,14 @@
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
+use console::Term;
 use indicatif::ProgressBar;
 use ratatui::crossterm::cursor::{Hide, Show};
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen};
 
 use super::echo_guard::EchoGuard;
+use super::wrap;
 
 /// The alternate screen, while it is taken.
 static SCREEN: Mutex<Option<ScreenState>> = Mutex::new(None);
@@ -71,9 +73,12 @@ impl Drop for AltScreen {
     }
 }
 
-/// Gives the terminal back, if it is taken, and prints the messages of that time. Call it before the process
+/// Gives the terminal back, if it is taken, and prints the messages of that time; removes a line that is redrawn. Call it before the process
 /// ends on another thread than the one that draws.
 pub(crate) fn leave() {
+    if let Some(bar) = progress_bar().take() {
+        bar.finish_and_clear();
+    }
     let mut taken = taken();
     let Some(ScreenState { echo, said }) = taken.take() else { return };
     // A terminal that is gone needs nothing back.
@@ -81,8 +86,15 @@ pub(crate) fn leave() {
     if let Some(echo) = echo {
         echo.show();
     }
+    said.iter().for_each(|line| write_message(line));
+}
+
+/// Writes a message to standard error, wrapped where that is a terminal. A closed pipe is no reason to stop.
+fn write_message(line: &str) {
+    let term = Term::stderr();
+    let columns = if term.is_term() { usize::from(term.size().1) } else { 0 };
     let mut err = io::stderr().lock();
-    for line in said {
+    for line in wrap::message(line, columns) {
         let _ = writeln!(err, "{line}");
     }
 }
@@ -94,11 +106,9 @@ pub(crate) fn say(line: &str) {
         taken.said.push(line.to_owned());
         return;
     }
-    // A closed pipe is no reason to stop.
-    let write = || drop(writeln!(io::stderr(), "{line}"));
     match &*progress_bar() {
-        Some(bar) => bar.suspend(write),
-        None => write(),
+        Some(bar) => bar.suspend(|| write_message(line)),
+        None => write_message(line),
     }
 }
 

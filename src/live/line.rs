@@ -1,5 +1,4 @@
-//! One line of progress, of a run, a count or a computation: redrawn in place on a terminal, printed every few seconds
-//! elsewhere.
+//! One line of progress of a run: redrawn in place on a terminal, printed every few seconds elsewhere.
 
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -9,9 +8,9 @@ use console::Term;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::alt_screen::{progress_bar, say};
-use super::screen::Screen;
 use super::watched::WatchedRun;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::Timestamp;
+use crate::record::PlanFacts;
 use crate::runner::{LiveLatency, Snapshot};
 use crate::units;
 
@@ -54,7 +53,9 @@ impl<'a> ProgressLine<'a> {
 
 /// The state of a run in one line.
 pub(super) fn describe(snapshot: &Snapshot, now: Timestamp, window_end: Timestamp) -> String {
-    let mut parts = vec![if now < window_end {
+    let mut parts = vec![if window_end >= PlanFacts::OPEN_END {
+        format!("{:.0} s", now.as_secs_f64())
+    } else if now < window_end {
         format!("{:.0}/{:.0} s", now.as_secs_f64(), window_end.as_secs_f64())
     } else {
         format!("draining {:.0} s", now.since(window_end).as_secs_f64())
@@ -108,77 +109,6 @@ impl Drop for InPlace {
     fn drop(&mut self) {
         *progress_bar() = None;
         self.0.finish_and_clear();
-    }
-}
-
-/// The progress line of a count; dropping it removes it.
-#[derive(Debug)]
-pub(crate) struct CountLine(Option<InPlace>);
-
-impl CountLine {
-    /// Starts to show the count of `answers` answers.
-    pub(crate) fn start(screen: Screen, answers: usize) -> Self {
-        match screen {
-            Screen::Quiet => Self(None),
-            Screen::Plain => {
-                say(&format!("counting the tokens of {} answers", units::count(answers as u64)));
-                Self(None)
-            }
-            Screen::Dashboard | Screen::Line => {
-                let template = "{bar:20.cyan} {human_pos}/{human_len} answers counted, {eta} to go";
-                Self(Some(InPlace::of(template, Some(answers as u64))))
-            }
-        }
-    }
-
-    /// `done` answers are counted.
-    pub(crate) fn at(&self, done: usize) {
-        if let Some(bar) = &self.0 {
-            bar.set_position(done as u64);
-        }
-    }
-}
-
-/// The line of the current step; dropping it removes it.
-#[derive(Debug)]
-pub(crate) struct StepLine(Shown);
-
-#[derive(Debug)]
-enum Shown {
-    InPlace(InPlace),
-    Printed { clock: RunClock, last: Timestamp },
-    Nowhere,
-}
-
-impl StepLine {
-    /// Starts before the first step.
-    pub(crate) fn start(screen: Screen) -> Self {
-        Self(match screen {
-            Screen::Quiet => Shown::Nowhere,
-            Screen::Plain => {
-                Shown::Printed { clock: RunClock::starting_in(Duration::ZERO), last: Timestamp::ZERO }
-            }
-            Screen::Dashboard | Screen::Line => {
-                let bar = InPlace::of("{spinner} {wide_msg}", None);
-                bar.enable_steady_tick(Duration::from_millis(200));
-                Shown::InPlace(bar)
-            }
-        })
-    }
-
-    /// Shows `step` as the current one.
-    pub(crate) fn at(&mut self, step: &str) {
-        match &mut self.0 {
-            Shown::InPlace(bar) => bar.set_message(step.to_owned()),
-            Shown::Printed { clock, last } => {
-                let now = clock.now();
-                if now.since(*last) >= PRINT {
-                    *last = now;
-                    say(step);
-                }
-            }
-            Shown::Nowhere => {}
-        }
     }
 }
 

@@ -6,11 +6,13 @@ mod echo_guard;
 mod line;
 mod provisional;
 mod screen;
+mod step;
 mod view;
 mod watched;
+mod wrap;
 
 pub(crate) use alt_screen::{LineWriter, leave, say};
-pub(crate) use line::{CountLine, StepLine};
 pub(crate) use screen::Screen;
+pub(crate) use step::StepLine;
 pub(crate) use view::LiveView;
 pub(crate) use watched::WatchedRun;

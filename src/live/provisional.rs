@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::analysis::wording::percent;
 use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Statistic, lag_bar_ms};
-use crate::runner::{LiveLatency, LiveSpread, Snapshot};
+use crate::runner::{LiveLatency, LiveSpread, Snapshot, WindowCounts};
 use crate::units::{count, millis, three_digits};
 
 /// Whether a provisional finding is good or bad.
@@ -33,10 +33,10 @@ impl Remark {
     }
 }
 
-/// All provisional findings: validity first, then each objective.
-pub(super) fn remarks(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
+/// All provisional findings after so many seconds of the window: validity first, then each objective.
+pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective]) -> Vec<Remark> {
     let mut remarks = validity(snapshot, objectives);
-    remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot)));
+    remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
     remarks
 }
 
@@ -93,7 +93,8 @@ fn share(snapshot: &Snapshot, part: u64) -> Option<f64> {
     (released > 0).then(|| part as f64 / released as f64)
 }
 
-fn judged(objective: &Objective, snapshot: &Snapshot) -> Remark {
+fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
+    let WindowCounts { with_slo, met, .. } = snapshot.measured;
     let FigureKey { statistic, metric, part } = &objective.key;
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
@@ -103,6 +104,8 @@ fn judged(objective: &Objective, snapshot: &Snapshot) -> Remark {
         (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
         (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
         (None, _, Metric::TimeoutRate) => share(snapshot, snapshot.measured.timed_out),
+        (None, _, Metric::SloAttainment) => (with_slo > 0).then(|| met as f64 / with_slo as f64),
+        (None, _, Metric::Goodput) if with_slo > 0 => Some(met as f64 / window_s.max(1.0)),
         _ => None,
     };
     match value {
@@ -153,7 +156,6 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::WindowCounts;
 
     fn spread(n: u64, p50_ms: u64, p99_ms: u64) -> LiveLatency {
         let (p50, p99) = (Duration::from_millis(p50_ms), Duration::from_millis(p99_ms));
@@ -173,7 +175,10 @@ mod tests {
 
     fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        remarks(snapshot, &objectives).into_iter().map(|remark| (remark.standing, remark.text)).collect()
+        remarks(snapshot, 10.0, &objectives)
+            .into_iter()
+            .map(|remark| (remark.standing, remark.text))
+            .collect()
     }
 
     #[test]
@@ -182,6 +187,16 @@ mod tests {
         assert_eq!(said(&sound(), &[]), [(Standing::Good, text.to_owned())]);
         let before = "nothing is measured before the warm-up is over";
         assert_eq!(said(&Snapshot::default(), &[]), [(Standing::Open, before.to_owned())]);
+    }
+
+    #[test]
+    fn goodput_and_attainment_are_known_as_far_as_the_run_is() {
+        let mut snapshot = sound();
+        (snapshot.measured.with_slo, snapshot.measured.met) = (200, 180);
+        let found = said(&snapshot, &["goodput > 15/s", "slo_attainment > 95%"]);
+        let texts =
+            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90.0 %")];
+        assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
     }
 
     #[test]

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::analysis::Objective;
+use jiff::tz::TimeZone;
+
+use crate::analysis::{Comparison, Metric, Objective, Statistic};
 use crate::clock::{RunClock, Timestamp};
 use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
-use crate::workload::WorkloadSpec;
+use crate::workload::{Slo, WorkloadSpec};
 
 /// A run that is shown live. The figures stay where they are counted; a screen only reads them.
 #[derive(Clone, Debug)]
@@ -30,6 +32,42 @@ pub(crate) struct WatchedRun {
     pub(crate) drained: Timestamp,
     /// The objectives of the run.
     pub(crate) objectives: Vec<Objective>,
+    /// Whether requests have an SLO.
+    pub(crate) has_slo: bool,
+    /// What latencies should not exceed, milliseconds.
+    pub(crate) bounds: Vec<(Metric, f64)>,
+    /// The time of day at which the load ends.
+    pub(crate) load_ends: String,
+}
+
+/// What latencies should not exceed, milliseconds: what objectives demand of percentiles of all requests; of a latency
+/// without one, what the SLOs demand.
+pub(super) fn bounds(workload: &WorkloadSpec, objectives: &[Objective]) -> Vec<(Metric, f64)> {
+    let of_slo: [(Metric, fn(&Slo) -> Option<f64>); 3] = [
+        (Metric::Ttft, |slo| slo.ttft_ms),
+        (Metric::Tpot, |slo| slo.tpot_ms),
+        (Metric::E2e, |slo| slo.e2e_ms),
+    ];
+    let mut bounds = Vec::new();
+    for (metric, of_slo) in of_slo {
+        let demanded = objectives.iter().filter(|objective| {
+            let key = &objective.key;
+            let of_all = key.part.is_none() && matches!(key.statistic, Some(Statistic::Percentile(_)));
+            let is_upper = matches!(objective.comparison, Comparison::Below | Comparison::AtMost);
+            of_all && key.metric == metric && is_upper
+        });
+        let mut found: Vec<f64> = demanded.map(|objective| objective.bound).collect();
+        if found.is_empty() {
+            found = slos(workload).filter_map(|slo| of_slo(&slo)).collect();
+        }
+        bounds.extend(found.into_iter().map(|bound| (metric, bound)));
+    }
+    bounds
+}
+
+fn slos(workload: &WorkloadSpec) -> impl Iterator<Item = Slo> {
+    let of_classes = workload.classes.iter().flat_map(|class| &class.priorities).map(|share| share.slo);
+    of_classes.chain(workload.tenants.iter().filter_map(|tenant| tenant.slo))
 }
 
 /// Which requests leave at times that are known before the run.
@@ -64,6 +102,7 @@ impl WatchedRun {
         (progress, clock, drain): (Arc<Progress>, RunClock, Duration),
     ) -> Self {
         let RunHeader { workload, engine, plan, .. } = header;
+        let load_ends = clock.started_at() + Duration::from_nanos(plan.window_end.as_nanos());
         Self {
             workload: workload.name.clone(),
             server: format!("{}, {}", engine.engine, engine.model),
@@ -74,12 +113,44 @@ impl WatchedRun {
             plan: plan.clone(),
             paced: Paced::by(workload),
             objectives: objectives.to_vec(),
+            has_slo: slos(workload).any(|slo| !slo.is_empty()),
+            bounds: bounds(workload, objectives),
+            load_ends: load_ends.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
         }
+    }
+
+    /// What this latency should not exceed, smallest first.
+    pub(super) fn bounds_of(&self, metric: Metric) -> Vec<f64> {
+        let of_metric = self.bounds.iter().filter(|(other, _)| *other == metric);
+        let mut bounds: Vec<f64> = of_metric.map(|(_, bound)| *bound).collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        bounds
     }
 
     /// The current time and the state at it.
     pub(super) fn look(&self) -> (Timestamp, Snapshot) {
         let now = self.clock.now();
         (now, self.progress.snapshot(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objectives_bound_latencies_and_slos_where_there_are_none() {
+        let workload = WorkloadSpec::load("short_chat").unwrap();
+        let of = |objectives: &[&str]| {
+            let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
+            bounds(&workload, &objectives)
+        };
+        assert_eq!(of(&[]), [(Metric::Ttft, 200.0), (Metric::Ttft, 500.0)]);
+        // A mean, a part of the requests and a lower bound say nothing of percentiles of all.
+        let others = ["mean ttft < 1s", "p99 ttft of chat < 1s", "p50 ttft > 1ms"];
+        assert_eq!(of(&others), of(&[]));
+        let both = of(&["p99 ttft < 300ms", "p95 e2e <= 2s"]);
+        assert_eq!(both, [(Metric::Ttft, 300.0), (Metric::E2e, 2_000.0)]);
     }
 }

@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, TryRecvError};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::oneshot;
 
-use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep};
 use crate::mock::metrics::{Finish, JobTimes, Meters};
 use crate::simulator::{FirstToken, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
@@ -93,10 +93,17 @@ pub(crate) enum SubmitError {
 
 impl EngineThread {
     /// Starts the thread.
-    pub(crate) fn start(server: Box<dyn SimulatedServer + Send>, clock: RunClock) -> io::Result<Self> {
+    pub(crate) fn start(
+        server: Box<dyn SimulatedServer + Send>,
+        clock: RunClock,
+        pacing: Pacing,
+    ) -> io::Result<Self> {
         let (commands, orders) = mpsc::channel();
         let beating = EngineLoop::new(server, clock, orders);
-        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || beating.run())?;
+        std::thread::Builder::new().name("mock engine".to_owned()).spawn(move || {
+            let _raised = pacing.raise();
+            beating.run();
+        })?;
         Ok(Self { commands })
     }
 

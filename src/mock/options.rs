@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use super::faults::FaultChance;
 use super::request::PromptTokens;
+use crate::clock::Pacing;
 use crate::random::RandomStream;
 use crate::simulator::{
     BatchingConfig, BatchingEngine, Delay, Deployment, DoesNotFit, Efficiency, FixedQueue, SimulatedServer,
@@ -86,6 +87,8 @@ pub struct MockOptions {
     pub truth: Option<PathBuf>,
     /// Seed of lengths and faults.
     pub seed: u64,
+    /// How its clock waits for the moments of tokens. It knows no timer of a runtime, and takes that for precise.
+    pub pacing: Pacing,
 }
 
 /// The words of answers.

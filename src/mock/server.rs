@@ -80,10 +80,11 @@ impl MockServer {
             truth.write_to(path).map_err(|error| MockStartError::TruthLog { path: path.clone(), error })?;
         }
         let truth = Arc::new(truth);
+        let pacing = options.pacing;
         let mock = Arc::new(Mock {
             model: backend.model,
             max_model_len: backend.max_model_len,
-            engine: EngineThread::start(backend.server, clock)?,
+            engine: EngineThread::start(backend.server, clock, pacing)?,
             clock,
             truth: Arc::clone(&truth),
             chances: FaultChances::new(options.faults.clone(), options.seed),
@@ -95,6 +96,7 @@ impl MockServer {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("mock".to_owned()).spawn(move || {
+            let _raised = pacing.raise();
             let served = runtime.block_on(async {
                 let listener = TcpListener::from_std(listener)?;
                 tokio::select! {

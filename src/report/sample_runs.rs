@@ -158,6 +158,7 @@ pub(super) fn observed() -> RunLog {
         read_delay: Some(Delays { p99_ns: 500_000, ..delays }),
         host_stalls: Vec::new(),
         peak_memory_bytes: Some(50_000_000),
+        priority_lost: false,
     });
     log.telemetry.client = vec![ClientSample { at: at(62), retransmits: Some(7), ..ClientSample::default() }];
     log

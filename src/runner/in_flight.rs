@@ -58,6 +58,11 @@ impl<E: Engine> InFlightSet<E> {
         }
     }
 
+    /// Says when the window ends, which was not known before.
+    pub(super) fn end_window(&mut self, end: Timestamp) {
+        self.integral.end = end;
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.running.is_empty() && self.queue.is_empty()
     }
@@ -107,7 +112,7 @@ impl<E: Engine> InFlightSet<E> {
             self.send(next, Some(self.clock.now()));
         }
         let ended = ended.inspect_err(|error| tracing::error!("a request was lost: {error}")).ok()?;
-        self.progress.ended(&ended.1.record);
+        self.progress.ended(&ended.1.record, ended.0.slo);
         Some(ended)
     }
 

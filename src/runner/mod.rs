@@ -14,7 +14,7 @@ mod turns;
 mod watch;
 
 pub use checks::{CheckTimes, Checks, FinishedCheck};
-pub use options::{Interrupt, Pacing, RunOptions, Timeouts};
+pub use options::{Interrupt, RunOptions, Timeouts};
 pub use pacer::RequestFeed;
 pub use progress::{
     LiveLatency, LiveRates, LiveSpread, Progress, RECENT_S, SecondCounts, Snapshot, WindowCounts,

@@ -3,6 +3,8 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use crate::clock::Pacing;
+
 /// How a run is executed. No option moves a dispatch; they say what to wait for and how long.
 #[derive(Clone, Debug, Default)]
 pub struct RunOptions {
@@ -26,17 +28,6 @@ pub struct Timeouts {
     pub between_tokens: Option<Duration>,
     /// To the end of the answer.
     pub total: Option<Duration>,
-}
-
-/// How the pacer waits for the next dispatch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Pacing {
-    /// On its own thread, which sleeps until shortly before the time and then spins: at most a few tens of
-    /// microseconds late on an idle machine. An async timer is a millisecond late.
-    #[default]
-    Precise,
-    /// By the async runtime's timer, which follows tokio's clock: exact in paused-time tests.
-    Timer,
 }
 
 /// How far the user's wish to stop goes. Ordered.

@@ -17,8 +17,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::sleep_until;
 
-use super::options::Pacing;
-use crate::clock::{RunClock, SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, RunClock, SharpWait, Timestamp, WaitStep};
 use crate::engine::{CaptureText, Engine, PreparedRequest};
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, SessionPlanner};
 
@@ -53,6 +52,9 @@ pub struct RequestFeed {
 }
 
 impl RequestFeed {
+    /// Requests that are ready before a run begins, of a plan that has more.
+    pub const READY: u64 = (BATCH * LOOK_AHEAD / 2) as u64;
+
     /// Builds prompts and bodies on its own thread, about 570 requests ahead. Returns when the first ones are
     /// ready. `later` plans and writes the later turns of sessions, where the schedule has any.
     pub fn start<E: Engine>(
@@ -121,6 +123,8 @@ pub(super) struct Outlet {
     pub(super) clock: RunClock,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) out: mpsc::UnboundedSender<DispatchedRequest>,
+    /// The priority of a precise pacer.
+    pub(super) pacing: Pacing,
 }
 
 impl Outlet {
@@ -137,12 +141,15 @@ impl Outlet {
 /// Starts to dispatch, until the schedule ends or soon after the outlet is stopped.
 pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
     match pacing {
-        Pacing::Precise => _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet)),
+        Pacing::Precise | Pacing::RealTime => {
+            _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet))
+        }
         Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(feed, outlet)),
     }
 }
 
 fn dispatch_precisely(mut feed: RequestFeed, outlet: &Outlet) {
+    let _raised = outlet.pacing.raise();
     let mut wait = SharpWait::new(outlet.clock);
     while let Some(ready) = feed.next() {
         loop {

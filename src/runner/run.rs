@@ -10,13 +10,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Sleep, sleep_until};
 
 use super::in_flight::{EndedTask, InFlightSet};
-use super::options::{Interrupt, Pacing, RunOptions};
+use super::options::{Interrupt, RunOptions};
 use super::pacer::{self, DispatchedRequest, Outlet, RequestFeed};
 use super::progress::Progress;
 use super::request_run::FinishedRequest;
 use super::turns::NextTurns;
 use super::watch::{ClientWatch, SampleSink};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::record::{Phase, PlanFacts, RunEnding, RunFooter};
 
@@ -48,13 +48,19 @@ impl<E: Engine> Run<E> {
     pub async fn execute(mut self, feed: RequestFeed, keep: impl FnMut(FinishedRequest)) -> RunFooter {
         let (clock, mut interrupt) = (self.clock, self.interrupt.clone());
         let watch = match self.options.pacing {
-            Pacing::Precise => ClientWatch::start(clock, self.samples.take()),
+            Pacing::Precise | Pacing::RealTime => {
+                ClientWatch::start(clock, self.options.pacing, self.samples.take())
+            }
             // In virtual time this machine is not worth monitoring.
             Pacing::Timer => None,
         };
         let until = self.plan.window_end.after(self.options.drain);
         let mut drained = pin!(sleep_until(clock.instant(until)));
+        let pacing = self.options.pacing;
         let mut run = RunLoop::start(self, until, feed, keep);
+        // Once all threads are started, which would inherit it; and until the last answer, for what comes after is no
+        // hurry.
+        let raised = pacing.raise();
         while run.awaited > 0 {
             let step = tokio::select! {
                 request = run.pacer.recv(), if run.dispatching => run.take_dispatched(request),
@@ -68,7 +74,11 @@ impl<E: Engine> Run<E> {
             if step.is_break() {
                 break;
             }
+            if let Some(end) = run.take_window_end() {
+                drained.as_mut().reset(clock.instant(end.after(run.drain)));
+            }
         }
+        drop(raised);
         let mut footer = run.close().await;
         if let Some(watch) = watch {
             footer.client = watch.finish().await;
@@ -80,7 +90,6 @@ impl<E: Engine> Run<E> {
 /// The state of the run loop.
 struct RunLoop<E, K> {
     clock: RunClock,
-    plan: PlanFacts,
     drain: Duration,
     /// Requests that the pacers have dispatched.
     pacer: mpsc::UnboundedReceiver<DispatchedRequest>,
@@ -99,7 +108,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let (pacing, drain) = (options.pacing, options.drain);
         let stop_pacer = Arc::new(AtomicBool::new(false));
         let (out, pacer) = mpsc::unbounded_channel();
-        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out };
+        let outlet = Outlet { clock, stop: Arc::clone(&stop_pacer), out, pacing };
         let next_turns = feed
             .take_later()
             .map(|later| NextTurns::start(later, Arc::clone(&engine), pacing, until, outlet.clone()));
@@ -116,7 +125,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         let window = (plan.window_start, plan.window_end);
         let in_flight = InFlightSet::new(engine, clock, options, progress, window, next_turns);
         let awaited = plan.warmup_requests + plan.measured_requests;
-        Self { clock, plan, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
+        Self { clock, drain, pacer, stop_pacer, dispatching: true, in_flight, awaited, footer, keep }
     }
 
     fn take_dispatched(&mut self, request: Option<DispatchedRequest>) -> ControlFlow<()> {
@@ -147,6 +156,17 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
         ControlFlow::Continue(())
     }
 
+    /// The end of the window, the first time that it is known, where the answers decide it.
+    fn take_window_end(&mut self) -> Option<Timestamp> {
+        let end = self.in_flight.next_turns.as_ref()?.window_end()?;
+        if self.footer.ending == RunEnding::Interrupted || self.footer.released_until <= end {
+            return None;
+        }
+        self.footer.released_until = end;
+        self.in_flight.end_window(end);
+        Some(end)
+    }
+
     fn drain_limit(&mut self) -> ControlFlow<()> {
         if self.footer.ending == RunEnding::Finished {
             self.footer.ending = RunEnding::DrainLimit;
@@ -161,7 +181,7 @@ impl<E: Engine, K: FnMut(FinishedRequest)> RunLoop<E, K> {
             self.stop_pacer.store(true, Relaxed);
             self.dispatching = false;
             self.footer.ending = RunEnding::Interrupted;
-            self.footer.released_until = now.min(self.plan.window_end);
+            self.footer.released_until = now.min(self.footer.released_until);
             self.in_flight.progress.stopped(now);
             // What was dispatched is in flight, unless the concurrency cap holds it back: that is not sent
             // any more.

@@ -13,11 +13,11 @@ use tokio::time::sleep_until;
 
 use engines::{Endless, Script, SeenLate, at, ms};
 
-use super::options::{Interrupt, Pacing, RunOptions, Timeouts};
+use super::options::{Interrupt, RunOptions, Timeouts};
 use super::pacer::RequestFeed;
 use super::progress::Progress;
 use super::run::Run;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{PlannedRequest, Prompt, RequestSpec};
 use crate::record::{

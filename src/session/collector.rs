@@ -2,16 +2,15 @@
 
 use std::env::VarError;
 use std::error::Error as _;
-use std::str::FromStr;
 use std::time::Duration;
 
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use percent_encoding::percent_decode_str;
-use reqwest::Client;
 use reqwest::redirect::Policy;
+use reqwest::{Client, Url};
 use serde_json::Value;
 
-use crate::engine::{BaseUrl, TlsOptions, client_config};
+use crate::engine::{Scheme, TlsOptions, client_config, http_url};
 use crate::report::{RunReport, otlp_json};
 use crate::session::console::{Printer, Stop};
 
@@ -22,24 +21,23 @@ const PATH: &str = "/v1/metrics";
 /// Headers for a collector, the more specific variable first (`OpenTelemetry`, *Protocol Exporter*).
 const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS"];
 
-/// The address of a collector, as typed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CollectorUrl(BaseUrl);
-
-impl FromStr for CollectorUrl {
-    type Err = String;
-
-    /// Reads `http://localhost:4318`, with `/v1/metrics` at its end or without.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let below = text.trim_end_matches('/');
-        let base = below.strip_suffix(PATH).unwrap_or(below);
-        if base.contains('@') {
-            return Err("credentials do not belong in the address; give them as a header in \
-                        OTEL_EXPORTER_OTLP_HEADERS"
-                .to_owned());
-        }
-        BaseUrl::read(base, "http://localhost:4318").map(Self)
+/// Where the collector of this address takes metrics: `http://localhost:4318`, with `/v1/metrics` at its end or without.
+fn metrics_at(text: &str) -> Result<Url, String> {
+    let below = text.trim_end_matches('/');
+    let base = below.strip_suffix(PATH).unwrap_or(below);
+    if base.contains('@') {
+        return Err("credentials do not belong in the address; give them as a header in \
+                    OTEL_EXPORTER_OTLP_HEADERS"
+            .to_owned());
     }
+    let mut url = http_url(base, "http://localhost:4318")?;
+    if url.query().is_some() {
+        return Err("the address must end before `?`".to_owned());
+    }
+    let path = url.path().trim_end_matches('/');
+    let path = format!("{}{PATH}", path.strip_suffix("/v1").unwrap_or(path));
+    url.set_path(&path);
+    Ok(url)
 }
 
 /// A collector that can be pushed to.
@@ -50,9 +48,10 @@ pub(crate) struct Collector {
 }
 
 impl Collector {
-    /// Finds what is wrong with how it would be asked; nothing is sent.
-    pub(crate) fn new(url: &CollectorUrl) -> Result<Self, Stop> {
-        let tls = client_config(&TlsOptions::default(), url.0.scheme()).map_err(Stop::usage)?;
+    /// The one at this address, or what is wrong with how it would be asked; nothing is sent.
+    pub(crate) fn at(address: &str) -> Result<Self, Stop> {
+        let url = metrics_at(address).map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
+        let tls = client_config(&TlsOptions::default(), Scheme::of(&url)).map_err(Stop::usage)?;
         let client = Client::builder()
             .tls_backend_preconfigured(tls)
             .redirect(Policy::none())
@@ -60,7 +59,7 @@ impl Collector {
             .default_headers(headers(|name| std::env::var(name))?)
             .build()
             .map_err(|error| Stop::impossible(format!("the HTTP client cannot be set up: {error}")))?;
-        Ok(Self { client, url: url.0.join(PATH) })
+        Ok(Self { client, url: url.to_string() })
     }
 
     /// Pushes a run and says how that went. A run whose push fails stays stored, and can be pushed again.
@@ -188,12 +187,11 @@ mod tests {
     #[test]
     fn an_address_is_taken_with_the_path_and_without() {
         for text in ["http://localhost:4318", "http://localhost:4318/", "http://localhost:4318/v1/metrics"] {
-            let CollectorUrl(url) = text.parse().unwrap();
-            assert_eq!(url.join(PATH), "http://localhost:4318/v1/metrics");
+            assert_eq!(metrics_at(text).unwrap().as_str(), "http://localhost:4318/v1/metrics");
         }
-        let refused = "http://user:s3cret@localhost".parse::<CollectorUrl>().unwrap_err();
+        let refused = metrics_at("http://user:s3cret@localhost").unwrap_err();
         assert!(refused.contains("OTEL_EXPORTER_OTLP_HEADERS") && !refused.contains("s3cret"), "{refused}");
-        let refused = "collector:8000".parse::<CollectorUrl>().unwrap_err();
+        let refused = metrics_at("collector:8000").unwrap_err();
         assert_eq!(
             refused,
             "`collector:8000` has no scheme; write it like http://localhost:4318 or https://…"

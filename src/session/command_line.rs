@@ -1,6 +1,9 @@
-//! The command line as it is stored with a run: as typed, with what may be secret masked.
+//! The command line in effect, and as it is stored with a run: with what may be secret masked.
 
 use std::ffi::OsString;
+use std::sync::OnceLock;
+
+use crate::engine::shown_query;
 
 /// The option whose value is a name and what may be secret.
 const HEADER: &str = "--header";
@@ -10,6 +13,36 @@ const SECRET: [&str; 4] = [HEADER, "--extra-body", "--switch-cmd", "--reset-cmd"
 
 /// What a command line that is typed again ends with where something in it is masked: a comment for the shell.
 const MASKED: &str = "  # replace *** by the original values";
+
+/// The arguments of this process with the options that were not typed.
+#[derive(Debug)]
+pub(crate) struct InEffect {
+    /// All of them, the program first.
+    pub(crate) arguments: Vec<OsString>,
+    /// Those among them that were not typed, each with where it comes from.
+    pub(crate) settings: Vec<(String, String)>,
+}
+
+/// What is in effect, as the arguments of a process are: once, for all of it.
+static IN_EFFECT: OnceLock<InEffect> = OnceLock::new();
+
+/// Makes these the arguments of this process.
+pub(crate) fn take_effect(effect: InEffect) {
+    // The first stays: a process has one command line.
+    let _ = IN_EFFECT.set(effect);
+}
+
+/// The arguments in effect: as typed, and with options from the environment and from files.
+pub(crate) fn arguments() -> Vec<OsString> {
+    IN_EFFECT.get().map_or_else(|| std::env::args_os().collect(), |effect| effect.arguments.clone())
+}
+
+/// The options in effect that were not typed, each with where it comes from; secrets masked.
+pub(crate) fn settings() -> Vec<(String, &'static str)> {
+    let settings = IN_EFFECT.get().map_or(&[][..], |effect| &effect.settings);
+    let masked = masked(settings.iter().map(|(argument, _)| argument.into()));
+    masked.into_iter().zip(settings.iter().map(|(_, source)| source.as_str())).collect()
+}
 
 /// The arguments with what may be secret replaced by `***`: headers but for their names (`--header 'x-api-key: ***'`),
 /// what is merged into bodies, commands, and credentials inside URLs.
@@ -71,12 +104,13 @@ fn mask(option: &str, value: &str) -> String {
     }
 }
 
-/// `http://user:password@host/?key=value` becomes `http://***@host/?***`.
+/// `http://user:password@host/?key=value` becomes `http://***@host/?key=***`.
 fn without_credentials(argument: &str) -> String {
     let Some((before, rest)) = argument.split_once("://") else { return argument.to_owned() };
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     let host = authority.rsplit_once('@').map_or(authority.to_owned(), |(_, host)| format!("***@{host}"));
-    let path = path.split_once('?').map_or(path.to_owned(), |(path, _)| format!("{path}?***"));
+    let masked = |(path, query)| format!("{path}?{}", shown_query(query));
+    let path = path.split_once('?').map_or_else(|| path.to_owned(), masked);
     format!("{before}://{host}{path}")
 }
 
@@ -130,7 +164,7 @@ mod tests {
             "token: sk-6; serve",
             "--reset-cmd=KEY=sk-7 reset",
             "--url",
-            "https://me:sk-4@host:8000/v1?key=sk-5",
+            "https://me:sk-4@host:8000/v1?api-version=1&key=sk-5&sk-6",
             "--url=http://me@host",
             "--objective",
             "p95 ttft < 500ms",
@@ -151,7 +185,7 @@ mod tests {
                 "***",
                 "--reset-cmd=***",
                 "--url",
-                "https://***@host:8000/v1?***",
+                "https://***@host:8000/v1?api-version=1&key=***&***",
                 "--url=http://***@host",
                 "--objective",
                 "p95 ttft < 500ms",

@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 
 use crate::session::console::Stop;
 
+/// How the moment of a run is written in the name of its folder.
+const STAMP: &str = "%Y%m%dT%H%M%SZ";
+
 /// Most runs of one name in one second.
 const TRIES: u32 = 100;
 
@@ -30,7 +33,7 @@ pub(crate) fn create(
     engine: &str,
     at: jiff::Timestamp,
 ) -> Result<PathBuf, Stop> {
-    let name = format!("{workload}-{engine}-{}", at.strftime("%Y%m%dT%H%M%SZ"));
+    let name = format!("{workload}-{engine}-{}", at.strftime(STAMP));
     for run in 1..=TRIES {
         let folder = base.join(if run == 1 { name.clone() } else { format!("{name}-{run}") });
         match std::fs::create_dir(&folder) {
@@ -40,6 +43,14 @@ pub(crate) fn create(
         }
     }
     Err(Stop::impossible(format!("{} runs called {name} are in {} already", TRIES, base.display())))
+}
+
+/// The moment in the name of a folder that [`create`] made.
+pub(crate) fn stamp(name: &str) -> Option<jiff::Timestamp> {
+    let read = |text: &str| {
+        jiff::civil::DateTime::strptime(STAMP, text).ok()?.to_zoned(jiff::tz::TimeZone::UTC).ok()
+    };
+    name.split('-').rev().take(2).find_map(read).map(|at| at.timestamp())
 }
 
 /// The folder of what is kept at `path`: a folder itself, or a file in it.
@@ -72,6 +83,10 @@ mod tests {
             .map(|folder| folder.file_name().unwrap().to_str().unwrap().to_owned())
             .collect();
         let name = "short_chat-vllm-20261121T040506Z";
+        for named in &names {
+            assert_eq!(stamp(named), "2026-11-21T04:05:06Z".parse().ok());
+        }
+        assert_eq!(stamp("my-run"), None);
         assert_eq!(names, [name.to_owned(), format!("{name}-2"), format!("{name}-3")]);
     }
 }

@@ -14,7 +14,7 @@ pub(crate) mod stored;
 mod whole_file;
 
 pub(crate) use self::campaign::dir::{ExperimentDir, ServerManifest};
-pub(crate) use self::collector::{Collector, CollectorUrl};
+pub(crate) use self::collector::Collector;
 pub(crate) use self::console::{Exit, Interrupts, Printer, Stop, all, both, wants_colour};
 pub(crate) use self::datasets::Opened;
 pub(crate) use self::planned::{PlannedRun, survey};

@@ -3,9 +3,11 @@
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
+use http::HeaderName;
 use serde_json::{Map, Value};
 
 use crate::analysis::Objective;
+use crate::clock::Pacing;
 use crate::engine::{
     AnswerForm, BaseUrl, Dialect, Endpoint, ExtraBody, Header, MetricsUrl, PriorityField, Sampling, Secret,
     Target, TlsOptions,
@@ -23,6 +25,8 @@ pub(crate) struct RunSettings {
     pub(crate) deployment: DeploymentFacts,
     pub(crate) requests: RequestSettings,
     pub(crate) machine: MachineCheck,
+    /// How the threads that measure wait for their moments.
+    pub(crate) pacing: Pacing,
     pub(crate) share: Share,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
@@ -39,9 +43,11 @@ pub(crate) struct ServerSettings {
     pub(crate) dialect: Dialect,
     /// The model to ask for; absent: the first that the server lists.
     pub(crate) model: Option<String>,
-    /// How long to wait for the server to become ready.
-    pub(crate) wait: Duration,
+    /// How long to wait for the server to become ready, where that was said.
+    pub(crate) wait: Option<Duration>,
     pub(crate) headers: Vec<Header>,
+    /// The header that carries the id of a request's session.
+    pub(crate) session_header: Option<HeaderName>,
     pub(crate) api_key: Option<Secret>,
     pub(crate) tls: TlsOptions,
     pub(crate) endpoint: Endpoint,
@@ -69,7 +75,7 @@ impl ServerSettings {
 
     /// What every request asks for alike.
     pub(crate) fn parameters(&self, priority: PriorityField) -> RequestParameters {
-        self.sampling.parameters(&self.extra_body, priority)
+        self.sampling.parameters(&self.extra_body, priority, self.session_header.as_ref())
     }
 
     /// The same server, reached at `url`.
@@ -79,6 +85,7 @@ impl ServerSettings {
             form: self.form,
             model: self.model.clone(),
             headers: self.headers.clone(),
+            session_header: self.session_header.clone(),
             api_key: self.api_key.clone(),
             sampling: self.sampling.clone(),
             extra_body: ExtraBody(self.extra_body.clone()),
@@ -150,10 +157,22 @@ pub(crate) enum OwnPage {
 pub(crate) enum MachineCheck {
     /// It is measured, and too much is refused.
     Enforced,
+    /// The same, and a machine that is not fit is refused, for its runs would be invalid.
+    EnforcedForSeries,
     /// It is measured, and too much is executed all the same.
     Overridden,
     /// It is not measured.
     Skipped,
+}
+
+impl MachineCheck {
+    /// The same for runs that take their time together.
+    pub(crate) fn of_series(self) -> Self {
+        match self {
+            Self::Enforced | Self::EnforcedForSeries => Self::EnforcedForSeries,
+            Self::Overridden | Self::Skipped => self,
+        }
+    }
 }
 
 /// The part of a plan that this machine executes. The default is the whole plan at once.

@@ -41,7 +41,7 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
 
 impl WorkloadSpec {
     /// Loads a workload of the library by its name, or a `.toml` or `.json` file by its path. A library name wins
-    /// over a file; write `./name` for the file. A workload with a trace needs [`WorkloadSpec::load_with`].
+    /// over a file; write `./name` for the file. `-` is standard input. A workload with a trace needs [`WorkloadSpec::load_with`].
     pub fn load(name_or_path: &str) -> Result<Self, SpecError> {
         Self::load_with(name_or_path, &super::spec::unread)
     }
@@ -51,6 +51,9 @@ impl WorkloadSpec {
     pub fn load_with(name_or_path: &str, survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         if let Some(source) = source(name_or_path) {
             return Self::from_toml_with(source, name_or_path, survey);
+        }
+        if name_or_path == "-" {
+            return Self::from_standard_input(survey);
         }
         let path = Path::new(name_or_path);
         let parse = match path.extension().and_then(|extension| extension.to_str()) {
@@ -76,6 +79,15 @@ impl WorkloadSpec {
         let mut spec = Self::from_node(parsed, name_or_path, Some(folder), &survey)?;
         spec.anchor(folder);
         Ok(spec)
+    }
+
+    /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
+    fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
+        let text = std::io::read_to_string(std::io::stdin())
+            .map_err(|cause| SpecError::Unreadable { path: "-".into(), cause })?;
+        let text = text.trim_start_matches('\u{feff}');
+        let parse = if text.trim_start().starts_with('{') { parse_json } else { parse_toml };
+        Self::from_node(parse(text), "standard input", None, survey)
     }
 
     /// Makes the relative paths in the classes begin at `folder`.

@@ -10,6 +10,7 @@ mod prompt;
 pub(crate) mod reading;
 mod spec;
 mod trace;
+mod typed;
 mod window;
 
 pub use answer::{

@@ -4,9 +4,10 @@ use super::reading::value::{RATE, REQUESTS, SECONDS, USERS, WAIT};
 use super::spec::{WorkloadSpec, unread};
 use super::window::LengthMistake;
 use crate::workload::arrival::pattern::ArrivalPattern;
+use crate::workload::arrival::stages::RateStage;
 use crate::workload::arrival::think_time::ThinkTime;
-use crate::workload::class::request_class::RequestClass;
-use crate::workload::lengths::{Distribution, TOKEN_LIMIT};
+use crate::workload::class::request_class::{RequestClass, Slo};
+use crate::workload::lengths::Distribution;
 use crate::workload::prompt::dataset::{Dataset, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::{Mistakes, SpecError};
@@ -17,7 +18,8 @@ use crate::workload::reading::value::Allowed;
 pub struct Overrides {
     /// `[seconds]`: the run ends there, instead of after the spec's number of requests.
     pub horizon_s: Option<f64>,
-    /// `--requests`: the run has this many requests, instead of ending at the horizon.
+    /// `--requests`: the run has this many requests, instead of ending at the horizon; of a closed loop its users send so
+    /// many together.
     pub requests: Option<u64>,
     /// `--rate`: mean requests per second. All rates are multiplied so that [`ArrivalPattern::mean_rate_per_s`] is
     /// this one; the shape in time and the shares stay.
@@ -34,8 +36,19 @@ pub struct Overrides {
     pub warmup_s: Option<f64>,
     /// `--drain` in seconds.
     pub drain_s: Option<f64>,
+    /// `--arrival`: another process of arrivals; its rate becomes that of `--rate`, else the workload's mean.
+    pub arrival: Option<ArrivalPattern>,
+    /// `--burstiness`: the shape of gamma gaps around the mean rate, in place of the workload's process.
+    pub burstiness: Option<f64>,
+    /// `--ramp`: from one rate to another over a time, in place of the workload's process; the run lasts as long, unless
+    /// something else says how long it lasts.
+    pub ramp: Option<RateStage>,
+    /// `--input-tokens`: the requested length of every prompt, whatever its class.
+    pub input_tokens: Option<Distribution>,
     /// `--output-tokens`: the requested length of every answer, whatever its class.
-    pub output_tokens: Option<u32>,
+    pub output_tokens: Option<Distribution>,
+    /// `--slo`: the SLO of every request, in place of those of the workload.
+    pub slo: Option<Slo>,
     /// Changes to datasets.
     pub dataset: DatasetChange,
 }
@@ -54,8 +67,6 @@ impl Overrides {
         within("--think-time", self.think_time_s, WAIT);
         within("--warmup", self.warmup_s, WAIT);
         within("--drain", self.drain_s, WAIT);
-        let tokens = Allowed::from(1.0, TOKEN_LIMIT.into());
-        within("--output-tokens", self.output_tokens.map(f64::from), tokens);
         if self.horizon_s.is_some() && self.requests.is_some() {
             mistakes.add(
                 None,
@@ -106,14 +117,25 @@ impl WorkloadSpec {
     /// Why this workload cannot take users, a think time, a rate or a number of tokens.
     fn refusal(&self, overrides: &Overrides) -> Option<String> {
         let (traced, closed) = (self.arrival.trace().is_some(), self.arrival.users().is_some());
+        if let Some(sentence) = self.refusal_of_arrivals(overrides) {
+            return Some(sentence);
+        }
+        let dataset = overrides.dataset.path.is_some()
+            || self.classes.iter().any(|class| class.input_tokens.is_of_rows());
         let sentence = match overrides {
+            Overrides { input_tokens: Some(_), .. } if traced => {
+                "`--input-tokens` cannot be given for a trace, which says how long prompts are"
+            }
+            Overrides { input_tokens: Some(_), .. } if dataset => {
+                "`--input-tokens` cannot be given for a dataset, whose prompts have their own lengths"
+            }
             Overrides { users: Some(_), .. } if traced => {
                 "`--users` cannot be given for a trace, which says when requests leave"
             }
             Overrides { users: Some(_), rate_per_s: Some(_), .. } => {
                 "`--users` and `--rate` both say what load there is; give one of them"
             }
-            Overrides { users: None, rate_per_s: Some(_), .. } if closed => {
+            Overrides { users: None, arrival: None, burstiness: None, rate_per_s: Some(_), .. } if closed => {
                 "`--rate` cannot be given for users in a closed loop, who send as many requests as the server lets \
                  them; `--users` says how many they are"
             }
@@ -132,14 +154,69 @@ impl WorkloadSpec {
         Some(sentence.to_owned())
     }
 
-    /// Replaces the arrivals by a closed loop of users.
-    fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
+    /// Why this workload cannot take another process of arrivals.
+    fn refusal_of_arrivals(&self, overrides: &Overrides) -> Option<String> {
+        let Overrides { arrival, burstiness, ramp, .. } = overrides;
+        let given = [
+            ("--ramp", ramp.is_some()),
+            ("--arrival", arrival.is_some()),
+            ("--burstiness", burstiness.is_some()),
+        ];
+        let (flag, _) = given.into_iter().find(|(_, given)| *given)?;
+        if self.arrival.trace().is_some() {
+            return Some(format!("`{flag}` cannot be given for a trace, which says when requests leave"));
+        }
+        if overrides.users.is_some() {
+            return Some(format!("`--users` and `{flag}` both say when requests leave; give one of them"));
+        }
+        let sentence = match arrival {
+            _ if ramp.is_some()
+                && (overrides.rate_per_s.is_some() || arrival.is_some() || burstiness.is_some()) =>
+            {
+                "`--ramp` says both what rate there is and how requests arrive; leave `--rate`, `--arrival` and \
+                 `--burstiness` out"
+            }
+            _ if ramp.is_some() => return None,
+            Some(ArrivalPattern::Gamma { .. }) if burstiness.is_none() => {
+                "`--arrival gamma` does not say how bursty; give `--burstiness` too, such as 0.5"
+            }
+            Some(other) if burstiness.is_some() && !matches!(other, ArrivalPattern::Gamma { .. }) => {
+                "`--burstiness` is of gamma gaps; leave it out, or give `--arrival gamma`"
+            }
+            _ if self.arrival.users().is_some() && overrides.rate_per_s.is_none() => {
+                return Some(format!(
+                    "`{flag}` needs `--rate` here: the users of a closed loop have none to be spaced around"
+                ));
+            }
+            _ => return None,
+        };
+        Some(sentence.to_owned())
+    }
+
+    /// The arrivals that the command line describes, if it does.
+    fn typed_arrival(&self, overrides: &Overrides) -> Option<ArrivalPattern> {
+        let rate_per_s = overrides.rate_per_s.unwrap_or_else(|| self.arrival.mean_rate_per_s());
+        Some(match (overrides.ramp, overrides.burstiness, &overrides.arrival) {
+            (Some(stage), ..) => ArrivalPattern::Stages { stages: vec![stage] },
+            (None, Some(burstiness), _) => ArrivalPattern::Gamma { rate_per_s, burstiness },
+            (None, None, Some(arrival)) => arrival.clone().with_mean_rate(rate_per_s),
+            (None, None, None) => return None,
+        })
+    }
+
+    /// Replaces arrivals by one process that all classes share.
+    fn with_arrival(&mut self, arrival: ArrivalPattern) {
         if let ArrivalPattern::ByClass { classes: processes } = &self.arrival {
             for (class, process) in self.classes.iter_mut().zip(processes) {
                 class.weight = process.mean_rate_per_s();
             }
         }
-        self.arrival = ArrivalPattern::of_users(users, think_time_s);
+        self.arrival = arrival;
+    }
+
+    /// Replaces the arrivals by a closed loop of users.
+    fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
+        self.with_arrival(ArrivalPattern::of_users(users, think_time_s));
     }
 
     fn changed(&self, overrides: &Overrides) -> Self {
@@ -151,8 +228,16 @@ impl WorkloadSpec {
         spec.requests = overrides.requests.or(spec.requests);
         spec.seed = overrides.seed.unwrap_or(spec.seed);
         spec.drain_s = overrides.drain_s.unwrap_or(spec.drain_s);
-        if let Some(rate_per_s) = overrides.rate_per_s {
+        if let Some(arrival) = self.typed_arrival(overrides) {
+            spec.with_arrival(arrival);
+        } else if let Some(rate_per_s) = overrides.rate_per_s {
             spec.arrival = spec.arrival.with_mean_rate(rate_per_s);
+        }
+        if let Some(ramp) =
+            overrides.ramp.filter(|_| overrides.horizon_s.is_none() && overrides.requests.is_none())
+        {
+            spec.horizon_s = ramp.duration_s;
+            spec.requests = None;
         }
         let declared = match &self.arrival {
             ArrivalPattern::Users { think_time_s, .. } => *think_time_s,
@@ -167,10 +252,18 @@ impl WorkloadSpec {
             *of_users = think_time_s;
         }
         overrides.dataset.apply(&mut spec.classes);
-        if let Some(value) = overrides.output_tokens {
-            for class in &mut spec.classes {
-                class.output_tokens = Distribution::Constant { value };
+        for class in &mut spec.classes {
+            let replace = |lengths: &mut Distribution, typed: &Option<Distribution>| {
+                typed.iter().for_each(|typed| lengths.clone_from(typed));
+            };
+            replace(&mut class.input_tokens, &overrides.input_tokens);
+            replace(&mut class.output_tokens, &overrides.output_tokens);
+            if let Some(slo) = overrides.slo {
+                class.priorities.iter_mut().for_each(|share| share.slo = slo);
             }
+        }
+        if overrides.slo.is_some() {
+            spec.tenants.iter_mut().for_each(|tenant| tenant.slo = None);
         }
         spec.warmup_s = overrides
             .warmup_s

@@ -35,7 +35,8 @@ pub struct WorkloadSpec {
     /// Requests scheduled before this many seconds belong to the run; later ones only keep the load up while the last
     /// of them finish. Default: 60, or the end of the slice of a replayed trace.
     pub horizon_s: f64,
-    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`.
+    /// When given, the run has this many requests, warm-up included, instead of ending at `horizon_s`; the users of a
+    /// closed loop send so many together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
     /// Requests scheduled in the first `warmup_s` seconds are sent but not counted. Default: the warm-up of the run
@@ -348,6 +349,11 @@ impl<'de> Deserialize<'de> for WorkloadSpec {
 }
 
 impl WorkloadSpec {
+    /// Whether users of a closed loop send so many requests together, so that the server says when the window ends.
+    pub fn ends_by_count(&self) -> bool {
+        self.requests.is_some() && self.arrival.users().is_some()
+    }
+
     /// Whether requests of this class can occur: it has a share, or a trace may name it.
     pub fn occurs(&self, class: &RequestClass) -> bool {
         class.weight > 0.0 || self.arrival.trace().is_some()

@@ -19,21 +19,32 @@ impl RunLength<'_> {
         requests.map_or(self.horizon_s, |requests| requests as f64 / self.arrival.mean_rate_per_s())
     }
 
-    /// The default warm-up: a tenth of the run, at most 30 s. Servers settle in a fixed time (connections, graphs and
+    /// The default warm-up: a tenth of the run, at most 30 s; none where its length is not known before. Servers settle in a fixed time (connections, graphs and
     /// caches, the number of requests in flight), which a long run need not exceed.
     pub(super) fn default_warmup_s(&self) -> f64 {
+        if self.is_counted_loop() {
+            return 0.0;
+        }
         self.worth_while((self.length_s() / 10.0).min(30.0))
     }
 
     /// The warm-up after a change of the run's length: unchanged, unless the run is now shorter; then at most a
     /// quarter of it, or the previous share if that was more.
     pub(super) fn adapted_warmup_s(&self, before: &RunLength<'_>, warmup_s: f64) -> f64 {
+        if self.is_counted_loop() {
+            return if before.is_counted_loop() { warmup_s } else { 0.0 };
+        }
         let (now, before) = (self.length_s(), before.length_s());
         if now >= before {
             return warmup_s;
         }
         let share = (warmup_s / before).max(0.25);
         if warmup_s <= share * now { warmup_s } else { self.worth_while(share * now) }
+    }
+
+    /// Whether users of a closed loop send so many requests, so that nothing but the server says how long it takes.
+    fn is_counted_loop(&self) -> bool {
+        self.requests.is_some() && self.arrival.users().is_some()
     }
 
     /// Drops a warm-up in which not even one request is expected.
@@ -61,10 +72,14 @@ impl RunLength<'_> {
                 "is {requests}, and the slice of the trace has {there}; ask for fewer or take more of the trace"
             );
             ("requests", sentence)
-        } else if self.arrival.users().is_some() {
-            let sentence = "is given with users in a closed loop, who send as many requests as the server lets them; say for \
-                            how many seconds they do instead";
-            ("requests", sentence.to_owned())
+        } else if let Some(users) = self.arrival.users() {
+            if users <= requests {
+                return None;
+            }
+            let sentence = format!(
+                "is {requests}, and there are {users} users; ask for as many requests as users at least"
+            );
+            ("requests", sentence)
         } else if ever + 0.5 < requests as f64 {
             let ever = three_digits(ever);
             let sentence = format!(

@@ -12,6 +12,8 @@ mod mock;
 mod quick;
 mod results;
 mod runs;
+mod settings;
+mod shell;
 mod simulate;
 mod support;
 mod traffic;

@@ -61,6 +61,13 @@ fn a_bad_value_on_the_command_line_is_named() {
         (&["bench", "quick.toml", "--extra-body", "[1]"], "object"),
         (&["bench", "quick.toml", "--url", "ftp://x"], "http"),
         (&["bench", "quick.toml", "--url", "http://me:sk-1@x"], "--api-key-env"),
+        (&["bench", "quick.toml", "--path", "/v1/x"], "name the server with --url"),
+        (&["bench", "quick.toml", "--url", "http://x", "--path", "v1/x"], "`v1/x` is not a path"),
+        (
+            &["bench", "quick.toml", "--url", "http://x/v1/completions", "--endpoint", "chat"],
+            "leave --endpoint out",
+        ),
+        (&["bench", "quick.toml", "--session-header", "Host"], "--session-header"),
         (&["bench", "quick.toml", "--tokenizer", "/no/such/tokenizer"], "/no/such/tokenizer"),
         (&["bench", "quick.toml", "2", "--warmup", "5"], "warmup"),
         (&["bench", "quick.toml", "--enginee", "vllm"], "--engine"),

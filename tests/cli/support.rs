@@ -51,8 +51,12 @@ impl Desk {
             command.arg("--full");
         }
         command.args(arguments.iter().skip(1));
-        for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "NO_COLOR", "COLUMNS"] {
+        command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
+        for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "SKYLINE_URL", "NO_COLOR", "COLUMNS"] {
             command.env_remove(name);
+        }
+        for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
+            command.env_remove(proxy).env_remove(proxy.to_uppercase());
         }
         command
     }

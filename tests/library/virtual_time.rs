@@ -32,6 +32,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         engine: EngineFacts {
             engine: "simulator".to_owned(),
             url: "virtual time".to_owned(),
+            proxy: None,
             endpoint: "no wire".to_owned(),
             streamed: true,
             model: "plain".to_owned(),

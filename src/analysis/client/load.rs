@@ -27,6 +27,9 @@ pub struct ClientLoad {
     /// TCP segments that the whole machine, in its network namespace, retransmitted until the last sample of the run,
     /// to any host; absent if not measured.
     pub retransmits: Option<u64>,
+    /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub priority_lost: bool,
 }
 
 /// A distribution of delays in brief, milliseconds.
@@ -66,6 +69,7 @@ impl ClientLoad {
             stamps: log.header.stamps,
             peak_memory_bytes: client.peak_memory_bytes,
             retransmits: log.telemetry.client.last().and_then(|sample| sample.retransmits),
+            priority_lost: client.priority_lost,
         })
     }
 }

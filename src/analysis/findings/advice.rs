@@ -10,7 +10,7 @@ type Advice = fn(&Summary) -> Option<Finding>;
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 25] = [
+        const RULES: [Advice; 26] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
@@ -34,6 +34,7 @@ impl Finding {
             load::cold_connections,
             server::server_restarted,
             server::cache_full,
+            server::proxy,
             server::outside_server,
             server::page_unread,
         ];
@@ -51,6 +52,13 @@ impl Finding {
                         | FindingKind::Drift
                         | FindingKind::ColdConnections
                 )
+            });
+        }
+        if [Rule::ClientStarved, Rule::HostStalls].iter().any(|rule| summary.verdict.breaks(*rule)) {
+            // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
+            // of the network.
+            findings.retain(|finding| {
+                !matches!(finding.kind, FindingKind::MergedReads | FindingKind::OutsideServer)
             });
         }
         findings

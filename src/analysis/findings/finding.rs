@@ -71,6 +71,8 @@ pub enum FindingKind {
     CacheFull,
     /// Much of the time to the first token is spent outside of the server.
     OutsideServer,
+    /// Requests went through an HTTP proxy.
+    Proxy,
 }
 
 impl FindingKind {
@@ -80,7 +82,7 @@ impl FindingKind {
             Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
                 "validity"
             }
-            Self::CapBound | Self::ColdConnections => "first-run",
+            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",

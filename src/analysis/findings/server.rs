@@ -46,6 +46,16 @@ pub(super) fn server_restarted(summary: &Summary) -> Option<Finding> {
     Some(finding(FindingKind::ServerRestarted, sentence, cure))
 }
 
+/// No suspicion but a fact: whatever the proxy adds is in every latency.
+pub(super) fn proxy(summary: &Summary) -> Option<Finding> {
+    let proxy = summary.run.engine.proxy.as_ref()?;
+    let sentence = format!(
+        "requests went through the HTTP proxy {proxy}, which the environment names: every latency includes it"
+    );
+    let cure = "to measure the server alone, add its host to NO_PROXY";
+    Some(finding(FindingKind::Proxy, sentence, cure))
+}
+
 pub(super) fn cache_full(summary: &Summary) -> Option<Finding> {
     let server = summary.server.as_ref()?;
     let (usage, preemptions) = (server.gauge(Gauge::KvUsage)?, server.rise(Counter::Preemptions)?);

@@ -4,7 +4,10 @@ use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::record::{Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix};
+use crate::analysis::verdict::check::Rule;
+use crate::record::{
+    ClientFacts, Delays, Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix,
+};
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
     SharedPrefixes, Slo, Spike, Trace, TraceFindings, TraceFormat,
@@ -60,7 +63,7 @@ fn what_drifts_alone_is_told() {
     );
     // Both, and that is an overload.
     let both = minute(|i| 300 + i * 4, |i| 1_000 + i * 4);
-    assert!(!both.verdict.valid);
+    assert!(both.verdict.is_overloaded());
     assert_eq!([FindingKind::Drift, FindingKind::NotSettled].map(|kind| sentence(&both, kind)), [None, None]);
 }
 
@@ -73,6 +76,15 @@ fn a_window_that_never_settles_is_told() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn a_proxy_is_reported() {
+    let mut log = run(1_000, vec![record(0).sent_at(0, 0, 0).paced(100, 1, 1).build()]);
+    assert_eq!(sentence(&summarise(&log, &[]), FindingKind::Proxy), None);
+    log.header.engine.proxy = Some("http://proxy:3128".to_owned());
+    let said = sentence(&summarise(&log, &[]), FindingKind::Proxy).unwrap();
+    assert!(said.contains("the HTTP proxy http://proxy:3128") && said.contains("every latency"), "{said}");
 }
 
 #[test]
@@ -280,4 +292,27 @@ fn answers_of_other_lengths_are_laid_to_the_tokenizer_that_counted_them() {
         "{sentence}"
     );
     assert!(cure.starts_with("check that the tokenizer"), "{cure}");
+}
+
+/// Answers that came in gathered reads, to a client whose read loop was late by so much one time in a hundred.
+fn gathered(late_ms: u64) -> Summary {
+    let mut records: Vec<_> =
+        (0..600).map(|i| record(i).sent_at(i * 100, i * 100, i * 100).paced(100, 10, 8).build()).collect();
+    for record in &mut records {
+        record.merged_reads = 4;
+    }
+    let mut log = run(60_000, records);
+    let delay =
+        Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
+    log.footer.as_mut().unwrap().client =
+        Some(ClientFacts { loop_delay: Some(delay), ..ClientFacts::default() });
+    summarise(&log, &[])
+}
+
+#[test]
+fn a_starved_client_blames_no_proxy() {
+    let (sound, starved) = (gathered(2), gathered(90));
+    assert!(sentence(&sound, FindingKind::MergedReads).is_some(), "{:?}", sound.findings);
+    assert!(starved.verdict.breaks(Rule::ClientStarved));
+    assert_eq!(sentence(&starved, FindingKind::MergedReads), None);
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use crate::clock::Timestamp;
-use crate::record::{Outcome, Phase, RequestRecord, RunLog};
+use crate::record::{Outcome, Phase, RequestRecord, RunEnding, RunLog};
 use crate::workload::AnswerShape;
 
 use crate::analysis::latency::request::RequestLatency;
@@ -58,7 +58,10 @@ impl<'a> Observed<'a> {
         let plan = &log.header.plan;
         let (end, cut_short) = match &log.footer {
             Some(footer) => {
-                (footer.released_until.min(plan.window_end), footer.released_until < plan.window_end)
+                let end = footer.released_until.min(plan.window_end);
+                // Where the server decides when the window ends, only an interrupt cuts it short.
+                let counted = plan.is_open_ended() && footer.ending != RunEnding::Interrupted;
+                (end, end < plan.window_end && !counted)
             }
             None => end_of_cut_off_log(log),
         };

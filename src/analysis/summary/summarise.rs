@@ -103,10 +103,13 @@ fn describe(log: &RunLog) -> RunDescription {
 
 fn window(observed: &Observed<'_>) -> Window {
     let log = observed.log;
+    let plan = &log.header.plan;
+    // Where the server decides the end, it is planned nowhere.
+    let planned_end = if plan.is_open_ended() { observed.end } else { plan.window_end };
     Window {
         start_s: observed.start.as_secs_f64(),
         end_s: observed.end.max(observed.start).as_secs_f64(),
-        planned_end_s: log.header.plan.window_end.as_secs_f64(),
+        planned_end_s: planned_end.as_secs_f64(),
         ending: log.footer.as_ref().map(|footer| footer.ending),
         cut_short: observed.cut_short,
         warmup_requests: log.header.plan.warmup_requests,

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// One check of a run. A rule may ask for several; a run is valid when none of them failed.
+/// One check of a run. A rule may ask for several; a run is VALID when none of them failed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Check {
@@ -69,24 +69,59 @@ impl Measure {
     }
 }
 
-/// Whether the figures of a run can be trusted, and if not, why.
+/// What a run is, by all its checks. The later one is the worse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum VerdictOutcome {
+    /// The figures can be trusted, and the server kept up.
+    Valid,
+    /// The figures can be trusted, and the server did not keep up: its queue grew, or it refused requests or let them
+    /// time out. That is an answer; latencies then depend on how long the run lasted.
+    Overloaded,
+    /// The figures cannot be trusted.
+    #[default]
+    Invalid,
+}
+
+impl VerdictOutcome {
+    /// `VALID`, `OVERLOADED` or `INVALID`.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::Overloaded => "OVERLOADED",
+            Self::Invalid => "INVALID",
+        }
+    }
+
+    /// The worst of these; valid where there is none.
+    pub(crate) fn worst(outcomes: impl Iterator<Item = Self>) -> Self {
+        outcomes.max().unwrap_or(Self::Valid)
+    }
+}
+
+/// Whether the figures of a run can be trusted and the server kept up, and if not, why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Verdict {
-    /// Whether no test failed.
+    /// What the run is.
+    pub outcome: VerdictOutcome,
+    /// Whether the figures can be trusted: false for an INVALID run alone.
     pub valid: bool,
-    /// Why not: what the failed tests say.
+    /// Why it is not VALID: what the failed tests say.
     pub reasons: Vec<Reason>,
     /// Every check of the run, those that passed and those that could not be tested included.
     pub checks: Vec<Check>,
 }
 
-/// Why a run is invalid.
+/// Why a run is not VALID.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Reason {
     /// The rule that was broken.
     pub rule: Rule,
+    /// What this makes of the run: it is OVERLOADED where the server is to blame, and INVALID otherwise.
+    pub outcome: VerdictOutcome,
     /// What was found, and the limit.
     pub sentence: String,
     /// What to do about it.
@@ -131,6 +166,22 @@ pub enum Rule {
 }
 
 impl Verdict {
+    /// What these reasons make of a run.
+    pub fn of(reasons: Vec<Reason>, checks: Vec<Check>) -> Self {
+        let outcome = VerdictOutcome::worst(reasons.iter().map(|reason| reason.outcome));
+        Self { outcome, valid: outcome != VerdictOutcome::Invalid, reasons, checks }
+    }
+
+    /// Whether the server did not keep up, whatever else is against the run.
+    pub fn is_overloaded(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.outcome == VerdictOutcome::Overloaded)
+    }
+
+    /// The first reason for its outcome; absent where it is VALID.
+    pub fn gravest(&self) -> Option<&Reason> {
+        self.reasons.iter().find(|reason| reason.outcome == self.outcome)
+    }
+
     /// Whether a test of `rule` failed.
     pub fn breaks(&self, rule: Rule) -> bool {
         self.reasons.iter().any(|reason| reason.rule == rule)

@@ -56,6 +56,9 @@ fn loop_delay(summary: &Summary) -> Check {
     LOOP_DELAY.at_most(delay.p99_ms, bar, sentence, cure)
 }
 
+/// The event-loop delay that no run is invalid for whose stamps are the kernel's, milliseconds.
+pub(crate) const KERNEL_FLOOR_MS: f64 = 20.0;
+
 /// The most that the event-loop delay's p99 may be, milliseconds: a part of the median TTFT, above a floor.
 ///
 /// - Stamps read when a read returns have the delay in them, and an answer has hundreds of stamps: nearly each meets
@@ -70,7 +73,7 @@ fn loop_delay(summary: &Summary) -> Check {
 fn delay_bar_ms(stamps: StampSource, summary: &Summary) -> f64 {
     let (share, floor) = match stamps {
         StampSource::ReadReturned => (0.01, 5.0),
-        StampSource::KernelReceived => (0.05, 20.0),
+        StampSource::KernelReceived => (0.05, KERNEL_FLOOR_MS),
     };
     let row = summary.latency.row(Metric::Ttft);
     let median = row.map_or(0.0, |row| row.percentile(Quantile::P50).figure.at_least());
@@ -91,7 +94,7 @@ fn files_and_ports(summary: &Summary) -> Check {
 }
 
 /// A shorter lag never fails a run, milliseconds.
-const LEAST_BAR_MS: f64 = 1.0;
+pub(crate) const LEAST_BAR_MS: f64 = 1.0;
 /// Of the median latency, the lag may be this share.
 const SHARE_OF_LATENCY: f64 = 0.01;
 /// One request in a thousand may be later than one in a hundred by this factor.

@@ -1,11 +1,12 @@
 //! Judges a run, first by what became of the planned requests: all accounted for, the run whole, failures rare.
 
-use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict};
+use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict, VerdictOutcome};
 use super::{client, laws, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
+use crate::record::RunEnding;
 use crate::units::count;
 
 /// Judges a run. Where an objective is about the error rate, it takes the place of the limit here.
@@ -23,10 +24,28 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
         checks.push(client::stall_check(summary));
     }
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
-    let reasons: Vec<_> = failed
-        .map(|check| Reason { rule: check.rule, sentence: check.sentence.clone(), cure: check.cure.clone() })
-        .collect();
-    Verdict { valid: reasons.is_empty(), reasons, checks }
+    let reason = |check: &Check| Reason {
+        rule: check.rule,
+        outcome: blame(check.rule, summary),
+        sentence: check.sentence.clone(),
+        cure: check.cure.clone(),
+    };
+    Verdict::of(failed.map(reason).collect(), checks)
+}
+
+/// What a broken rule makes of the run. The server is to blame for a queue that grows, and for failures where those
+/// that are neither a refusal (429, 503) nor a timeout would be rare enough. What somebody stopped shows no queue.
+fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
+    let of_server = match rule {
+        Rule::SteadyState => summary.window.ending != Some(RunEnding::Interrupted),
+        Rule::ErrorRate => {
+            let failures = &summary.failures;
+            let of_load = [failures.reject_rate, failures.timeout_rate].into_iter().flatten().sum::<f64>();
+            failures.error_rate.is_some_and(|rate| rate - of_load <= ERROR_RATE_BAR)
+        }
+        _ => false,
+    };
+    if of_server { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid }
 }
 
 /// Largest share of failed requests in a valid run that declares no objective on it.

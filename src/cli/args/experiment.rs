@@ -44,7 +44,7 @@ impl ObjectiveArgs {
 /// Whether an INVALID run fails the command.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct ValidityArgs {
-    /// Exit with 0 or 1 as if the run were valid; the report still says INVALID, and why
+    /// Exit with 0 or 1 as if an INVALID run were valid; the report still says INVALID, and why
     #[arg(long)]
     allow_invalid: bool,
 }
@@ -68,6 +68,10 @@ pub(in crate::cli) struct CampaignArgs {
     /// read and not executed again [default: a new experiment]
     #[arg(long, value_name = "FOLDER", help_heading = "Experiment")]
     pub(in crate::cli) resume: Option<PathBuf>,
+
+    /// Show what would be run, for how long and against what, and send nothing
+    #[arg(long, help_heading = "Experiment")]
+    pub(in crate::cli) dry_run: bool,
 
     #[command(flatten, next_help_heading = "Output")]
     pub(in crate::cli) validity: ValidityArgs,

@@ -1,5 +1,6 @@
 //! Options that several verbs share, as typed, and what they mean.
 
+pub(super) mod config;
 mod experiment;
 mod model;
 mod server;

@@ -4,11 +4,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use http::HeaderName;
 use serde_json::{Map, Value};
 
 use super::values::{above_zero, at_least_zero, dialect, duration, one_of};
 use crate::engine::{
-    AnswerForm, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
+    AnswerForm, BaseUrl, CertificateCheck, Dialect, Endpoint, Header, Sampling, Scheme, Secret, TlsOptions,
+    session_header,
 };
 use crate::record::DeploymentFacts;
 use crate::session::settings::{ServerAddress, ServerSettings};
@@ -28,22 +30,31 @@ pub(in crate::cli) struct ServerArgs {
           value_parser = dialect())]
     engine: Option<Dialect>,
 
-    /// Address of the server, with or without /v1 [default: the engine's own port on this machine]
-    #[arg(long, value_name = "URL", help_heading = "Server")]
+    /// Address of the server, with or without /v1; a path with a version in it, such as /v1beta/openai, an endpoint and a
+    /// query are taken as they are [default: the engine's own port on this machine]
+    #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Model to request [default: the first that /v1/models lists]
-    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    /// Path of the endpoint below --url, such as /custom/v1/chat/completions [default: /v1/chat/completions]
+    #[arg(long, value_name = "PATH", help_heading = "Server")]
+    path: Option<String>,
+
+    /// Model to request; needed where the server lists none [default: the first that /v1/models lists]
+    #[arg(long, visible_alias = "served-model-name", value_name = "NAME", help_heading = "Server")]
     pub(in crate::cli) model: Option<String>,
 
-    /// Wait this long for the server to become ready
-    #[arg(long, value_name = "TIME", help_heading = "Server", default_value = "120s", value_parser = duration,
-          allow_hyphen_values = true)]
-    wait: Duration,
+    /// Wait this long for the server to become ready [default: 2m; 5s where nothing listens on this machine]
+    #[arg(long, value_name = "TIME", help_heading = "Server", value_parser = duration, allow_hyphen_values = true)]
+    wait: Option<Duration>,
 
     /// Header to send with every request, as `Name: value`; may be repeated; values are never stored
     #[arg(long = "header", value_name = "HEADER", help_heading = "Server")]
     headers: Vec<String>,
+
+    /// Header that carries the id of each request's session, such as X-Session-ID, for a balancer that keeps sessions
+    /// together [default: none]
+    #[arg(long, value_name = "NAME", help_heading = "Server")]
+    session_header: Option<String>,
 
     /// Environment variable that holds the API key, sent as `Authorization: Bearer` [default:
     /// `OPENAI_API_KEY`, if that is set]
@@ -58,10 +69,10 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, help_heading = "Server")]
     insecure: bool,
 
-    /// Endpoint under /v1
-    #[arg(long, value_name = "ENDPOINT", help_heading = "Requests", default_value = "chat",
+    /// Endpoint to request [default: the one that --url or --path names, else chat]
+    #[arg(long, value_name = "ENDPOINT", help_heading = "Requests",
           value_parser = one_of::<Endpoint>(&["chat", "completions"]))]
-    endpoint: Endpoint,
+    endpoint: Option<Endpoint>,
 
     /// Do not stream answers; TTFT, TPOT and ITL are then absent
     #[arg(long, help_heading = "Requests")]
@@ -134,7 +145,7 @@ impl ServerArgs {
             url: given.url.map(str::to_owned).or_else(|| self.url.clone()),
             engine: given.engine.or(self.engine),
             model: given.model.map(str::to_owned).or_else(|| self.model.clone()),
-            wait: given.wait.unwrap_or(self.wait),
+            wait: given.wait.or(self.wait),
             ..self.clone()
         }
     }
@@ -146,15 +157,17 @@ impl ServerArgs {
         let secrets = both(tls, self.api_key());
         let ((address, headers), (extra_body, (tls, api_key))) =
             both(both(address, self.headers()), both(self.extra_body(), secrets))?;
+        let (endpoint, session_header) = both(self.endpoint(&address), self.session_header(&headers))?;
         Ok(ServerSettings {
             address,
             dialect: self.dialect(),
             model: self.model.clone(),
             wait: self.wait,
             headers,
+            session_header,
             api_key,
             tls,
-            endpoint: self.endpoint,
+            endpoint,
             form: self.form(),
             sampling: Sampling {
                 temperature: Some(self.temperature),
@@ -168,20 +181,48 @@ impl ServerArgs {
 
     fn address(&self) -> Result<ServerAddress, Stop> {
         let dialect = self.dialect();
-        match (&self.url, dialect.traits().own_port) {
-            (Some(url), _) => {
-                url.parse().map(ServerAddress::At).map_err(|error| Stop::usage(format!("--url: {error}")))
-            }
+        let url: BaseUrl = match (&self.url, dialect.traits().own_port) {
+            (Some(url), _) => url.parse().map_err(|error| Stop::usage(format!("--url: {error}")))?,
             (None, _) if dialect == Dialect::Mock => {
-                Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default()))
+                return match &self.path {
+                    None => Ok(ServerAddress::EmbeddedMock(DeploymentFacts::default())),
+                    Some(_) => Err(Stop::usage(
+                        "--path: the mock that is started for the run has the usual path\n\
+                         hint: name the server with --url, or leave --path out",
+                    )),
+                };
             }
-            (None, Some(port)) => {
-                format!("http://127.0.0.1:{port}").parse().map(ServerAddress::At).map_err(Stop::usage)
+            (None, Some(port)) => format!("http://127.0.0.1:{port}").parse().map_err(Stop::usage)?,
+            (None, None) => {
+                return Err(Stop::usage(format!(
+                    "`--engine {dialect}` has no address of its own\nhint: give one with --url"
+                )));
             }
-            (None, None) => Err(Stop::usage(format!(
-                "`--engine {dialect}` has no address of its own\nhint: give one with --url"
+        };
+        let url = match &self.path {
+            None => url,
+            Some(path) => url.with_path(path).map_err(|error| Stop::usage(format!("--path: {error}")))?,
+        };
+        Ok(ServerAddress::At(url))
+    }
+
+    /// The endpoint that was named, by its address or by itself.
+    fn endpoint(&self, address: &ServerAddress) -> Result<Endpoint, Stop> {
+        let named = match address {
+            ServerAddress::At(url) => url.endpoint(),
+            ServerAddress::EmbeddedMock(_) => None,
+        };
+        match (self.endpoint, named) {
+            (Some(typed), Some(named)) if typed != named => Err(Stop::usage(format!(
+                "--endpoint {typed} is not the endpoint that the address names, {named}\nhint: leave --endpoint out"
             ))),
+            (typed, named) => Ok(typed.or(named).unwrap_or_default()),
         }
+    }
+
+    fn session_header(&self, headers: &[Header]) -> Result<Option<HeaderName>, Stop> {
+        let header = self.session_header.as_deref().map(|name| session_header(name, headers));
+        header.transpose().map_err(|error| Stop::usage(format!("--session-header: {error}")))
     }
 
     /// The key. A variable that was named must be there; its name is not repeated, since it may be the key itself.
@@ -271,6 +312,12 @@ mod tests {
             (&["--url", "http://b:1"][..], "url was \"http://127.0.0.1:8000\", and is \"http://b:1\" now"),
             (&["--model", "m"], "model was null, and is \"m\" now"),
             (&["--endpoint", "completions"], "endpoint was \"chat\""),
+            (&["--path", "/x/v1/completions"], "endpoint was \"chat\", and is \"completions\" now"),
+            (
+                &["--path", "/x/v1/chat/completions"],
+                "url was \"http://127.0.0.1:8000\", and is \"http://127.0.0.1:8000/x/v1/chat/completions\" now",
+            ),
+            (&["--session-header", "X-ID"], "parameters.session_header was null, and is \"x-id\" now"),
             (&["--no-stream"], "streamed was true, and is false now"),
             (&["--temperature", "0.7"], "parameters.temperature was 0.0, and is 0.7 now"),
             (&["--top-p", "0.9"], "parameters.top_p was null, and is 0.9 now"),

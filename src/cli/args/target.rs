@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::server::ServerArgs;
 use super::values::{at_least_one, label, some_time};
+use crate::clock::Pacing;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
 use crate::record::{DeploymentFacts, Shard};
@@ -51,6 +52,11 @@ impl TargetArgs {
         DeploymentFacts { hardware, gpus, serving_model, precision, labels }
     }
 
+    /// The most requests in flight, where that was typed.
+    pub(in crate::cli) fn max_concurrency(&self) -> Option<NonZeroUsize> {
+        self.run.max_concurrency
+    }
+
     /// What varies the texts of prompts, where that was typed.
     pub(in crate::cli) fn salt(&self) -> Option<u64> {
         self.run.salt
@@ -67,7 +73,12 @@ impl TargetArgs {
             server,
             deployment: self.deployment(),
             requests,
-            machine: self.machine.settings(),
+            machine: match load_option {
+                // Rows of a file are one series, which is judged before the first of them.
+                LoadOption::OfOneRun | LoadOption::InFile => self.machine.settings(),
+                LoadOption::OfAllRuns | LoadOption::OfLoads => self.machine.settings().of_series(),
+            },
+            pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
             share: Share::default(),
             objectives: Vec::new(),
             load_option,
@@ -107,7 +118,8 @@ struct DeploymentArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Run")]
 struct RunArgs {
-    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency [default: no cap]
+    /// Keep at most N requests in flight; the others wait, and their waiting counts in latency; with `--rate max` the users
+    /// of a closed loop [default: no cap]
     #[arg(long, value_name = "N", value_parser = at_least_one, allow_negative_numbers = true)]
     max_concurrency: Option<NonZeroUsize>,
 
@@ -213,9 +225,14 @@ struct MachineArgs {
     #[arg(long)]
     no_calibration: bool,
 
-    /// Run a plan that exceeds the limit of this machine
+    /// Run a plan that exceeds the limit of this machine, or a series on a machine that is not fit
     #[arg(long, conflicts_with = "no_calibration")]
     force: bool,
+
+    /// Leave the threads that send, read and keep time at normal priority; by default they run at a low real-time
+    /// priority where the system permits it, else at nice -20
+    #[arg(long)]
+    no_realtime: bool,
 }
 
 /// The share of this generator in a plan that several run.

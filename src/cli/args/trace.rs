@@ -63,9 +63,11 @@ impl TraceArgs {
     ) -> Result<WorkloadSpec, Stop> {
         let survey_of = |trace: &mut Trace, seed| survey(trace, seed);
         match (name, &self.trace) {
-            (None, None) => {
-                Err(Stop::usage("no workload is named\nhint: name one, or a trace with --trace FILE"))
-            }
+            (None, None) => Err(Stop::usage(
+                "no WORKLOAD is named\n\
+                 hint: name one (`skyline workloads` lists them), say what requests are like, as in --input-tokens 1024 \
+                 --output-tokens 128, or name a file with --dataset or --trace",
+            )),
             (None, Some(path)) => {
                 let trace = self.of(Trace::whole(path));
                 WorkloadSpec::of_trace(&trace, seed.unwrap_or(0), &survey_of).map_err(Stop::usage)
@@ -93,12 +95,18 @@ impl TraceArgs {
             survey(trace, seed.unwrap_or(of_spec))
         };
         let spec = WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?;
+        self.check_slice(&spec)?;
+        Ok(WorkloadSpec { seed: seed.unwrap_or(spec.seed), ..spec })
+    }
+
+    /// Refuses a slice of the trace of a workload that replays none.
+    pub(super) fn check_slice(&self, spec: &WorkloadSpec) -> Result<(), Stop> {
         match self.slice.first_change().filter(|_| spec.arrival.trace().is_none()) {
             Some(change) => Err(Stop::usage(format!(
                 "{change} needs a trace, and `{}` replays none\nhint: name one with --trace FILE",
                 spec.name
             ))),
-            None => Ok(WorkloadSpec { seed: seed.unwrap_or(spec.seed), ..spec }),
+            None => Ok(()),
         }
     }
 

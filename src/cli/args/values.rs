@@ -45,6 +45,14 @@ pub(in crate::cli) fn above_zero(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A rate above zero; `max`, which `vllm bench serve` writes as `inf`, is infinite.
+pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
+    match text {
+        "max" | "inf" => Ok(f64::INFINITY),
+        _ => above_zero(text).map_err(|error| format!("{error}, nor `max`")),
+    }
+}
+
 /// Zero or a number above it.
 pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

@@ -1,12 +1,18 @@
 //! Which workload, and what of it to override.
 
+use std::num::NonZeroUsize;
+
 use clap::Args;
 use strum::VariantNames;
 
 use super::trace::TraceArgs;
-use super::values::{above_zero, duration, one_of, seconds};
+use super::values::{above_zero, duration, one_of, rate, seconds};
+use crate::analysis::wording::counted;
 use crate::session::{Printer, Stop, survey};
-use crate::workload::{DatasetChange, DatasetFormat, Overrides, RowFilter, RowOrder, Trace, WorkloadSpec};
+use crate::workload::{
+    ArrivalPattern, DatasetChange, DatasetFormat, Distribution, Overrides, RateStage, RowFilter, RowOrder,
+    Slo, Trace, WorkloadSpec,
+};
 
 /// The workload, what load it brings, and its overrides.
 #[derive(Debug, Args)]
@@ -25,9 +31,18 @@ pub(in crate::cli) struct WorkloadArgs {
 }
 
 impl WorkloadArgs {
-    /// The workload that was meant, overrides applied.
-    pub(in crate::cli) fn spec(&self, printer: Printer) -> Result<WorkloadSpec, Stop> {
-        self.what.spec(&self.load.overrides(), printer)
+    /// The workload that was meant, overrides applied; `cap` is the most requests in flight.
+    pub(in crate::cli) fn spec(
+        &self,
+        cap: Option<NonZeroUsize>,
+        printer: Printer,
+    ) -> Result<WorkloadSpec, Stop> {
+        self.load.spec_of(&self.what, cap, printer)
+    }
+
+    /// Whether the users of a closed loop stand for a rate.
+    pub(in crate::cli) fn is_rate_max(&self) -> bool {
+        self.load.is_rate_max()
     }
 
     /// The length that was typed, seconds.
@@ -41,37 +56,86 @@ impl WorkloadArgs {
 pub(in crate::cli) struct LoadArgs {
     /// End the run after this many requests instead, warm-up included; uncounted load continues until the last of
     /// them are done [default: no limit]
-    #[arg(long, value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
+    #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     requests: Option<u64>,
 
     /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
     /// over whole periods, all stages, or in the long run, for spikes the base rate: a window may have another, which
-    /// the report shows; for a trace use --rate-scale [default: the workload's]
-    #[arg(long, value_name = "PER_S", help_heading = "Workload", value_parser = above_zero, allow_negative_numbers = true)]
+    /// the report shows; for a trace use --rate-scale. `max` with --max-concurrency N is a closed loop of N users
+    /// [default: the workload's]
+    #[arg(long, visible_alias = "request-rate", value_name = "PER_S", help_heading = "Workload", value_parser = rate,
+          allow_negative_numbers = true)]
     rate: Option<f64>,
 
     /// Closed loop in place of the workload's arrivals: N users, each of whom sends a request, waits for its answer
-    /// and sends the next. The server then decides how many requests there are: a slow one gets fewer [default: the
-    /// workload's arrivals]
-    #[arg(long, value_name = "N", conflicts_with_all = ["rate", "requests"], help_heading = "Workload",
+    /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
+    /// the loop after so many [default: the workload's arrivals]
+    #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000))]
     users: Option<u64>,
+
+    /// Raise the rate evenly from one to another over a time, such as 1:20:60s; it then stays; the run lasts as long,
+    /// unless [SECONDS] or --requests says otherwise [default: the workload's arrivals]
+    #[arg(long, value_name = "FROM:TO:OVER", help_heading = "Workload", value_parser = RateStage::typed)]
+    ramp: Option<RateStage>,
 }
 
 impl LoadArgs {
-    pub(in crate::cli) fn overrides(&self) -> Overrides {
-        let Self { requests, rate: rate_per_s, users } = *self;
-        Overrides { requests, rate_per_s, users, ..Overrides::default() }
+    /// The workload that was meant, under the load that was typed; `cap` is the most requests in flight.
+    pub(in crate::cli) fn spec_of(
+        &self,
+        work: &WorkArgs,
+        cap: Option<NonZeroUsize>,
+        printer: Printer,
+    ) -> Result<WorkloadSpec, Stop> {
+        let overrides = self.overrides(cap, printer)?;
+        if work.is_described() && self.rate.is_none() && self.users.is_none() && self.ramp.is_none() {
+            printer.words("note: 1 request/s, since nothing says how many (--rate, --users)");
+        }
+        work.spec(&overrides, printer)
+    }
+
+    /// Whether the users of a closed loop stand for a rate.
+    pub(in crate::cli) fn is_rate_max(&self) -> bool {
+        self.rate == Some(f64::INFINITY)
+    }
+
+    fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
+        let Self { requests, rate, users, ramp } = *self;
+        let (rate_per_s, users) = if self.is_rate_max() {
+            (None, Some(self.users_in_place_of_a_rate(cap, printer)?))
+        } else {
+            (rate, users)
+        };
+        Ok(Overrides { requests, rate_per_s, users, ramp, ..Overrides::default() })
+    }
+
+    /// As many users as requests may be in flight, and no more than there are requests.
+    fn users_in_place_of_a_rate(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<u64, Stop> {
+        let Some(cap) = cap else {
+            return Err(Stop::usage(
+                "--rate max does not say how many requests are in flight\n\
+                 hint: add --max-concurrency N (where the verb has none: --users N in place of --rate max); as many as \
+                 --requests sends them all at once",
+            ));
+        };
+        let users = self.requests.unwrap_or(u64::MAX).min(cap.get() as u64);
+        printer.words(&format!(
+            "--rate max: a closed loop of {}; each sends its next request when the last is answered, so the server decides \
+             the rate",
+            counted(users, "user")
+        ));
+        Ok(users)
     }
 }
 
 /// The workload and all of its overrides but those of its load, for verbs that choose the load.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct WorkArgs {
-    /// Name of an embedded workload (`skyline workloads` lists them), or a path to a TOML or JSON file; may be left out
-    /// where a trace is named
-    #[arg(required_unless_present = "trace")]
+    /// Name of an embedded workload (`skyline workloads` lists them), a path to a TOML or JSON file, or `-` for one on
+    /// standard input; may be left out where options say what requests are like (--input-tokens, --output-tokens), or name
+    /// a trace or a dataset
     workload: Option<String>,
 
     /// Horizon: requests scheduled in the first SECONDS belong to the run; uncounted load continues until the last of
@@ -98,17 +162,29 @@ pub(in crate::cli) struct WorkArgs {
     drain: Option<std::time::Duration>,
 
     #[command(flatten)]
+    requests: RequestArgs,
+    #[command(flatten)]
     trace: TraceArgs,
     #[command(flatten)]
     dataset: DatasetArgs,
 }
 
 impl WorkArgs {
-    /// The workload and the seconds: where a trace stands for the workload, a lone length of time is the seconds.
+    /// Whether options stand for a workload.
+    fn is_described(&self) -> bool {
+        self.named().0.is_none() && !self.trace.is_named() && self.has_description()
+    }
+
+    fn has_description(&self) -> bool {
+        let RequestArgs { input_tokens, output_tokens, .. } = &self.requests;
+        input_tokens.is_some() || output_tokens.is_some() || self.dataset.dataset.is_some()
+    }
+
+    /// The workload and the seconds: where something else stands for the workload, a lone length of time is the seconds.
     fn named(&self) -> (Option<&str>, Option<f64>) {
         let typed = self.workload.as_deref();
         match (typed, self.seconds) {
-            (Some(text), None) if self.trace.is_named() => match seconds(text) {
+            (Some(text), None) if self.trace.is_named() || self.has_description() => match seconds(text) {
                 Ok(seconds) => (None, Some(seconds)),
                 Err(_) => (typed, None),
             },
@@ -130,11 +206,21 @@ impl WorkArgs {
             think_time_s: self.think_time.map(|pause| pause.as_secs_f64()),
             warmup_s: self.warmup.map(|warmup| warmup.as_secs_f64()),
             drain_s: self.drain.map(|drain| drain.as_secs_f64()),
-            output_tokens: self.dataset.output_tokens,
+            arrival: self.requests.arrival.clone(),
+            burstiness: self.requests.burstiness,
+            input_tokens: self.requests.input_tokens.clone(),
+            output_tokens: self.requests.output_tokens.clone(),
+            slo: self.requests.slo(),
             dataset: self.dataset.change(self.trace.skip_bad()),
             ..load.clone()
         };
         let spec = match workload {
+            None if self.is_described() => {
+                let spec = WorkloadSpec::synthetic().map_err(Stop::usage)?;
+                self.trace.check_slice(&spec)?;
+                let name = if self.dataset.dataset.is_some() { "dataset" } else { "synthetic" };
+                WorkloadSpec { name: name.to_owned(), seed: self.seed.unwrap_or(spec.seed), ..spec }
+            }
             Some(name) if !self.trace.is_typed() => {
                 let survey_of = |trace: &mut Trace, of_spec| survey(trace, self.seed.unwrap_or(of_spec));
                 WorkloadSpec::load_with(name, &survey_of).map_err(Stop::usage)?
@@ -145,13 +231,53 @@ impl WorkArgs {
     }
 }
 
+/// What requests are like and when they leave, in place of what the workload says.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Workload")]
+struct RequestArgs {
+    /// Length of every prompt in tokens: a number, a range such as 100..400, or a distribution such as normal:256:128 or
+    /// `{ kind = "normal", mean = 256, std = 128 }` [default: the workload's; without one 1024]
+    #[arg(long, visible_alias = "random-input-len", value_name = "TOKENS", value_parser = Distribution::typed)]
+    input_tokens: Option<Distribution>,
+
+    /// Length of every answer in tokens, in the same forms [default: the dataset's, else the workload's; without one 128]
+    #[arg(long, visible_alias = "random-output-len", value_name = "TOKENS", value_parser = Distribution::typed)]
+    output_tokens: Option<Distribution>,
+
+    /// SLO of every request in place of the workload's: bounds on ttft, tpot and e2e, such as ttft=500ms,tpot=50ms
+    /// [default: the workload's]
+    #[arg(long, value_name = "BOUNDS", value_parser = Slo::typed)]
+    slo: Vec<Slo>,
+
+    /// The same as `vllm bench serve` writes it: ttft:500 tpot:50 e2el:10000, in milliseconds [default: none]
+    #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = Slo::typed)]
+    goodput: Vec<Slo>,
+
+    /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with --burstiness
+    /// [default: the workload's arrivals]
+    #[arg(long, value_name = "FORM", value_parser = ArrivalPattern::typed)]
+    arrival: Option<ArrivalPattern>,
+
+    /// Gamma gaps of this shape between requests: 1 is poisson, below 1 comes in bursts, above 1 is more even
+    /// [default: the workload's arrivals]
+    #[arg(long, value_name = "SHAPE", value_parser = above_zero, allow_negative_numbers = true)]
+    burstiness: Option<f64>,
+}
+
+impl RequestArgs {
+    /// The SLO that was typed, in whichever form.
+    fn slo(&self) -> Option<Slo> {
+        self.slo.iter().chain(&self.goodput).copied().reduce(Slo::and)
+    }
+}
+
 /// Prompts from a file, in place of the workload's.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Dataset")]
 struct DatasetArgs {
     /// Send the prompts of this file, with its lengths, in place of those of the workload's only class [default: the
     /// workload's]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, visible_alias = "dataset-path", value_name = "FILE")]
     dataset: Option<String>,
 
     /// How the file is written: ShareGPT's JSON list, an object a line with `prompt` or `messages`, or CSV with column
@@ -167,10 +293,6 @@ struct DatasetArgs {
     /// --tokenizer [default: none]
     #[arg(long, value_name = "RULE", value_parser = one_of::<RowFilter>(RowFilter::VARIANTS))]
     dataset_filter: Option<RowFilter>,
-
-    /// Request answers of N tokens in every class [default: the dataset's lengths, else the workload's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    output_tokens: Option<u32>,
 }
 
 impl DatasetArgs {

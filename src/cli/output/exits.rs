@@ -20,20 +20,23 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Of a run. 3 before 1: the objectives of an INVALID run say nothing.
+/// Of a run. 3 before 1: the objectives of an INVALID run say nothing. 1 where the server did not keep up, even if every
+/// objective is met.
 pub(in crate::cli) fn of_run(summary: &Summary, invalid: InvalidRuns) -> Exit {
-    of(summary.verdict.valid, invalid, summary.objectives.iter().all(Judgement::passed))
+    let met = summary.objectives.iter().all(Judgement::passed);
+    of(summary.verdict.valid, invalid, met && !summary.verdict.is_overloaded())
 }
 
 /// Of several runs, likewise.
 pub(in crate::cli) fn of_repeats(repeats: &Repeats, invalid: InvalidRuns) -> Exit {
-    of(repeats.verdict.valid, invalid, repeats.objectives.iter().all(AcrossJudgement::passed))
+    let met = repeats.objectives.iter().all(AcrossJudgement::passed);
+    of(repeats.verdict.valid, invalid, met && !repeats.verdict.is_overloaded())
 }
 
-fn of(valid: bool, invalid: InvalidRuns, met: bool) -> Exit {
+fn of(valid: bool, invalid: InvalidRuns, well: bool) -> Exit {
     if !valid && invalid == InvalidRuns::LeftOut {
         Exit::Invalid
-    } else if met {
+    } else if well {
         Exit::Fine
     } else {
         Exit::Missed

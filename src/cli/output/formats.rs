@@ -10,7 +10,7 @@ use clap::Args;
 use crate::report::{
     Content, Export, ExportFile, Extent, Format, Out, RunReport, UsualPlace, WriteAb, WriteRun, WriteSweep,
 };
-use crate::session::{Collector, CollectorUrl, Printer, Stop, try_whole_file, whole_file};
+use crate::session::{Collector, Printer, Stop, try_whole_file, whole_file};
 
 /// The forms that a report is wanted in.
 #[derive(Debug, Args)]
@@ -200,12 +200,8 @@ impl FormatArgs {
             format => format,
         });
         // Read here, for clap would repeat what it refuses, and a secret in it.
-        let collector = self.collector.as_ref().map(|typed| {
-            let url: CollectorUrl =
-                typed.parse().map_err(|problem| Stop::usage(format!("--otlp: {problem}")))?;
-            Collector::new(&url)
-        });
-        Ok(Outputs { shown, asked: self.formats.clone(), collector: collector.transpose()? })
+        let collector = self.collector.as_deref().map(Collector::at).transpose()?;
+        Ok(Outputs { shown, asked: self.formats.clone(), collector })
     }
 }
 

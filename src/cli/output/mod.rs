@@ -1,5 +1,6 @@
 //! What a verb leaves behind: results in the requested formats, and an exit code.
 
+mod dry_run;
 pub(super) mod exits;
 mod formats;
 mod lists;
@@ -7,6 +8,9 @@ mod show;
 #[cfg(test)]
 mod tests;
 
+pub(super) use self::dry_run::{
+    planned_limits, planned_load, planned_requests, planned_server, show_dry_run,
+};
 pub(super) use self::formats::{AB, FormatArgs, Outputs, RUN, SWEEP};
 pub(super) use self::lists::{OwnFiles, RunList};
 pub(super) use self::show::{ShowArgs, render, render_run, rendered, say_saved};

@@ -112,13 +112,13 @@ pub(super) fn run(
     let swept = Swept { started_at, workload: spec.clone(), engine, deployment };
     // No machine can spoil a run in virtual time.
     let mut experiment = SweepExperiment::new(search, swept).forced();
-    let mut line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() });
+    let line = StepLine::start(if quiet { Screen::Quiet } else { Screen::detect() }, "simulating");
     let run = |request: &RunRequest<SweepRun>| {
         let (SweepRun::Load(wanted) | SweepRun::Sustained(wanted)) = &request.part else {
             return Err(Stop::impossible(format!("{} is not planned", request.name)));
         };
         let TrialRequest { number, load, window_s, .. } = wanted;
-        line.at(&format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
+        line.at(format!("run {number}: {load} for {} of virtual time", seconds(*window_s)));
         let run = simulate(simulation, wanted)?;
         if let Some(parent) = &parent {
             save::run_with_log(run.report(None), &folder::inside(parent, &request.name)?)?;

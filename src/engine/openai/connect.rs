@@ -1,113 +1,37 @@
 //! Waits for a server and finds its model and version.
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use http::header::{
-    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, USER_AGENT,
+    ACCEPT, ACCEPT_ENCODING, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, PROXY_AUTHORIZATION,
+    USER_AGENT,
 };
 use http::uri::PathAndQuery;
-use tokio::time::Instant;
 
 use super::body::BodyTemplates;
+use super::connect_error::{ConnectError, ConnectProgress};
 use super::control::{Control, ControlError, ListedModel};
 use super::engine::{OpenAiEngine, new_request_id_prefix};
-use crate::engine::answer::{Cause, DiagnosedFailure};
+use super::readiness::ready;
 use crate::engine::captured_text::CaptureText;
+use crate::engine::http_url::Scheme;
+use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::{AnswerForm, Target};
-use crate::engine::wire::{Dialer, Pool, RequestHead, client_config};
-use crate::record::{EngineFacts, FailureKind};
-use crate::units::spoken;
-
-/// Time between two attempts.
-const PAUSE: Duration = Duration::from_millis(250);
-/// The least time for one attempt, however little of the wait is left.
-const SHORTEST_LOOK: Duration = Duration::from_secs(1);
-
-/// The progress of a connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ConnectProgress {
-    /// The server is not ready yet.
-    Waiting {
-        /// The error of the server or the system.
-        reason: String,
-        /// How long the wait has lasted.
-        elapsed: Duration,
-    },
-    /// No model was given; this is the first of those listed.
-    ModelChosen {
-        /// Its name.
-        model: String,
-        /// Number of models listed.
-        listed: usize,
-    },
-}
-
-/// Why a server cannot be used. Its message has a `hint:` line.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ConnectError {
-    /// The target is invalid.
-    #[error("{0}")]
-    Setup(String),
-    /// It did not become ready in time.
-    #[error("{url} was not ready within {}: {reason}\nhint: {hint}", spoken(*.waited))]
-    NotReady {
-        /// The server.
-        url: String,
-        /// How long the wait lasted.
-        waited: Duration,
-        /// The last reason.
-        reason: String,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// It answers, but waiting cannot help.
-    #[error("{url} cannot be used: {reason}\nhint: {hint}")]
-    Unusable {
-        /// The server.
-        url: String,
-        /// What is wrong.
-        reason: String,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// Some of the workload's models are not served.
-    #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), .listed.join(", "))]
-    UnknownModels {
-        /// The server.
-        url: String,
-        /// The unknown models.
-        unknown: Vec<String>,
-        /// The listed models.
-        listed: Vec<String>,
-        /// The remedy.
-        hint: &'static str,
-    },
-    /// No model was given and none can be found.
-    #[error("{url} does not list its models ({reason})\nhint: name one with --model")]
-    NoModel {
-        /// The server.
-        url: String,
-        /// The answer to the list request.
-        reason: String,
-    },
-}
-
-fn quoted(names: &[String]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
-}
+use crate::engine::wire::{Pool, RequestHead, client_config};
+use crate::record::EngineFacts;
 
 impl OpenAiEngine {
-    /// Waits up to `wait` for the server and finds its model and version; reports to `progress`.
+    /// Waits up to `wait` for the server and finds its model and version; reports to `progress`. Without a `wait`, what
+    /// keeps the server from being ready decides: 5 s where waiting rarely helps, else [`DEFAULT_WAIT`].
     ///
     /// # Errors
     ///
     /// What is wrong with the address or the server, with a hint.
     pub async fn connect(
         target: Target,
-        wait: Duration,
+        wait: impl Into<Option<Duration>>,
         mut progress: impl FnMut(ConnectProgress) + Send,
     ) -> Result<Self, ConnectError> {
         let secrets = Secrets::of(&target);
@@ -119,10 +43,9 @@ impl OpenAiEngine {
             // The control client sets it.
             control_headers.remove(HOST);
         }
-        let control =
-            Control::new(target.url.clone(), target.dialect, control_headers, tls.clone(), secrets.clone())
-                .map_err(ConnectError::Setup)?;
-        let dialer = ready(&target, &control, tls, wait, &mut progress).await?;
+        let control = Control::new(&target, control_headers, tls.clone(), secrets.clone())
+            .map_err(ConnectError::Setup)?;
+        let dialer = ready(&target, &control, tls, wait.into(), &mut progress).await?;
         let (model, listed) = model(&target, &control, &mut progress).await?;
         let facts = EngineFacts {
             engine: target.dialect.name().to_owned(),
@@ -132,18 +55,21 @@ impl OpenAiEngine {
             max_model_len: listed.iter().find(|listed| listed.id == model).and_then(|listed| listed.max_len),
             cache_block_tokens: traits.cache_block_tokens,
             model,
-            parameters: Some(target.sampling.parameters(&target.extra_body.0, target.priority)),
+            parameters: Some(target.sampling.parameters(
+                &target.extra_body.0,
+                target.priority,
+                target.session_header.as_ref(),
+            )),
+            proxy: target.proxy.as_ref().map(ToString::to_string),
             server_version: control.version().await,
             request_id_prefix: new_request_id_prefix(),
             serving_flags: control.serving_flags().await,
             modelled: serde_json::Map::new(),
         };
-        let path =
-            target.url.path(target.endpoint.path()).parse::<PathAndQuery>().map_err(|error| {
-                ConnectError::Setup(format!("`{}` has no usable path: {error}", target.url))
-            })?;
-        let headers = request_headers(common, target.form);
-        let head = RequestHead::new(&path, &headers, facts.request_id_prefix.clone(), target.form, secrets);
+        let headers = request_headers(common, &target);
+        let prefix = facts.request_id_prefix.clone();
+        let head = RequestHead::new(&request_target(&target)?, &headers, prefix, target.form, secrets)
+            .with_session_header(target.session_header.clone());
         Ok(Self {
             templates: Arc::new(BodyTemplates::new(&target, &facts.model)),
             target,
@@ -156,109 +82,6 @@ impl OpenAiEngine {
             control,
             capture: CaptureText::No,
         })
-    }
-}
-
-async fn ready(
-    target: &Target,
-    control: &Control,
-    tls: rustls::ClientConfig,
-    wait: Duration,
-    progress: &mut (impl FnMut(ConnectProgress) + Send),
-) -> Result<Dialer, ConnectError> {
-    let start = Instant::now();
-    loop {
-        let limit = wait.saturating_sub(start.elapsed()).max(SHORTEST_LOOK);
-        let NotReadyYet { reason, hint, may_pass } =
-            match check_once(target, control, tls.clone(), limit).await {
-                Ok(dialer) => return Ok(dialer),
-                Err(not_yet) => not_yet,
-            };
-        let url = target.url.to_string();
-        if !may_pass {
-            return Err(ConnectError::Unusable { url, reason, hint });
-        }
-        let elapsed = start.elapsed();
-        if elapsed + PAUSE > wait {
-            return Err(ConnectError::NotReady { url, waited: wait, reason, hint });
-        }
-        progress(ConnectProgress::Waiting { reason, elapsed });
-        tokio::time::sleep(PAUSE).await;
-    }
-}
-
-/// Why a server is not ready.
-struct NotReadyYet {
-    reason: String,
-    hint: &'static str,
-    /// Whether waiting may help.
-    may_pass: bool,
-}
-
-impl From<DiagnosedFailure> for NotReadyYet {
-    fn from(fault: DiagnosedFailure) -> Self {
-        let may_pass = !matches!(fault.cause, Cause::Untrusted | Cause::NotTls);
-        Self { hint: hint_for(&fault), reason: fault.failure.message, may_pass }
-    }
-}
-
-impl From<ControlError> for NotReadyYet {
-    fn from(error: ControlError) -> Self {
-        Self { reason: error.to_string(), hint: LOADING, may_pass: true }
-    }
-}
-
-const CHECK_NAME: &str = "check the host's name in --url";
-const LOADING: &str =
-    "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
-const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
-
-/// Checks once whether the server is ready.
-async fn check_once(
-    target: &Target,
-    control: &Control,
-    tls: rustls::ClientConfig,
-    limit: Duration,
-) -> Result<Dialer, NotReadyYet> {
-    let end = Instant::now() + limit;
-    let silence = |what: &str, hint| {
-        let reason = format!("{what} within {}", spoken(limit));
-        NotReadyYet { reason, hint, may_pass: true }
-    };
-    let unknown = silence("the host's name was not found", CHECK_NAME);
-    let dialer = within(end, unknown, Dialer::resolve(&target.url, tls)).await?;
-    // A connection of the measured kind gives the clearest reason.
-    within(end, silence("no connection", UNREACHABLE), dialer.open()).await?;
-    within(end, silence("no answer", LOADING), control.ready()).await?;
-    Ok(dialer)
-}
-
-/// The result of `action`, or `silence` if it does not end by `end`.
-async fn within<T, E: Into<NotReadyYet>>(
-    end: Instant,
-    silence: NotReadyYet,
-    action: impl Future<Output = Result<T, E>>,
-) -> Result<T, NotReadyYet> {
-    tokio::time::timeout_at(end, action).await.map_or(Err(silence), |result| result.map_err(Into::into))
-}
-
-/// The hint for a connection that cannot be opened.
-pub(super) fn hint_for(fault: &DiagnosedFailure) -> &'static str {
-    match fault.cause {
-        Cause::UnknownHost => CHECK_NAME,
-        Cause::Refused => {
-            "is the server running, and is this its host and port? give them with --url; wait longer with --wait"
-        }
-        Cause::OutOfFiles => "raise the limit on open files with `ulimit -n`",
-        Cause::OutOfPorts => {
-            "write the address as a number, such as 127.0.0.1; where connections are many, widen net.ipv4.ip_local_port_range"
-        }
-        Cause::NotTls => "the server does not speak TLS at this port: write http:// in --url",
-        _ if fault.failure.reason == FailureKind::Tls => {
-            "give the server's root with --ca-cert, or trust any certificate with --insecure; \
-             a server without TLS wants http:// in --url"
-        }
-        _ => UNREACHABLE,
     }
 }
 
@@ -286,6 +109,9 @@ async fn model(
     if let Some(model) = &target.model {
         return Ok((model.clone(), listed.unwrap_or_default()));
     }
+    if let (Err(_), Some(deployment)) = (&listed, target.url.deployment()) {
+        return Ok((deployment.to_owned(), Vec::new()));
+    }
     let reason = match listed {
         Ok(listed) => match listed.first() {
             Some(first) => {
@@ -293,7 +119,7 @@ async fn model(
                 progress(ConnectProgress::ModelChosen { model: model.clone(), listed: listed.len() });
                 return Ok((model, listed));
             }
-            None => "/v1/models lists none".to_owned(),
+            None => format!("{} lists none", target.url.models_path()),
         },
         Err(ControlError::Status { status: 401 | 403, words, .. }) => {
             format!("the key was refused: {words}; set the variable named by --api-key-env")
@@ -301,6 +127,17 @@ async fn model(
         Err(error) => error.to_string(),
     };
     Err(ConnectError::NoModel { url: target.url.to_string(), reason })
+}
+
+/// What the request line of a measured request says. A proxy takes whole addresses; one that only opened a tunnel sees
+/// none.
+fn request_target(target: &Target) -> Result<String, ConnectError> {
+    let Target { url, endpoint, proxy, .. } = target;
+    let path = url.endpoint_path(*endpoint);
+    let line = url.request_target(&path);
+    line.parse::<PathAndQuery>()
+        .map_err(|error| ConnectError::Setup(format!("`{url}` has no usable path: {error}")))?;
+    Ok(if proxy.is_some() && url.scheme() == Scheme::Http { url.join(&path) } else { line })
 }
 
 /// Headers of every request, measured or not.
@@ -328,8 +165,14 @@ fn common_headers(target: &Target) -> Result<HeaderMap, ConnectError> {
 
 /// Headers of every measured request. The user cannot replace these ([`crate::engine::Header`] refuses them),
 /// except `Accept`.
-fn request_headers(mut headers: HeaderMap, form: AnswerForm) -> HeaderMap {
-    let accept = match form {
+fn request_headers(mut headers: HeaderMap, target: &Target) -> HeaderMap {
+    // Through a tunnel the proxy is asked once, when it is opened.
+    if let Some(login) =
+        target.proxy.as_ref().filter(|_| target.url.scheme() == Scheme::Http).and_then(Proxy::authorization)
+    {
+        headers.insert(PROXY_AUTHORIZATION, login.clone());
+    }
+    let accept = match target.form {
         AnswerForm::Streamed => "text/event-stream",
         AnswerForm::Whole => "application/json",
     };

@@ -11,8 +11,10 @@ use super::http_client::{MetricsPage, body_of, client, reason_of};
 use crate::engine::address::BaseUrl;
 use crate::engine::dialect::Dialect;
 use crate::engine::dialect_traits::TokenizeCall;
+use crate::engine::proxy::Proxy;
 use crate::engine::secrets::{Secrets, names_a_credential};
 use crate::engine::stream::fault::words_of;
+use crate::engine::target::Target;
 use crate::record::{Failure, FailureKind};
 use crate::units::cut;
 
@@ -31,6 +33,7 @@ pub(crate) struct Control {
     dialect: Dialect,
     headers: HeaderMap,
     tls: ClientConfig,
+    proxy: Option<Proxy>,
     secrets: Secrets,
 }
 
@@ -44,7 +47,7 @@ pub(crate) enum ControlError {
     #[error("{path} answers {status}: {words}")]
     Status {
         /// The path.
-        path: &'static str,
+        path: String,
         /// The status.
         status: u16,
         /// The server's message.
@@ -54,7 +57,7 @@ pub(crate) enum ControlError {
     #[error("{path} does not answer with the expected JSON: {words}")]
     Unreadable {
         /// The path.
-        path: &'static str,
+        path: String,
         /// What came.
         words: String,
     },
@@ -82,24 +85,23 @@ pub(crate) struct ListedModel {
 }
 
 impl Control {
-    /// A client that trusts and authenticates as the measured path does, and ignores the environment's
-    /// proxies.
+    /// A client that trusts and authenticates as the measured path does, and goes through the same proxy.
     pub(crate) fn new(
-        url: BaseUrl,
-        dialect: Dialect,
+        target: &Target,
         headers: HeaderMap,
         tls: ClientConfig,
         secrets: Secrets,
     ) -> Result<Self, String> {
-        let client = client(&tls, LIMIT, dialect.traits().idle_connections)?;
-        Ok(Self { client, url, dialect, headers, tls, secrets })
+        let Target { url, dialect, proxy, .. } = target;
+        let client = client(&tls, LIMIT, dialect.traits().idle_connections, proxy.as_ref())?;
+        let (url, proxy) = (url.clone(), proxy.clone());
+        Ok(Self { client, url, dialect: *dialect, headers, tls, proxy, secrets })
     }
 
     /// Whether the server is ready; the error says what is not.
     pub(crate) async fn ready(&self) -> Result<(), ControlError> {
-        const MODELS: &str = "/v1/models";
-        let path = self.dialect.traits().health_path.unwrap_or(MODELS);
-        match self.fetch(path).await {
+        let health = self.dialect.traits().health_path;
+        match self.fetch(&health.map_or_else(|| self.url.models_path(), str::to_owned)).await {
             // Servers without that path (llama-cpp-python has no /health, LitServe no list of models) are
             // up. The smoke test reports a bad key with its hint.
             Err(ControlError::Status { status: 401 | 403 | 404 | 405, .. }) => Ok(()),
@@ -107,13 +109,10 @@ impl Control {
         }
     }
 
-    /// The listed models; none where the server has no list.
+    /// The listed models.
     pub(crate) async fn models(&self) -> Result<Vec<ListedModel>, ControlError> {
-        let list = match self.fetch("/v1/models").await {
-            Ok(response) => self.json_of("/v1/models", response).await?,
-            Err(ControlError::Status { status: 404 | 405, .. }) => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
+        let path = self.url.models_path();
+        let list = self.json_of(&path, self.fetch(&path).await?).await?;
         let models = list["data"].as_array().map(Vec::as_slice).unwrap_or_default();
         Ok(models
             .iter()
@@ -156,7 +155,7 @@ impl Control {
         let tokens = answer.as_array().or_else(|| answer["tokens"].as_array()).map(Vec::len);
         let count = answer["count"].as_u64().map(|count| count as usize).or(tokens);
         count.map(Some).ok_or_else(|| ControlError::Unreadable {
-            path: call.path,
+            path: call.path.to_owned(),
             words: self.words(answer.to_string().as_bytes()),
         })
     }
@@ -165,7 +164,8 @@ impl Control {
     pub(crate) fn metrics_page(&self) -> Option<MetricsPage> {
         let url = self.url.join(self.dialect.traits().metrics_path?);
         let (headers, tls) = (self.headers.clone(), self.tls.clone());
-        Some(MetricsPage::new(url.parse().ok()?, headers, tls, self.secrets.clone()))
+        let proxy = self.proxy.clone();
+        Some(MetricsPage::new(url.parse().ok()?, headers, tls, proxy, self.secrets.clone()))
     }
 
     /// How the server was started, where it reports that.
@@ -181,24 +181,24 @@ impl Control {
     }
 
     /// The text at `path`.
-    pub(crate) async fn text(&self, path: &'static str) -> Result<String, ControlError> {
+    pub(crate) async fn text(&self, path: &str) -> Result<String, ControlError> {
         let body = self.whole(path, self.fetch(path).await?).await?;
         Ok(String::from_utf8_lossy(&body).into_owned())
     }
 
     /// Posts an empty request to `path`.
-    pub(crate) async fn post(&self, path: &'static str) -> Result<(), ControlError> {
+    pub(crate) async fn post(&self, path: &str) -> Result<(), ControlError> {
         let request = self.client.post(self.url.join(path)).headers(self.headers.clone());
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         self.accepted(path, response).await.map(|_| ())
     }
 
-    async fn fetch(&self, path: &'static str) -> Result<Response, ControlError> {
+    async fn fetch(&self, path: &str) -> Result<Response, ControlError> {
         let response = self.client.get(self.url.join(path)).headers(self.headers.clone()).send().await;
         self.accepted(path, response.map_err(|error| self.unreachable(error))?).await
     }
 
-    async fn accepted(&self, path: &'static str, response: Response) -> Result<Response, ControlError> {
+    async fn accepted(&self, path: &str, response: Response) -> Result<Response, ControlError> {
         let status = response.status();
         if status.is_success() {
             return Ok(response);
@@ -206,19 +206,21 @@ impl Control {
         // An incomplete message will do.
         let mut body = body_of(response, REFUSAL_LIMIT).await.unwrap_or_default();
         body.truncate(REFUSAL_LIMIT);
-        Err(ControlError::Status { path, status: status.as_u16(), words: self.words(&body) })
+        let (path, status) = (path.to_owned(), status.as_u16());
+        Err(ControlError::Status { path, status, words: self.words(&body) })
     }
 
-    async fn json_of(&self, path: &'static str, response: Response) -> Result<Value, ControlError> {
+    async fn json_of(&self, path: &str, response: Response) -> Result<Value, ControlError> {
         let body = self.whole(path, response).await?;
-        serde_json::from_slice(&body).map_err(|_| ControlError::Unreadable { path, words: self.words(&body) })
+        let unreadable = |_| ControlError::Unreadable { path: path.to_owned(), words: self.words(&body) };
+        serde_json::from_slice(&body).map_err(unreadable)
     }
 
-    async fn whole(&self, path: &'static str, response: Response) -> Result<Vec<u8>, ControlError> {
+    async fn whole(&self, path: &str, response: Response) -> Result<Vec<u8>, ControlError> {
         let body = body_of(response, ANSWER_LIMIT).await.map_err(|error| self.unreachable(error))?;
         if body.len() > ANSWER_LIMIT {
             let words = format!("more than {} MiB", ANSWER_LIMIT >> 20);
-            return Err(ControlError::Unreadable { path, words });
+            return Err(ControlError::Unreadable { path: path.to_owned(), words });
         }
         Ok(body)
     }

@@ -11,9 +11,10 @@ use super::body::{BodyTemplates, golden_body};
 use super::control::{Control, ControlError};
 use super::http_client::MetricsPage;
 use crate::clock::RunClock;
-use crate::engine::address::MetricsUrl;
 use crate::engine::answer::{Engine, PreparedRequest};
 use crate::engine::captured_text::CaptureText;
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 use crate::engine::target::Target;
 use crate::engine::wire::{HttpAnswer, Pool, ReadDelays, RequestHead, client_config};
@@ -108,10 +109,11 @@ impl OpenAiEngine {
     ///
     /// # Errors
     ///
-    /// When TLS cannot be set up.
+    /// When TLS cannot be set up, or the environment names a proxy that is not supported.
     pub fn page_elsewhere(&self, url: &MetricsUrl) -> Result<MetricsPage, String> {
         let tls = client_config(&self.target.tls, url.scheme())?;
-        Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, Secrets::default()))
+        let proxy = Proxy::of_environment(url.whole())?;
+        Ok(MetricsPage::new(url.clone(), HeaderMap::new(), tls, proxy, Secrets::default()))
     }
 
     /// A golden prompt with this index, whose answer's text is captured.

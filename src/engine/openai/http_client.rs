@@ -8,15 +8,30 @@ use reqwest::redirect::Policy;
 use reqwest::{Client, Response};
 use rustls::ClientConfig;
 
-use crate::engine::address::MetricsUrl;
 use crate::engine::dialect_traits::IdleConnections;
+use crate::engine::metrics_url::MetricsUrl;
+use crate::engine::proxy::Proxy;
 use crate::engine::secrets::Secrets;
 
-/// A client that trusts what `tls` trusts, follows no redirect and ignores the environment's proxies.
-pub(super) fn client(tls: &ClientConfig, limit: Duration, idle: IdleConnections) -> Result<Client, String> {
-    Client::builder()
+/// A client that trusts what `tls` trusts, follows no redirect and goes through `proxy`.
+pub(super) fn client(
+    tls: &ClientConfig,
+    limit: Duration,
+    idle: IdleConnections,
+    proxy: Option<&Proxy>,
+) -> Result<Client, String> {
+    let mut builder = Client::builder().no_proxy();
+    if let Some(proxy) = proxy {
+        let all = reqwest::Proxy::all(proxy.to_string())
+            .map_err(|error| format!("the proxy {proxy} cannot be used: {error}"))?;
+        let login = proxy.authorization().cloned();
+        builder = builder.proxy(match login {
+            Some(login) => all.custom_http_auth(login),
+            None => all,
+        });
+    }
+    builder
         .tls_backend_preconfigured(tls.clone())
-        .no_proxy()
         .redirect(Policy::none())
         .timeout(limit)
         .pool_max_idle_per_host(match idle {
@@ -62,6 +77,7 @@ pub struct MetricsPage {
     url: MetricsUrl,
     headers: HeaderMap,
     tls: ClientConfig,
+    proxy: Option<Proxy>,
     secrets: Secrets,
 }
 
@@ -73,8 +89,14 @@ pub struct MetricsClient {
 }
 
 impl MetricsPage {
-    pub(super) fn new(url: MetricsUrl, headers: HeaderMap, tls: ClientConfig, secrets: Secrets) -> Self {
-        Self { url, headers, tls, secrets }
+    pub(super) fn new(
+        url: MetricsUrl,
+        headers: HeaderMap,
+        tls: ClientConfig,
+        proxy: Option<Proxy>,
+        secrets: Secrets,
+    ) -> Self {
+        Self { url, headers, tls, proxy, secrets }
     }
 
     /// Its address without secrets.
@@ -89,7 +111,7 @@ impl MetricsPage {
     /// When the client cannot be set up.
     pub fn open(&self) -> Result<MetricsClient, String> {
         // An idle connection holds a thread of some servers, and a new one each second costs little.
-        let client = client(&self.tls, PAGE_LIMIT, IdleConnections::HoldThreads)?;
+        let client = client(&self.tls, PAGE_LIMIT, IdleConnections::HoldThreads, self.proxy.as_ref())?;
         Ok(MetricsClient { page: self.clone(), client })
     }
 }

@@ -3,17 +3,20 @@
 mod body;
 mod cache;
 mod connect;
+mod connect_error;
 mod control;
 mod counters;
 mod engine;
 mod http_client;
 mod preflight;
+mod readiness;
 
-pub use connect::ConnectProgress;
+pub use connect_error::ConnectProgress;
 pub use counters::CounterReading;
 pub use engine::OpenAiEngine;
 pub use http_client::{MetricsClient, MetricsPage};
 pub use preflight::{ServerChanged, SmokeReport};
+pub use readiness::DEFAULT_WAIT;
 
 #[cfg(test)]
 mod tests;

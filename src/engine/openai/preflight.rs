@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use super::connect::hint_for;
 use super::engine::OpenAiEngine;
+use super::readiness::hint_for;
 use crate::clock::RunClock;
 use crate::engine::answer::{Answer, AnswerEnd, AnswerEvent, Cause, DiagnosedFailure, PreparedRequest};
 use crate::engine::target::{PriorityField, Target};
@@ -69,7 +69,8 @@ impl OpenAiEngine {
         };
         let fault = DiagnosedFailure { failure, cause: answer.cause };
         let hint = diagnose(&self.target, &self.facts.model, &self.listed, &fault);
-        let address = self.target.url.join(self.target.endpoint.path());
+        let url = &self.target.url;
+        let address = url.shown(&url.endpoint_path(self.target.endpoint));
         Err(SmokeError { address, failure: fault.failure, hint })
     }
 
@@ -161,7 +162,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
     let DiagnosedFailure { failure, cause } = fault;
     let unlisted = !listed.is_empty() && !listed.iter().any(|name| name == model);
     match failure.reason {
-        FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(fault).to_owned(),
+        FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
         FailureKind::HttpStatus(401 | 403) => match target.api_key {
             None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
             Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
@@ -175,8 +176,8 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             format!("does the server serve `{model}`? name another with --model")
         }
         FailureKind::HttpStatus(404 | 405) => format!(
-            "the server has no {} there: check the path in --url (without /v1), or choose another --endpoint",
-            target.endpoint.path()
+            "the server has no {}: check --url, name the endpoint's own path with --path, or choose another --endpoint",
+            target.url.endpoint_path(target.endpoint)
         ),
         FailureKind::HttpStatus(400 | 422)
             if target.priority == PriorityField::Sent

@@ -20,6 +20,7 @@ mod server;
 #[cfg(target_os = "linux")]
 mod stamps;
 mod tls;
+mod urls;
 
 use server::{Act, DONE, FINISH, STREAM, Server, chunk, delta, good, json, send, serve, serve_with};
 
@@ -31,6 +32,12 @@ fn target(server: &Server) -> Target {
 
 async fn engine(target: Target) -> OpenAiEngine {
     OpenAiEngine::connect(target, Duration::from_secs(5), |_| ()).await.unwrap()
+}
+
+/// The progress of a connection to what will never be ready: an attempt may take its time, a second one is in vain.
+fn never_ready(progress: ConnectProgress) {
+    let slow = matches!(&progress, ConnectProgress::Waiting { reason, .. } if reason == "no answer yet");
+    assert!(slow, "{progress:?}");
 }
 
 async fn ask(engine: &OpenAiEngine) -> (Vec<AnswerEvent>, AnswerEnd) {

@@ -3,14 +3,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::design::AbDesign;
+use super::design::{AbDesign, AbSide};
 use super::differences::Differences;
 use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Metric, Quantile};
+use crate::analysis::{FigureKey, Metric, Quantile, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
 use crate::units::three_digits;
 
@@ -190,6 +190,21 @@ impl AbTest {
         if counted_anyway > 0 {
             let rounds = counted(counted_anyway, "round");
             notes.push(format!("WARNING: {rounds} with INVALID runs included (--allow-invalid)"));
+        }
+        for side in [AbSide::A, AbSide::B] {
+            let of = |round: &&CompletedRound| match side {
+                AbSide::A => round.a.outcome,
+                AbSide::B => round.b.outcome,
+            };
+            let overloaded =
+                |round: &&CompletedRound| round.counted && of(round) == VerdictOutcome::Overloaded;
+            let rounds = self.rounds.iter().filter(overloaded).count() as u64;
+            if rounds > 0 {
+                notes.push(format!(
+                    "{side} was OVERLOADED in {}: its latencies there depend on how long a run lasted",
+                    counted(rounds, "round")
+                ));
+            }
         }
         let of_classes = |verdict| {
             let such = self.classes.iter().filter(move |class| class.verdict == verdict);

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::design::AbSide;
 use crate::analysis::wording::percent;
-use crate::analysis::{Rule, Summary};
+use crate::analysis::{Rule, Summary, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
 use crate::record::{DeploymentFacts, EngineFacts};
 
@@ -47,6 +47,8 @@ pub struct CompletedRound {
 pub struct CompletedSide {
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
+    /// What it is.
+    pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
     /// Requests planned in its window.
@@ -101,7 +103,9 @@ impl AbRound<'_> {
     pub(super) fn counts_for_failures(&self, invalid: InvalidRuns) -> bool {
         let only_failures = |run: &Summary| {
             let about_failures = |rule| matches!(rule, Rule::ErrorRate | Rule::SomethingCompleted);
-            run.verdict.reasons.iter().all(|reason| about_failures(reason.rule))
+            let mut distrusted =
+                run.verdict.reasons.iter().filter(|reason| reason.outcome == VerdictOutcome::Invalid);
+            distrusted.all(|reason| about_failures(reason.rule))
         };
         self.counts(invalid) || (self.is_whole() && only_failures(self.a) && only_failures(self.b))
     }
@@ -117,7 +121,8 @@ impl AbRound<'_> {
         let why = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted).flat_map(
             |(side, run)| {
                 let reasons = run.verdict.reasons.iter();
-                reasons.map(move |reason| format!("{side}: {}", reason.sentence))
+                let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
+                distrusted.map(move |reason| format!("{side}: {}", reason.sentence))
             },
         );
         CompletedRound {
@@ -137,6 +142,7 @@ impl CompletedSide {
     fn of(run: &Summary) -> Self {
         Self {
             started_at: run.run.started_at,
+            outcome: run.verdict.outcome,
             valid: run.verdict.valid,
             planned: run.requests.planned,
             completed: run.requests.completed,

@@ -150,6 +150,7 @@ pub(super) fn facts_of(header: &RunHeader) -> Facts {
     tell(Condition::Server, "max_model_len", json(&engine.max_model_len));
     tell(Condition::Client, "client", json(&header.host));
     tell(Condition::Client, "stamps", json(&header.stamps));
+    tell(Condition::Client, "proxy", json(&engine.proxy));
     tell(Condition::Skyline, "skyline_version", header.skyline_version.clone().into());
     facts
 }

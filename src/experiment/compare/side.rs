@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::analysis::{AcrossRuns, FigureKey, Objective, Summary};
+use crate::analysis::{AcrossRuns, FigureKey, Objective, Summary, Verdict, VerdictOutcome};
 use crate::experiment::repeats::{NotRepeats, Repeats, RepeatsReason};
 use crate::record::{DeploymentFacts, RunHeader};
 
@@ -14,6 +14,7 @@ pub struct ComparedSide {
     pub(super) header: RunHeader,
     /// The runs that count, in their order.
     pub(super) runs: Vec<Summary>,
+    pub(super) outcome: VerdictOutcome,
     /// Why the figures cannot be trusted; empty if they can.
     pub(super) reasons: Vec<String>,
 }
@@ -55,6 +56,8 @@ pub struct SideDescription {
     pub counted_runs: u64,
     /// Requests planned in the windows of these runs.
     pub requests: u64,
+    /// What its runs are together.
+    pub outcome: VerdictOutcome,
     /// Whether the figures can be trusted.
     pub valid: bool,
 }
@@ -62,8 +65,10 @@ pub struct SideDescription {
 impl ComparedSide {
     /// A run by itself.
     pub fn of_run(name: String, header: RunHeader, summary: Summary) -> Self {
-        let reasons = summary.verdict.reasons.iter().map(|reason| reason.sentence.clone()).collect();
-        Self { name, unit: SideUnit::Run, header, runs: vec![summary], reasons }
+        let Verdict { outcome, reasons, .. } = &summary.verdict;
+        let distrusted = reasons.iter().filter(|reason| reason.outcome == VerdictOutcome::Invalid);
+        let (outcome, reasons) = (*outcome, distrusted.map(|reason| reason.sentence.clone()).collect());
+        Self { name, unit: SideUnit::Run, header, runs: vec![summary], outcome, reasons }
     }
 
     /// Runs that repeat one another, each with the header of its log.
@@ -79,14 +84,17 @@ impl ComparedSide {
         runs.sort_by_key(|(header, _)| header.repeat.map(|repeat| repeat.number));
         let (headers, summaries): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         let joined = Repeats::of(&summaries, objectives)?;
-        let reasons = joined.verdict.reasons.iter().map(RepeatsReason::in_words).collect();
+        let outcome = joined.verdict.outcome;
+        let reasons = joined.verdict.reasons.iter();
+        let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
+        let reasons = distrusted.map(RepeatsReason::in_words).collect();
         let counts = |summary: &Summary| {
             let number = summary.run.repeat.map(|repeat| repeat.number);
             joined.runs.iter().any(|run| run.counted && Some(run.number) == number)
         };
         let header = headers.into_iter().next().ok_or(NotRepeats::Nothing)?;
         let runs = summaries.into_iter().filter(counts).collect();
-        Ok(Self { name, unit: SideUnit::Repeats, header, runs, reasons })
+        Ok(Self { name, unit: SideUnit::Repeats, header, runs, outcome, reasons })
     }
 
     /// Its name.
@@ -127,6 +135,7 @@ impl ComparedSide {
             skyline_version: header.skyline_version.clone(),
             counted_runs: self.runs.len() as u64,
             requests: self.runs.iter().map(|run| run.requests.planned).sum(),
+            outcome: self.outcome,
             valid: self.reasons.is_empty(),
         }
     }

@@ -6,8 +6,8 @@ use super::concurrency::ConcurrencyContext;
 use super::evidence::{Physics, RunEvidence};
 use super::symptom::{Opinion, Regime, Symptom};
 use super::{batching, cache, decode, prefill, stalls, tail, trouble};
-use crate::analysis::Summary;
 use crate::analysis::wording::counted;
+use crate::analysis::{Summary, VerdictOutcome};
 use crate::record::RunLog;
 
 /// From this share of SLOs met on, no symptom needs a cure.
@@ -17,7 +17,7 @@ pub(super) const KEPT: f64 = 0.99;
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Diagnosis {
-    /// Why the findings are tentative: the run is INVALID. Absent for a valid one.
+    /// Why to take the findings with care: the run is INVALID or OVERLOADED. Absent for a VALID one.
     pub reservation: Option<String>,
     /// Share of requests that met their SLO, between 0 and 1; absent without SLOs.
     pub slo_attainment: Option<f64>,
@@ -99,11 +99,16 @@ impl Diagnosis {
 }
 
 fn reservation(summary: &Summary) -> Option<String> {
-    let reasons = summary.verdict.reasons.len() as u64;
-    (reasons > 0).then(|| {
-        let reasons = counted(reasons, "reason");
-        format!("the run is INVALID, for {reasons}: what follows is tentative")
-    })
+    match summary.verdict.outcome {
+        VerdictOutcome::Valid => None,
+        VerdictOutcome::Overloaded => {
+            Some("the run is OVERLOADED: latencies depend on how long it lasted".to_owned())
+        }
+        VerdictOutcome::Invalid => {
+            let reasons = counted(summary.verdict.reasons.len() as u64, "reason");
+            Some(format!("the run is INVALID, for {reasons}: what follows is tentative"))
+        }
+    }
 }
 
 /// The regimes in which runs that repeat one another found the server.
@@ -112,7 +117,7 @@ fn reservation(summary: &Summary) -> Option<String> {
 pub struct RepeatsDiagnosis {
     /// Runs that were looked at.
     pub runs: u64,
-    /// Why to take it with care: some run is INVALID. Absent where none is.
+    /// Why to take it with care: some run is not VALID. Absent where none is.
     pub reservation: Option<String>,
     /// Share of requests that met their SLO, between 0 and 1, in the run in which it is least; absent without
     /// SLOs.
@@ -159,7 +164,7 @@ impl RepeatsDiagnosis {
         let doubted = runs.iter().filter(|(_, diagnosis)| diagnosis.reservation.is_some()).count() as u64;
         let of = counted(runs.len() as u64, "run");
         let reservation =
-            (doubted > 0).then(|| format!("{doubted} of {of} INVALID: what follows is tentative"));
+            (doubted > 0).then(|| format!("{doubted} of {of} not VALID: what follows is tentative"));
         let shares = runs.iter().filter_map(|(_, diagnosis)| diagnosis.slo_attainment);
         Self {
             runs: runs.len() as u64,
@@ -217,6 +222,6 @@ mod tests {
         assert_eq!(joint.symptoms[1].among(3).symptom, "in 2 of 3 runs: Queueing (the figures of run 1)");
         assert_eq!(joint.symptoms[1].among(2).symptom, "in all 2 runs: Queueing (the figures of run 1)");
         assert_eq!((joint.slo_attainment, joint.nearly_all_slos_met()), (Some(0.8), false));
-        assert!(joint.reservation.unwrap().starts_with("1 of 3 runs INVALID"));
+        assert!(joint.reservation.unwrap().starts_with("1 of 3 runs not VALID"));
     }
 }

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
-use crate::analysis::{Reason, summarise};
+use crate::analysis::{Reason, VerdictOutcome, summarise};
 use crate::experiment::ab::{AbDesign, AbExperiment, AbRun};
 use crate::experiment::matrix::{Experiments, MatrixExperiment, MatrixRun, MatrixStopped};
 use crate::experiment::repeats::{RepeatRun, RepeatsExperiment, seed_of_run};
@@ -14,7 +14,12 @@ use crate::record::Repeat;
 
 fn summary(spoiled: bool) -> Summary {
     let mut summary = summarise(&run(1_000, vec![record(0).build()]), &[]);
-    let reason = |rule| Reason { rule, sentence: "late".to_owned(), cure: "free up CPU".to_owned() };
+    let reason = |rule| Reason {
+        rule,
+        outcome: VerdictOutcome::Invalid,
+        sentence: "late".to_owned(),
+        cure: "free up CPU".to_owned(),
+    };
     summary.verdict.reasons = spoiled.then(|| reason(Rule::ScheduleLag)).into_iter().collect();
     summary
 }

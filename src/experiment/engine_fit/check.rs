@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use crate::analysis::{Figure, Metric, Quantile, Summary, summarise};
+use crate::analysis::{Figure, Metric, Quantile, Summary, VerdictOutcome, summarise};
 use crate::clock::Timestamp;
 use crate::experiment::virtual_time::log::{answered, declared, with_turns};
 use crate::record::{Outcome, RequestRecord, RunLog};
@@ -36,7 +36,9 @@ pub struct RunCheck {
     /// Users of a closed loop.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub users: Option<u64>,
-    /// Whether the run is valid.
+    /// What the run is.
+    pub outcome: VerdictOutcome,
+    /// Whether its figures can be trusted.
     pub valid: bool,
     /// Its figures.
     pub figures: Vec<FigureCheck>,
@@ -93,6 +95,7 @@ impl RunCheck {
             run: run.name.clone(),
             rate_per_s: run.log.header.workload.arrival.mean_rate_per_s(),
             users: run.log.header.workload.arrival.users(),
+            outcome: measured.verdict.outcome,
             valid: measured.verdict.valid,
             figures: FigureCheck::all(&measured, &predicted),
             sent: FitRange::of(&run.log),
@@ -129,11 +132,12 @@ impl FigureCheck {
     }
 }
 
-/// Those by which a fit is graded: valid runs, for the latencies of one that did not keep up depend on how long it
+/// Those by which a fit is graded: VALID runs, for the latencies of one that did not keep up depend on how long it
 /// lasted; all, where none is valid.
 fn counted(checks: &[RunCheck]) -> impl Iterator<Item = &RunCheck> {
-    let any_valid = checks.iter().any(|check| check.valid);
-    checks.iter().filter(move |check| check.valid || !any_valid)
+    let is_valid = |check: &RunCheck| check.outcome == VerdictOutcome::Valid;
+    let any_valid = checks.iter().any(is_valid);
+    checks.iter().filter(move |check| is_valid(check) || !any_valid)
 }
 
 fn figures(checks: &[RunCheck], quantile: Quantile) -> impl Iterator<Item = &FigureCheck> {

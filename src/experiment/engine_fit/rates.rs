@@ -4,7 +4,7 @@ use serde::Serialize;
 use super::check::{FitRange, RunCheck, SAME};
 use super::fit::EngineFit;
 use crate::analysis::wording::counted;
-use crate::analysis::{Metric, Quantile, Summary};
+use crate::analysis::{Metric, Quantile, Summary, VerdictOutcome};
 use crate::experiment::virtual_time::Latency;
 use crate::record::RunLog;
 use crate::units::{count, three_digits};
@@ -31,7 +31,9 @@ pub struct PredictedRates {
 pub struct PredictedRate {
     /// Requests per second.
     pub rate_per_s: f64,
-    /// Whether the predicted run is valid: not when the server would not keep up.
+    /// What the predicted run is.
+    pub outcome: VerdictOutcome,
+    /// Whether its figures can be trusted.
     pub valid: bool,
     /// Median TTFT.
     pub ttft_p50: Option<Latency>,
@@ -74,6 +76,7 @@ impl PredictedRate {
         let figure = |metric, quantile| Some(summary.latency.row(metric)?.percentile(quantile).figure.into());
         Self {
             rate_per_s,
+            outcome: summary.verdict.outcome,
             valid: summary.verdict.valid,
             ttft_p50: figure(Metric::Ttft, Quantile::P50),
             ttft_p99: figure(Metric::Ttft, Quantile::P99),

@@ -6,7 +6,9 @@ use serde::{Serialize, Serializer};
 
 use super::table::{Accept, MatrixRow, MatrixSlot, MatrixVariable, Variant};
 use super::tested::{Believed, ClaimStanding, ContractResult, Cost, Tested};
-use crate::analysis::{AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary};
+use crate::analysis::{
+    AcrossRuns, FigureKey, FigureLevel, FigureSet, Metric, Quantile, Rule, Summary, VerdictOutcome,
+};
 use crate::experiment::driver::{FailedBy, InvalidRuns, RunFailure};
 use crate::experiment::repeats::Repeats;
 use crate::experiment::sweep::{SERVER_RULES, Trial};
@@ -65,12 +67,14 @@ pub struct MatrixCell {
     pub planned_runs: u64,
     /// Those that completed.
     pub runs: Vec<CellRun>,
+    /// What its runs are together; absent where there are none.
+    pub outcome: Option<VerdictOutcome>,
     /// Whether the figures can be trusted; absent where there are none.
     pub valid: Option<bool>,
     /// Whether the only reason is that the server did not keep up or failed requests: that is the server's own
     /// fault, and counts against it.
     pub saturated: bool,
-    /// Why not.
+    /// Why it is not VALID.
     pub reasons: Vec<String>,
     /// Why the row could not run, or did not complete.
     pub failed: Option<String>,
@@ -103,6 +107,8 @@ pub struct CellRun {
     pub plan_hash: String,
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
+    /// What it is by itself.
+    pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
 }
@@ -148,7 +154,7 @@ fn by_name_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema
 
 /// Whether the figures of a cell can be trusted.
 struct CellVerdict {
-    valid: bool,
+    outcome: VerdictOutcome,
     saturated: bool,
     reasons: Vec<String>,
 }
@@ -167,12 +173,12 @@ impl<'a> CellContext<'a> {
 
     /// Whether the figures can be trusted; `None` where there are none.
     fn verdict(&self) -> Option<CellVerdict> {
-        let (valid, reasons): (bool, Vec<(Rule, String)>) = match self.cell.runs.as_slice() {
+        let (outcome, reasons): (VerdictOutcome, Vec<(Rule, String)>) = match self.cell.runs.as_slice() {
             [] => return None,
             [run] if run.summary.run.repeat.is_none() => {
                 let verdict = &run.summary.verdict;
                 let reasons = verdict.reasons.iter().map(|reason| (reason.rule, reason.sentence.clone()));
-                (verdict.valid, reasons.collect())
+                (verdict.outcome, reasons.collect())
             }
             runs => {
                 let summaries: Vec<_> = runs.iter().map(|run| run.summary.clone()).collect();
@@ -180,16 +186,15 @@ impl<'a> CellContext<'a> {
                     Ok(repeats) => {
                         let reasons = repeats.verdict.reasons.iter();
                         let reasons = reasons.map(|reason| (reason.rule, reason.in_words()));
-                        (repeats.verdict.valid, reasons.collect())
+                        (repeats.verdict.outcome, reasons.collect())
                     }
-                    Err(error) => (false, vec![(Rule::Conservation, error.to_string())]),
+                    Err(error) => (VerdictOutcome::Invalid, vec![(Rule::Conservation, error.to_string())]),
                 }
             }
         };
-        let saturated =
-            !valid && !reasons.is_empty() && reasons.iter().all(|(rule, _)| SERVER_RULES.contains(rule));
+        let saturated = !reasons.is_empty() && reasons.iter().all(|(rule, _)| SERVER_RULES.contains(rule));
         Some(CellVerdict {
-            valid,
+            outcome,
             saturated,
             reasons: reasons.into_iter().map(|(_, reason)| reason).collect(),
         })
@@ -208,10 +213,7 @@ impl<'a> CellContext<'a> {
             Some(_) if completed < of => {
                 Believed::No(format!("of row {name} {completed} of {of} runs completed"))
             }
-            Some(CellVerdict { saturated: true, .. }) if invalid == InvalidRuns::LeftOut => {
-                Believed::No(format!("in row {name} the server did not keep up"))
-            }
-            Some(CellVerdict { valid: false, .. }) if invalid == InvalidRuns::LeftOut => {
+            Some(CellVerdict { outcome: VerdictOutcome::Invalid, .. }) if invalid == InvalidRuns::LeftOut => {
                 Believed::No(format!("row {name} is INVALID"))
             }
             Some(_) => Believed::Runs(self.summaries()),
@@ -229,7 +231,8 @@ impl<'a> CellContext<'a> {
         let Self { row, variant, cell } = self;
         let summaries = self.summaries();
         let verdict = self.verdict();
-        let valid = verdict.as_ref().map(|verdict| verdict.valid);
+        let outcome = verdict.as_ref().map(|verdict| verdict.outcome);
+        let valid = outcome.map(|outcome| outcome != VerdictOutcome::Invalid);
         let saturated = verdict.as_ref().is_some_and(|verdict| verdict.saturated);
         let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
         let figures = FigureSet::of(followed(), &summaries);
@@ -249,6 +252,7 @@ impl<'a> CellContext<'a> {
             changed: row.settings.differences(&first.settings),
             planned_runs: row.repeats(),
             runs: cell.runs.iter().map(CellRun::of).collect(),
+            outcome,
             valid,
             saturated,
             reasons,
@@ -271,6 +275,7 @@ impl CellRun {
             seed: of.seed,
             plan_hash: of.plan_hash.clone(),
             started_at: of.started_at,
+            outcome: run.summary.verdict.outcome,
             valid: run.summary.verdict.valid,
         }
     }

@@ -5,7 +5,7 @@ mod rows;
 use super::tested::Believed;
 use super::*;
 use crate::analysis::test_runs::{RecordBuilder, record, run};
-use crate::analysis::{Reason, Rule, Summary, Verdict, summarise};
+use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
 use crate::record::Repeat;
 use crate::workload::{ArrivalPattern, Distribution, library};
 
@@ -301,8 +301,9 @@ fn nothing_is_decided_by_rows_that_are_not_whole_or_not_believed() {
     let mut invalid = cell(0, 0, &[50, 51, 52]);
     for run in &mut invalid.runs {
         let sentence = "the machine was busy".to_owned();
-        let reason = Reason { rule: Rule::ClientStarved, sentence, cure: String::new() };
-        run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
+        let (rule, outcome) = (Rule::ClientStarved, VerdictOutcome::Invalid);
+        let reason = Reason { rule, outcome, sentence, cure: String::new() };
+        run.summary.verdict = Verdict::of(vec![reason], Vec::new());
     }
     let matrix = Matrix::of(&experiments, &[invalid.clone()], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     assert_eq!(decided(&matrix)[0], (VariantStanding::Undecided, "row A is INVALID".to_owned()));
@@ -317,14 +318,17 @@ fn a_variant_that_does_not_keep_up_is_rejected_for_it() {
     let mut saturated = cell(0, 0, &[50, 51, 52]);
     for run in &mut saturated.runs {
         let sentence = "it grew".to_owned();
-        let reason = Reason { rule: Rule::SteadyState, sentence, cure: String::new() };
-        run.summary.verdict = Verdict { valid: false, reasons: vec![reason], checks: Vec::new() };
+        let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
+        let reason = Reason { rule, outcome, sentence, cure: String::new() };
+        run.summary.verdict = Verdict::of(vec![reason], Vec::new());
     }
     let matrix = Matrix::of(&experiments, &[saturated], MatrixStopped::AllRun, InvalidRuns::LeftOut);
     let decided = &matrix.decision.as_ref().unwrap().variants[0];
     assert_eq!(decided.standing, VariantStanding::Rejected);
     assert!(decided.reasons[0].contains("the server keeps up (runs 1, 2, 3: it grew"), "{decided:?}");
-    assert!(matrix.cells[0].saturated && !matrix.has_unbelievable_rows());
+    let cell = &matrix.cells[0];
+    assert_eq!((cell.outcome, cell.valid), (Some(VerdictOutcome::Overloaded), Some(true)));
+    assert!(cell.saturated && !matrix.has_unbelievable_rows());
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::judgement::AcrossJudgement;
 use crate::analysis::wording::counted as in_words;
 use crate::analysis::{
     AcrossRuns, Check, CheckOutcome, Figure, FigureKey, FigureKind, FigureSet, Metric, Objective, Quantile,
-    Rule, Statistic, Summary, counts_over_runs,
+    Rule, Statistic, Summary, VerdictOutcome, counts_over_runs,
 };
 use crate::experiment::diagnosis::{Diagnosis, RepeatsDiagnosis};
 use crate::record::{EngineFacts, Repeat};
@@ -50,9 +50,11 @@ pub struct Repeats {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RepeatsVerdict {
-    /// Whether there are counted runs, each is valid, and all together pass every check.
+    /// The worst of the counted runs' outcomes, and INVALID where there is none or all together fail a check.
+    pub outcome: VerdictOutcome,
+    /// Whether the figures can be trusted: false where that is INVALID alone.
     pub valid: bool,
-    /// Why not: the reasons of single runs, equal ones once, and those of all runs together.
+    /// Why it is not VALID: the reasons of single runs, equal ones once, and those of all runs together.
     pub reasons: Vec<RepeatsReason>,
     /// The checks that need several runs.
     pub checks: Vec<Check>,
@@ -64,12 +66,21 @@ pub struct RepeatsVerdict {
 pub struct RepeatsReason {
     /// The rule that was broken.
     pub rule: Rule,
+    /// What this makes of the runs.
+    pub outcome: VerdictOutcome,
     /// The runs that broke it, by their numbers; none where all of them together did.
     pub runs: Vec<u64>,
     /// The reason with the figures of the first of them, and the limit.
     pub sentence: String,
     /// What to do about it.
     pub cure: String,
+}
+
+impl RepeatsVerdict {
+    /// Whether the server did not keep up in some run, whatever else is against the runs.
+    pub fn is_overloaded(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.outcome == VerdictOutcome::Overloaded)
+    }
 }
 
 impl RepeatsReason {
@@ -99,6 +110,8 @@ pub struct RepeatedRun {
     pub plan_hash: String,
     /// Wall-clock time of the run's start.
     pub started_at: jiff::Timestamp,
+    /// What it is by itself.
+    pub outcome: VerdictOutcome,
     /// Whether its own figures can be trusted.
     pub valid: bool,
     /// Whether they count here: false for a run that was stopped early.
@@ -310,6 +323,7 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
     if counted().next().is_none() {
         reasons.push(RepeatsReason {
             rule: Rule::WholeWindow,
+            outcome: VerdictOutcome::Invalid,
             runs: Vec::new(),
             sentence: format!("none of {} finished", in_words(placed.len() as u64, "run")),
             cure: "let the runs finish".to_owned(),
@@ -320,11 +334,13 @@ fn verdict(placed: &[(Repeat, &Summary)]) -> RepeatsVerdict {
     let failed = checks.iter().filter(|check| check.outcome == CheckOutcome::Failed);
     reasons.extend(failed.map(|check| RepeatsReason {
         rule: check.rule,
+        outcome: VerdictOutcome::Invalid,
         runs: Vec::new(),
         sentence: check.sentence.clone(),
         cure: check.cure.clone(),
     }));
-    RepeatsVerdict { valid: reasons.is_empty(), reasons, checks }
+    let outcome = VerdictOutcome::worst(reasons.iter().map(|reason| reason.outcome));
+    RepeatsVerdict { outcome, valid: outcome != VerdictOutcome::Invalid, reasons, checks }
 }
 
 /// The reasons of single runs. Reasons with the same rule and cure are merged.
@@ -333,12 +349,15 @@ fn reasons_of_runs<'a>(runs: impl Iterator<Item = &'a (Repeat, &'a Summary)>) ->
     for (number, reason) in
         runs.flat_map(|(repeat, run)| run.verdict.reasons.iter().map(|reason| (repeat.number, reason)))
     {
-        let same = reasons.iter_mut().find(|known| known.rule == reason.rule && known.cure == reason.cure);
+        let same = reasons.iter_mut().find(|known| {
+            known.rule == reason.rule && known.outcome == reason.outcome && known.cure == reason.cure
+        });
         match same {
             Some(known) if known.runs.last() == Some(&number) => {}
             Some(known) => known.runs.push(number),
             None => reasons.push(RepeatsReason {
                 rule: reason.rule,
+                outcome: reason.outcome,
                 runs: vec![number],
                 sentence: reason.sentence.clone(),
                 cure: reason.cure.clone(),
@@ -356,6 +375,7 @@ impl RepeatedRun {
             seed: run.run.seed,
             plan_hash: run.run.plan_hash.clone(),
             started_at: run.run.started_at,
+            outcome: run.verdict.outcome,
             valid: run.verdict.valid,
             counted: run.window.is_whole(),
             planned: run.requests.planned,

@@ -52,7 +52,7 @@ impl VirtualRun {
         let mut turns = LaterTurns::new(self.schedule.sessions(&self.plan));
         let (mut log, mut records) = (Log::default(), Vec::new());
         let mut awaited = self.plan.warmup_requests + self.plan.measured_requests;
-        let give_up = self.plan.window_end.after(self.drain);
+        let mut window_end = self.plan.window_end;
         let mut clock = Timestamp::ZERO;
         let mut ending = RunEnding::Finished;
         let (mut at_start, mut at_end) = (None, None);
@@ -61,6 +61,7 @@ impl VirtualRun {
             let next_arrival = arrivals.peek().map(|(request, _)| request.scheduled);
             let due = [next_arrival, turns.next_due(), driver.next_event()];
             let Some(next) = due.into_iter().flatten().min() else { break };
+            let give_up = window_end.after(self.drain);
             if next.max(clock) > give_up {
                 ending = RunEnding::DrainLimit;
                 clock = give_up;
@@ -70,7 +71,8 @@ impl VirtualRun {
             if clock >= self.plan.window_start {
                 at_start.get_or_insert_with(|| effort(&driver));
             }
-            if clock >= self.plan.window_end {
+            window_end = turns.window_end().unwrap_or(window_end);
+            if clock >= window_end {
                 at_end.get_or_insert_with(|| effort(&driver));
             }
             let mut ended = Vec::new();
@@ -95,6 +97,7 @@ impl VirtualRun {
         let [all, decode] = at_end.unwrap_or_else(|| effort(&driver));
         let [all_before, decode_before] = at_start.unwrap_or_default();
         let gauges = driver.server().gauges();
+        let window_end = turns.window_end().unwrap_or(window_end);
         let left = driver.stop();
         records.extend(
             left.into_iter().filter_map(|history| log.ended(history, clock)).map(|(_, record)| record),
@@ -102,7 +105,7 @@ impl VirtualRun {
         SimulatedRun {
             records,
             footer: RunFooter {
-                released_until: self.plan.window_end,
+                released_until: window_end,
                 ended: clock,
                 ending,
                 present_ns: None,
@@ -151,12 +154,14 @@ impl LaterTurns {
     /// record of a turn after which its conversation had no more context.
     pub(super) fn follow(&mut self, last: &PlannedRequest, record: &mut RequestRecord) -> Option<Phase> {
         let answered = (record.outcome == Outcome::Completed).then_some(record.output_tokens as u32);
-        let sequel = self.sessions.as_ref()?.after(last, TurnEnd { at: record.ended, answered });
+        let sessions = self.sessions.as_mut()?;
+        let sequel = sessions.after(last, TurnEnd { at: record.ended, answered });
         if let Some(broken) = sequel.broken {
             broken.count(&mut self.counts);
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next?;
+        let next = sessions.counted(next);
         self.due.insert((next.scheduled, next.index), next);
         Some(next.phase)
     }
@@ -165,6 +170,11 @@ impl LaterTurns {
     pub(super) fn conversation_of(&self, request: &PlannedRequest) -> Option<Turn> {
         let goes_on = self.sessions.as_ref()?.has_next_turn(request);
         request.turn.filter(|turn| goes_on || turn.place() > 0)
+    }
+
+    /// The end of the window, where the answers decided it and it is known.
+    pub(super) fn window_end(&self) -> Option<Timestamp> {
+        self.sessions.as_ref()?.counted_end()
     }
 
     /// Counts of the sessions; absent where there are none.

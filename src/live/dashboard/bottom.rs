@@ -6,13 +6,14 @@ use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, plain};
 use crate::live::provisional::{Standing, remarks};
+use crate::live::wrap::wrapped;
 use crate::units::count;
 
 /// Indents the further lines of a finding.
 const MARK: &str = "   ";
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, failures: Option<Rect>) {
-    let remarks = remarks(&state.snapshot, &state.watched.objectives);
+    let remarks = remarks(&state.snapshot, state.window_s(), &state.watched.objectives);
     let room = usize::from(so_far.width).saturating_sub(MARK.len() + 1);
     let lines = remarks.into_iter().flat_map(|remark| {
         let style = state.theme.standing(remark.standing);
@@ -33,33 +34,5 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, so_far: Rect, f
             Line::from_iter([number, Span::raw(kind.to_string())])
         });
         state.draw_part(frame, area, " failures ", lines.collect());
-    }
-}
-
-/// The words of `text` in lines of at most `room` characters; a longer word gets its own line.
-pub(super) fn wrapped(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_stay_whole_and_lines_within_their_room() {
-        assert_eq!(wrapped("one two three four", 9), ["one two", "three", "four"]);
-        assert_eq!(wrapped("one two three four", 8), ["one two", "three", "four"]);
-        assert_eq!(wrapped("µµµµ µµµµ unbreakable", 9), ["µµµµ µµµµ", "unbreakable"]);
-        assert!(wrapped("", 9).is_empty());
     }
 }

@@ -6,29 +6,66 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Color;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
 
-use super::view_state::{ViewState, plain};
+use super::view_state::{ViewState, is_roomy, plain};
 use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
+use crate::live::wrap::wrapped;
 use crate::record::PlanFacts;
 use crate::units::spoken;
 
-pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
-    let [title, time] = Layout::vertical([Constraint::Length(1); 2]).areas(area);
-    let watched = state.watched;
-    let part = watched.part.as_ref().map_or(String::new(), |part| format!(" · {}", plain(part)));
-    let (workload, server) = (plain(&watched.workload), plain(&watched.server));
-    let mut named = format!(" {workload} on {server}");
-    // Which run of an experiment this is matters more than the server, which all its runs share.
-    if named.chars().count() + part.chars().count() > usize::from(title.width) && !part.is_empty() {
-        named = format!(" {workload}");
+/// From this many columns on, the time of day at which the load ends is shown.
+const WIDE: u16 = 72;
+/// Longer runs are counted in minutes.
+const LONG_S: f64 = 600.0;
+/// Most lines of the part of an experiment.
+const PART: usize = 2;
+
+/// Rows needed on a terminal of this size.
+pub(super) fn rows(state: &ViewState<'_>, whole: Rect) -> u16 {
+    1 + title(state, whole).len() as u16
+}
+
+/// The workload and the server, or which run of an experiment this is.
+fn title<'t>(state: &ViewState<'_>, whole: Rect) -> Vec<Line<'t>> {
+    let (watched, columns) = (state.watched, usize::from(whole.width));
+    let named = |name: &str, rest: &str| {
+        Line::from_iter([Span::styled(format!(" {name}"), state.theme.heading()), Span::raw(rest.to_owned())])
+    };
+    let workload = plain(&watched.workload);
+    let full = format!("{workload} on {}", plain(&watched.server));
+    let Some(part) = watched.part.as_deref() else { return vec![named(&full, "")] };
+    let part = format!(" · {}", plain(part));
+    if full.chars().count() + part.chars().count() < columns {
+        return vec![named(&full, &part)];
     }
-    let spans = [Span::styled(named, state.theme.heading()), Span::raw(part)];
-    frame.render_widget(Line::from_iter(spans), title);
+    // Which run this is matters more than the server, which all runs share.
+    let most = if is_roomy(whole.height) { PART } else { 1 };
+    let lines = wrapped(&format!("{workload}{part}"), columns.saturating_sub(2)).into_iter().take(most);
+    let line = |line: String| match line.strip_prefix(&workload) {
+        Some(rest) => named(&workload, rest),
+        None => Line::raw(format!(" {line}")),
+    };
+    lines.map(line).collect()
+}
+
+pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
+    let [title_area, time] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
+    frame.render_widget(Paragraph::new(title(state, frame.area())), title_area);
 
     let said = match state.snapshot.stopped {
         Some(at) => stopped(at, state.now, state.snapshot.in_flight),
-        None => when(state.now, &state.watched.plan, state.watched.drained),
+        None => {
+            let when = when(state.now, &state.watched.plan, state.watched.drained);
+            let load_goes_on = state.now < state.watched.plan.window_end && area.width >= WIDE;
+            let ends = if load_goes_on {
+                format!(" · load ends at {}", state.watched.load_ends)
+            } else {
+                String::new()
+            };
+            when + &ends
+        }
     };
     let said = format!(" {said} ");
     let [bar, words] =
@@ -68,7 +105,15 @@ fn left(time: Duration) -> String {
 
 /// The elapsed and the remaining time at `now`.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
-    let of = format!("{:.0} of {:.0} s", now.as_secs_f64().floor(), plan.window_end.as_secs_f64());
+    if plan.is_open_ended() {
+        return past(now.since(Timestamp::ZERO));
+    }
+    let end = plan.window_end.as_secs_f64();
+    let of = if end < LONG_S {
+        format!("{:.0} of {end:.0} s", now.as_secs_f64().floor())
+    } else {
+        format!("{} of {}", past(now.since(Timestamp::ZERO)), past(plan.window_end.since(Timestamp::ZERO)))
+    };
     if now < plan.window_start {
         format!("{of} · warm-up, the window begins in {}", left(plan.window_start.since(now)))
     } else if now < plan.window_end {

@@ -1,20 +1,20 @@
-//! Divides the screen: a larger terminal gets more rows for timelines and lists, and headings.
+//! Divides the screen: a larger terminal gets more rows for charts and lists, and headings.
 
 use ratatui::layout::{Constraint, Layout, Rect};
 
 use super::view_state::{ViewState, is_roomy};
-use super::{latency, server, timelines};
+use super::{charts, head, latency, load, server};
 
-/// Most rows of one timeline.
-const TALLEST: u16 = 10;
 /// Columns of the load on a narrow and on a wide terminal, where the planned rate fits too.
 const NARROW: u16 = 22;
 const WIDE: u16 = 40;
 /// A terminal is wide from this number of columns on.
 const WIDE_FROM: u16 = 78;
+/// Least rows for two charts.
+const CHARTS: u16 = 4;
 /// Least rows for the findings on validity.
 const VALIDITY: u16 = 2;
-/// Most rows of objectives for which timelines are made lower.
+/// Most rows of objectives for which charts are made lower.
 const OBJECTIVES: u16 = 6;
 
 pub(super) struct Areas {
@@ -23,9 +23,7 @@ pub(super) struct Areas {
     pub(super) latency: Rect,
     /// `None` where the server reports nothing.
     pub(super) server: Option<Rect>,
-    pub(super) timelines: Rect,
-    /// Rows of each timeline.
-    pub(super) rows_each: u16,
+    pub(super) charts: Rect,
     pub(super) so_far: Rect,
     /// `None` where nothing failed.
     pub(super) failures: Option<Rect>,
@@ -39,22 +37,22 @@ impl Areas {
         // On the smallest terminals messages replace the server's figures.
         let wanted = server::rows(state, whole.width);
         let server = if is_roomy(whole.height) || said == 0 { wanted.min(1) } else { 0 };
-        let figures = latency::rows(whole.height);
-        let fixed = 2 + heading + figures + server + said;
+        let latency = latency::rows(whole.height);
+        let figures = if is_roomy(whole.height) { load::rows(state).min(latency) } else { latency };
+        let head = head::rows(state, whole);
+        let fixed = head + heading + figures + server + said;
         let objectives = (state.watched.objectives.len() as u16).min(OBJECTIVES);
         let least = if is_roomy(whole.height) { heading + VALIDITY + objectives } else { 1 };
-        let timelines = timelines::NUMBER;
         let mut left = whole.height.saturating_sub(fixed + least + heading);
-        // The devices get their own line while every timeline keeps one.
-        let own = u16::from(server == 1 && wanted > 1 && left > timelines);
+        // The devices get their own line where two charts keep their rows.
+        let own = u16::from(server == 1 && wanted > 1 && left > CHARTS);
         let server = server + own;
         left -= own;
-        let rows_each = (left / timelines).clamp(1, TALLEST);
-        let [head, figures, server, timelines, bottom, said] = Layout::vertical([
-            Constraint::Length(2),
+        let [head, figures, server, charts, bottom, said] = Layout::vertical([
+            Constraint::Length(head),
             Constraint::Length(heading + figures),
             Constraint::Length(server),
-            Constraint::Length(heading + rows_each * timelines),
+            Constraint::Length(heading + charts::rows(left)),
             Constraint::Fill(1),
             Constraint::Length(said),
         ])
@@ -70,8 +68,7 @@ impl Areas {
             load,
             latency,
             server: (wanted > 0).then_some(server),
-            timelines,
-            rows_each,
+            charts,
             so_far,
             failures: failed.then_some(failures),
             said,

@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::view_state::{ViewState, is_roomy};
+use crate::analysis::wording::percent;
 use crate::live::watched::Paced;
 use crate::runner::{LiveRates, RECENT_S};
 use crate::units::{count, three_digits};
@@ -18,6 +19,13 @@ struct Figure {
     value: String,
     beside: String,
     troubles: bool,
+    /// Whether it is shown on the smallest terminals.
+    is_vital: bool,
+}
+
+/// Rows of figures on a terminal of any but the smallest height.
+pub(super) fn rows(state: &ViewState<'_>) -> u16 {
+    figures(state).len() as u16
 }
 
 pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
@@ -33,7 +41,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
         ])
     };
     let roomy = is_roomy(frame.area().height);
-    let figures = figures(state).into_iter().filter(|figure| roomy || figure.name != "failed");
+    let figures = figures(state).into_iter().filter(|figure| roomy || figure.is_vital);
     let text: Vec<_> = figures.map(line).collect();
     state.draw_part(frame, area, format!(" load, last {RECENT_S} s "), text);
 }
@@ -51,12 +59,19 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
         Paced::Sessions => format!("{rate_planned} sessions/s"),
         Paced::Nothing => String::new(),
     };
-    let figure = |name, value, beside| Figure { name, value, beside, troubles: false };
-    vec![
+    let figure = |name, value, beside| Figure { name, value, beside, troubles: false, is_vital: true };
+    let measured = snapshot.measured;
+    let met = match measured.with_slo {
+        0 => String::new(),
+        with_slo => format!("{} meet SLO", percent(measured.met as f64 / with_slo as f64)),
+    };
+    let goodput = figure("goodput", rate(|rates| rates.met), met);
+    let mut figures = vec![
         figure("offered", rate(|rates| rates.released), planned),
         figure("completed", rate(|rates| rates.completed), format!("{} total", count(snapshot.completed))),
         Figure {
             troubles: snapshot.failed > 0,
+            is_vital: false,
             ..figure("failed", rate(|rates| rates.failed), format!("{} total", count(snapshot.failed)))
         },
         figure(
@@ -64,6 +79,13 @@ fn figures(state: &ViewState<'_>) -> Vec<Figure> {
             count(snapshot.in_flight),
             if snapshot.queued > 0 { format!("{} queued", count(snapshot.queued)) } else { String::new() },
         ),
-        figure("tokens", rate(|rates| rates.tokens), format!("{} total", count(snapshot.tokens))),
-    ]
+        Figure {
+            is_vital: !state.watched.has_slo,
+            ..figure("tokens", rate(|rates| rates.tokens), format!("{} total", count(snapshot.tokens)))
+        },
+    ];
+    if state.watched.has_slo {
+        figures.insert(2, goodput);
+    }
+    figures
 }

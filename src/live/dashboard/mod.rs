@@ -1,6 +1,7 @@
 //! A run on the whole terminal.
 
 mod bottom;
+mod charts;
 mod head;
 mod latency;
 mod layout;
@@ -9,7 +10,7 @@ mod server;
 mod show;
 #[cfg(test)]
 mod tests;
-mod timelines;
+mod time_chart;
 mod view_state;
 
 pub(super) use show::show;

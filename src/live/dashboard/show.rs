@@ -9,14 +9,14 @@ use ratatui::text::Line as TextLine;
 use ratatui::widgets::Paragraph;
 use ratatui::{Frame, Terminal};
 
-use super::bottom::{self, wrapped};
 use super::layout::Areas;
 use super::view_state::{Theme, ViewState, plain};
-use super::{head, latency, load, server, timelines};
+use super::{bottom, charts, head, latency, load, server};
 use crate::live::alt_screen::{AltScreen, FrameBuffer, say};
 use crate::live::line::{ProgressLine, describe};
 use crate::live::screen::{fits, wants_colour};
 use crate::live::watched::WatchedRun;
+use crate::live::wrap::wrapped;
 
 /// Time between two frames.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -50,13 +50,16 @@ enum Ended {
 fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
     let mut terminal = Terminal::new(CrosstermBackend::new(FrameBuffer::default()))?;
     let theme = if wants_colour() { Theme::Colours } else { Theme::Plain };
+    let mut is_over = false;
     loop {
         let (now, snapshot) = watched.look();
         let state = ViewState { watched, now, snapshot, said: alt_screen.said(SAID), theme };
         terminal.draw(|frame| draw(&state, frame))?;
-        if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
+        if is_over {
             return Ok(Ended::Stopped);
         }
+        // The last frame shows how the run ended.
+        is_over = stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout);
         if !alt_screen.is_taken() {
             return Ok(Ended::GivenBack);
         }
@@ -81,7 +84,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>) {
     if let Some(area) = areas.server {
         server::draw(state, frame, area);
     }
-    timelines::draw(state, frame, areas.timelines, areas.rows_each);
+    charts::draw(state, frame, areas.charts);
     bottom::draw(state, frame, areas.so_far, areas.failures);
     let said = said.into_iter().map(|line| TextLine::styled(format!(" {line}"), state.theme.heading()));
     frame.render_widget(Paragraph::new(said.collect::<Vec<_>>()), areas.said);

@@ -5,14 +5,16 @@ use std::time::Duration;
 
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::style::Color;
 
 use super::show::draw;
 use super::view_state::{Theme, ViewState};
 use crate::clock::{RunClock, Timestamp};
-use crate::live::watched::{Paced, WatchedRun};
+use crate::live::watched::{Paced, WatchedRun, bounds};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, LiveRates, LiveSpread, Progress, SecondCounts, Snapshot, WindowCounts};
 use crate::units::steers;
+use crate::workload::WorkloadSpec;
 
 fn at(seconds: f64) -> Timestamp {
     Timestamp::from_secs_f64(seconds)
@@ -36,6 +38,9 @@ fn watched() -> WatchedRun {
         paced: Paced::Requests,
         drained: at(130.0),
         objectives: Vec::new(),
+        has_slo: false,
+        bounds: Vec::new(),
+        load_ends: "14:03:25".to_owned(),
     }
 }
 
@@ -51,6 +56,10 @@ fn latency(p50_us: u64, p99_us: u64) -> LiveLatency {
     LiveLatency { recent: spread(11), window: spread(10) }
 }
 
+fn band(p50_us: u64, p99_us: u64) -> (Duration, Duration) {
+    (Duration::from_micros(p50_us), Duration::from_micros(p99_us))
+}
+
 /// 41 seconds of it, in which all goes well.
 fn in_the_window() -> Snapshot {
     let seconds = (0..41_u64).map(|second| SecondCounts {
@@ -58,7 +67,8 @@ fn in_the_window() -> Snapshot {
         completed: 18,
         tokens: 2_000 + second * 37 % 900,
         in_flight: 20 + second / 3,
-        ttft_p99: (second > 0).then(|| Duration::from_micros(90_000 + second * 2_711)),
+        ttft: (second > 0).then(|| band(60_000 + second * 700, 90_000 + second * 2_711)),
+        tpot: (second > 0).then(|| band(8_000, 9_900)),
         ..SecondCounts::default()
     });
     Snapshot {
@@ -67,13 +77,14 @@ fn in_the_window() -> Snapshot {
         completed: 797,
         tokens: 95_412,
         measured: WindowCounts { released: 631, completed: 601, ..WindowCounts::default() },
-        rates: Some(LiveRates { released: 20.3, completed: 19.6, failed: 0.0, tokens: 2_391.0 }),
+        rates: Some(LiveRates { released: 20.3, completed: 19.6, failed: 0.0, met: 0.0, tokens: 2_391.0 }),
         ttft: latency(80_400, 190_000),
         itl: latency(7_310, 21_900),
         tpot: latency(8_020, 9_940),
         e2e: latency(1_040_000, 3_310_000),
         schedule_lag: latency(40, 310),
         seconds: seconds.collect(),
+        each_s: 1,
         ..Snapshot::default()
     }
 }
@@ -93,12 +104,40 @@ fn picture(
     terminal.backend().to_string()
 }
 
+/// The library's `short_chat` against a server that reports its queue and its cache: it keeps up for 25 seconds, and then
+/// no more.
+fn falling_behind() -> (WatchedRun, Snapshot) {
+    let workload = WorkloadSpec::load("short_chat").unwrap();
+    let watched = WatchedRun { has_slo: true, bounds: bounds(&workload, &[]), ..watched() };
+    let mut snapshot = in_the_window();
+    for (number, second) in (0..).zip(&mut snapshot.seconds) {
+        let behind = u64::saturating_sub(number, 25);
+        second.completed = 20 - behind / 4;
+        second.met = second.completed - behind * behind / 16;
+        second.waiting = Some(behind * 4);
+        second.in_flight = 22 + behind * 4;
+        second.kv_permille = Some((300 + number * 20).min(970));
+        second.ttft =
+            Some(band(60_000 + behind * 16_000, 130_000 + behind * behind * 2_000 + behind * 15_000));
+    }
+    snapshot.in_flight = 82;
+    snapshot.rates =
+        Some(LiveRates { released: 20.3, completed: 17.1, failed: 0.0, met: 11.4, tokens: 2_391.0 });
+    snapshot.ttft = latency(220_000, 602_000);
+    snapshot.measured = WindowCounts { with_slo: 580, met: 538, ..snapshot.measured };
+    let gauges = [(Gauge::Running, 22.0), (Gauge::Waiting, 60.0), (Gauge::KvUsage, 0.97)];
+    snapshot.server = ServerState { gauges: gauges.into(), ..ServerState::default() };
+    (watched, snapshot)
+}
+
 /// A run with every kind of problem, and a server that reports metrics.
 fn in_trouble() -> (WatchedRun, Snapshot) {
     let mut watched = watched();
-    watched.part = Some("run 7: 50/s, its run 2; so far 25/s passed".to_owned());
+    let part = "run 7: 50/s for 1 min, its run 2; so far 25/s passed; at most 5 runs left, up to 7 min";
+    watched.part = Some(part.to_owned());
     watched.objectives =
         ["p99 ttft < 150ms", "p95 e2e < 60s", "goodput > 15/s"].map(|text| text.parse().unwrap()).to_vec();
+    watched.bounds = bounds(&WorkloadSpec::load("short_chat").unwrap(), &watched.objectives);
     let mut snapshot = in_the_window();
     snapshot.queued = 12;
     snapshot.failed = 42;
@@ -144,6 +183,42 @@ fn the_planned_load_is_shown() {
 #[test]
 fn a_run_in_its_window_at_200_by_50() {
     insta::assert_snapshot!(picture(200, 50, &watched(), 41.2, in_the_window(), &[]));
+}
+
+#[test]
+fn a_server_that_falls_behind_at_80_by_24() {
+    let (watched, snapshot) = falling_behind();
+    insta::assert_snapshot!(picture(80, 24, &watched, 41.2, snapshot, &[]));
+}
+
+#[test]
+fn a_server_that_falls_behind_at_120_by_40() {
+    let (watched, snapshot) = falling_behind();
+    insta::assert_snapshot!(picture(120, 40, &watched, 41.2, snapshot, &[]));
+}
+
+/// What exceeds its SLO is red, and nothing is where there are no colours.
+#[test]
+fn a_breach_is_red() {
+    let (watched, snapshot) = falling_behind();
+    let red = |theme| {
+        let mut terminal = Terminal::new(TestBackend::new(120, 40)).unwrap();
+        let snapshot = snapshot.clone();
+        let state = ViewState { watched: &watched, now: at(41.2), snapshot, said: Vec::new(), theme };
+        terminal.draw(|frame| draw(&state, frame)).unwrap();
+        let cells = terminal.backend().buffer().content().to_vec();
+        cells.iter().filter(|cell| cell.fg == Color::Red).count()
+    };
+    assert!(red(Theme::Colours) > 30 && red(Theme::Plain) == 0, "{}", red(Theme::Colours));
+}
+
+/// However long a run is, its charts reach from its beginning to its end.
+#[test]
+fn an_hour_fills_the_same_columns() {
+    let (mut watched, mut snapshot) = falling_behind();
+    watched.plan.window_end = at(3_600.0);
+    snapshot.each_s = 60;
+    insta::assert_snapshot!(picture(80, 24, &watched, 2_465.0, snapshot, &[]));
 }
 
 #[test]
@@ -223,5 +298,5 @@ fn no_text_from_outside_steers_the_terminal() {
     let cells = terminal.backend().buffer().content();
     assert!(cells.iter().all(|cell| !cell.symbol().contains(steers)));
     // Without colours there are none.
-    assert!(cells.iter().all(|cell| cell.fg == ratatui::style::Color::Reset));
+    assert!(cells.iter().all(|cell| cell.fg == Color::Reset));
 }

@@ -27,6 +27,12 @@ pub(super) struct ViewState<'a> {
 }
 
 impl ViewState<'_> {
+    /// Seconds of the window so far.
+    pub(super) fn window_s(&self) -> f64 {
+        let plan = &self.watched.plan;
+        self.now.min(plan.window_end).since(plan.window_start).as_secs_f64()
+    }
+
     /// Draws lines, under a heading where there is room for it.
     pub(super) fn draw_part<'t>(
         &self,

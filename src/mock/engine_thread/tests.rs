@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{EngineThread, JobRequest, SubmitError};
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::mock::metrics::Finish;
 use crate::simulator::{Delay, FixedQueue, Job, JobId, Reject, ServerGauges, SimulatedServer, TokenEvent};
 
@@ -14,7 +14,7 @@ fn wanted(id: u64, tokens: u32) -> JobRequest {
 fn engine(gap: f64) -> (EngineThread, RunClock) {
     let clock = RunClock::starting_in(Duration::ZERO);
     let server = FixedQueue::new(4, Delay::Constant(0.01), Delay::Constant(gap), 0);
-    (EngineThread::start(Box::new(server), clock).unwrap(), clock)
+    (EngineThread::start(Box::new(server), clock, Pacing::Precise).unwrap(), clock)
 }
 
 #[tokio::test]
@@ -88,7 +88,9 @@ impl SimulatedServer for Broken {
 
 #[tokio::test]
 async fn an_engine_thread_that_stopped_is_reported() {
-    let engine = EngineThread::start(Box::new(Broken), RunClock::starting_in(Duration::ZERO)).unwrap();
+    let engine =
+        EngineThread::start(Box::new(Broken), RunClock::starting_in(Duration::ZERO), Pacing::Precise)
+            .unwrap();
     assert_eq!(engine.take(vec![wanted(0, 5)], 1).await.unwrap_err(), SubmitError::Stopped);
     assert!(engine.look().await.is_none());
 }

@@ -320,5 +320,6 @@ fn client(all: &[ClientFacts]) -> ClientFacts {
         read_delay: worst(|client| client.read_delay),
         host_stalls,
         peak_memory_bytes: all.iter().map(|client| client.peak_memory_bytes).sum(),
+        priority_lost: all.iter().any(|client| client.priority_lost),
     }
 }

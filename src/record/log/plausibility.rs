@@ -131,6 +131,8 @@ fn of_the_plan(header: &RunHeader, record: &RequestRecord) -> Result<(), String>
     let (begin, limit) = match record.phase {
         Phase::Warmup => (Timestamp::ZERO, start),
         Phase::Measured => (start, end),
+        // The server decides when a closed loop has sent its requests.
+        Phase::Cooldown if header.plan.is_open_ended() => (Timestamp::ZERO, LATEST),
         Phase::Cooldown => (end, LATEST),
     };
     let moment = record.scheduled;

@@ -41,6 +41,9 @@ pub struct ClientFacts {
     /// Peak memory of the process, bytes, where the system reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// Whether the measuring threads lost their real-time priority, because one of them ran on and on.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub priority_lost: bool,
 }
 
 /// Summary of a delay distribution, nanoseconds.

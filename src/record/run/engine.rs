@@ -55,6 +55,9 @@ pub struct RequestParameters {
     /// Whether requests carry their priority.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub priority: bool,
+    /// The header that carries the id of a request's session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_header: Option<String>,
     /// SHA-256 of the JSON merged into every body, hexadecimal: without spaces, keys sorted. The JSON itself is never
     /// stored, since it may hold a secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -72,7 +75,8 @@ impl fmt::Display for RequestParameters {
     /// `temperature 0.7, top_p 0.9, extra body 6b86b273ff34`: parameters left to the server are omitted, except the
     /// temperature.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { temperature, top_p, top_k, sampling_seed, priority, extra_body_sha256 } = self;
+        let Self { temperature, top_p, top_k, sampling_seed, priority, session_header, extra_body_sha256 } =
+            self;
         let of_server = || "the server's temperature".to_owned();
         let parts = [
             Some(temperature.map_or_else(of_server, |temperature| format!("temperature {temperature}"))),
@@ -80,6 +84,7 @@ impl fmt::Display for RequestParameters {
             top_k.map(|top_k| format!("top_k {top_k}")),
             sampling_seed.map(|seed| format!("sampling seed {seed}")),
             priority.then(|| "priorities sent".to_owned()),
+            session_header.as_ref().map(|header| format!("sessions named in {header}")),
             extra_body_sha256.as_ref().map(|hash| format!("extra body {hash:.12}")),
         ];
         f.write_str(&parts.into_iter().flatten().collect::<Vec<_>>().join(", "))
@@ -95,6 +100,9 @@ pub struct EngineFacts {
     pub engine: String,
     /// Base address, without credentials.
     pub url: String,
+    /// The HTTP proxy before it, without credentials; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proxy: Option<String>,
     /// `chat` or `completions`.
     pub endpoint: String,
     /// Whether answers were streamed.
@@ -145,6 +153,7 @@ mod tests {
             top_k: Some(-1),
             sampling_seed: Some(7),
             priority: true,
+            session_header: None,
             extra_body_sha256: Some("6b86b273ff34fce1".to_owned()),
         };
         assert_eq!(

@@ -91,9 +91,19 @@ pub struct PlanFacts {
     /// First moment of the window.
     #[serde(rename = "window_start_ns")]
     pub window_start: Timestamp,
-    /// First moment after the window.
+    /// First moment after the window; [`PlanFacts::OPEN_END`] where the server decides it.
     #[serde(rename = "window_end_ns")]
     pub window_end: Timestamp,
+}
+
+impl PlanFacts {
+    /// The end of a window that the server decides: the users of a closed loop send so many requests. No run is longer.
+    pub const OPEN_END: Timestamp = Timestamp::from_nanos(31 * 86_400 * 1_000_000_000);
+
+    /// Whether nothing but the server says when the window ends.
+    pub fn is_open_ended(&self) -> bool {
+        self.window_end >= Self::OPEN_END
+    }
 }
 
 /// How prompts were made.
@@ -171,14 +181,17 @@ pub struct HostFacts {
     pub cpu: Option<String>,
     /// Logical processors.
     pub cores: u64,
+    /// Priority of the threads that pace, send and read, such as `fifo 5`, `nice -20` or `normal`; absent in older logs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<String>,
 }
 
 /// How a run ended: the last line of its log. A log without one was cut off.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunFooter {
-    /// All requests scheduled before this moment were dispatched, and none after it: the end of the plan, or the
-    /// moment of an interrupt.
+    /// All requests scheduled before this moment were dispatched, and none after it: the end of the plan, the moment of
+    /// an interrupt, or just after the last request of a closed loop that has so many.
     #[serde(rename = "released_until_ns")]
     pub released_until: Timestamp,
     /// When the run stopped waiting.

@@ -91,7 +91,10 @@ impl<W: io::Write> Rows<W> {
     }
 
     fn run(&mut self, of: FigureRow<'_>, summary: &Summary) -> io::Result<()> {
-        self.push(&of.with("verdict", "valid", Some(f64::from(u8::from(summary.verdict.valid))), ""))?;
+        let verdict = &summary.verdict;
+        for (name, so) in [("valid", verdict.valid), ("overloaded", verdict.is_overloaded())] {
+            self.push(&of.with("verdict", name, Some(f64::from(u8::from(so))), ""))?;
+        }
         for judged in &summary.objectives {
             let open = judged.value.is_none();
             let (low, high) = judged.interval.unwrap_or_default();

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::analysis::CalibrationSummary;
 use crate::analysis::wording::{counted, seconds};
-use crate::calibration::ClientCapacity;
+use crate::calibration::{ClientCapacity, Fitness};
 use crate::record::{Calibration, HostFacts};
 use crate::report::data::json;
 use crate::report::document::{Document, Level, Section, Table};
@@ -19,7 +19,9 @@ struct Printed<'a> {
     /// Version of this format.
     schema: u32,
     host: &'a HostFacts,
+    fitness: Fitness,
     calibration: CalibrationSummary,
+    /// Empty where the machine is not fit.
     trusted: Vec<Trusted>,
 }
 
@@ -31,13 +33,17 @@ struct Trusted {
 }
 
 fn trusted(found: &Calibration) -> Vec<Trusted> {
+    if Fitness::of(found) == Fitness::NotFit {
+        return Vec::new();
+    }
     let rate = |tokens: u32| ClientCapacity(found).trusted_requests_per_s(f64::from(tokens));
     LENGTHS.map(|tokens| Trusted { output_tokens: tokens, requests_per_s: rate(tokens) }).to_vec()
 }
 
 /// The calibration as indented JSON with a line break at its end.
 pub fn calibration_json(found: &Calibration, host: &HostFacts) -> serde_json::Result<String> {
-    let printed = Printed { schema: 1, host, calibration: (*found).into(), trusted: trusted(found) };
+    let (fitness, calibration) = (Fitness::of(found), (*found).into());
+    let printed = Printed { schema: 1, host, fitness, calibration, trusted: trusted(found) };
     json(&printed)
 }
 
@@ -46,7 +52,9 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
     let summary = CalibrationSummary::from(*found);
     let cpu = host.cpu.as_ref().map_or(String::new(), |cpu| format!("{cpu}, "));
     let machine = format!("{cpu}{}, {}", counted(host.cores, "core"), host.os);
-    let mut document = Document::new(format!("Timing accuracy of this machine ({machine})"));
+    let fitness = Fitness::of(found);
+    let mut document =
+        Document::new(format!("{}: timing accuracy of this machine ({machine})", fitness.word()));
     let found_delays = [("stamps late by", summary.stamp_delay), ("requests late by", summary.pacer_delay)];
     let table = Table::of("Delays, µs", found_delays)
         .column("µs", |(name, _)| name)
@@ -54,7 +62,7 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         .column("p50", |(_, delay)| micros(delay.p50_ms))
         .column("p99", |(_, delay)| micros(delay.p99_ms))
         .column("max", |(_, delay)| micros(delay.max_ms));
-    let delays = Section::continued(Level::Summary).with_table(table.table());
+    let mut delays = Section::continued(Level::Summary).with_table(table.table());
     let mut meanings = Section::continued(Level::Page);
     meanings.fact(
         "stamps",
@@ -65,6 +73,11 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         "requests",
         "from the scheduled moment to the moment at which a request was dispatched, at 1,000 requests/s",
     );
+    let priority = host.priority.as_ref().map(|priority| format!("{priority}, of the threads that measure"));
+    delays.facts("priority", priority);
+    if fitness != Fitness::Ready {
+        delays.fact("fitness", format!("{}: {}", fitness.sentence(found, 0.0), fitness.cure()));
+    }
     let rates = [
         ("requests, with an answer of one token", summary.requests_per_s),
         ("tokens that arrive one by one, as from a server that streams", summary.paced_events_per_s),
@@ -88,7 +101,10 @@ pub fn document(found: &Calibration, host: &HostFacts) -> Document {
         "Measured in {took}, with the other load of this machine. A plan that needs more is refused before it runs; several \
          clients can share it (skyline bench --shard)."
     ));
-    document.add([delays, meanings, limits, trust]);
+    document.add([delays, meanings, limits]);
+    if fitness != Fitness::NotFit {
+        document.add([trust]);
+    }
     document
 }
 
@@ -132,15 +148,32 @@ mod tests {
             paced_event_cpu_ns: 8_000,
             coalesced_event_cpu_ns: 700,
         };
-        let host = HostFacts { os: "linux x86_64".to_owned(), cpu: Some("Toy CPU".to_owned()), cores: 2 };
+        let host = HostFacts {
+            os: "linux x86_64".to_owned(),
+            cpu: Some("Toy CPU".to_owned()),
+            cores: 2,
+            priority: Some("fifo 5".to_owned()),
+        };
         let style = Style { width: 80, ..Style::PLAIN };
         insta::assert_snapshot!(text(&document(&found, &host), style, Extent::Full));
         let json: serde_json::Value =
             serde_json::from_str(&calibration_json(&found, &host).unwrap()).unwrap();
         assert_eq!((json["schema"].as_u64(), json["host"]["cores"].as_u64()), (Some(1), Some(2)));
+        assert_eq!(
+            (json["fitness"].as_str(), json["host"]["priority"].as_str()),
+            (Some("ready"), Some("fifo 5"))
+        );
         assert_eq!(json["calibration"]["stamp_delay"]["p99_ms"], 0.083);
         assert_eq!(json["calibration"]["requests_per_s"], 12_500.0);
         // Half a second of 80 µs and 9 × 8 µs each.
         assert_eq!(json["trusted"][0]["requests_per_s"].as_f64().unwrap().round(), 3_289.0);
+
+        // Stamps that are off by a third of a second say nothing, whatever the processor could do.
+        let stamp_delay = Delays { p99_ns: 381_000_000, ..found.stamp_delay };
+        let found = Calibration { stamp_delay, ..found };
+        let said = text(&document(&found, &host), style, Extent::Full);
+        assert!(said.starts_with("NOT FIT: ") && !said.contains("Trusted"), "{said}");
+        let json = calibration_json(&found, &host).unwrap();
+        assert!(json.contains(r#""fitness": "not_fit""#) && json.contains(r#""trusted": []"#), "{json}");
     }
 }

@@ -3,7 +3,7 @@
 use super::parts::cells::{INDICATIVE, server};
 use super::parts::diagnosis;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION};
+use crate::analysis::{AcrossRuns, FigureKey, Metric, Quantile, Statistic, TARGET_PRECISION, VerdictOutcome};
 use crate::experiment::{RepeatedRun, Repeats};
 use crate::report::document::{
     Document, Level, NOTHING, Note, Section, Table, TableColumn, Tone, VerdictLine, mean,
@@ -26,8 +26,10 @@ const ADVISED: u64 = 5;
 pub fn document(repeats: &Repeats) -> Document {
     let runs = counted(repeats.planned_runs, "run");
     let title = format!("{} on {}, {runs}", repeats.workload, repeats.engine.model);
-    let (tone, word) = if repeats.verdict.valid { (Tone::Good, "VALID") } else { (Tone::Bad, "INVALID") };
-    let verdict = VerdictLine::new(tone, word, format!("{} of {runs} counted", count(repeats.counted_runs)));
+    let outcome = repeats.verdict.outcome;
+    let tone = if outcome == VerdictOutcome::Valid { Tone::Good } else { Tone::Bad };
+    let verdict =
+        VerdictLine::new(tone, outcome.word(), format!("{} of {runs} counted", count(repeats.counted_runs)));
     let about = format!("{} · window {}", repeats.engine.engine, window(repeats));
     let mut document = Document::new(title).verdict(verdict).about(about);
     let broken = repeats.verdict.reasons.iter();
@@ -64,11 +66,7 @@ fn runs_one_by_one(runs: &[RepeatedRun]) -> Section {
         Table::of("Runs", runs)
             .column("run", |run| run.number)
             .column(("seed", 1), |run| run.seed.to_string())
-            .column("verdict", |run| match (run.counted, run.valid) {
-                (false, _) => "broken off",
-                (true, true) => "VALID",
-                (true, false) => "INVALID",
-            })
+            .column("verdict", |run| if run.counted { run.outcome.word() } else { "broken off" })
             .column(("completed", 3), |run| format!("{} of {}", count(run.completed), count(run.planned)))
             .column("TTFT p50", |run| run.ttft_p50_ms)
             .column("p99", |run| run.ttft_p99_ms)

@@ -5,15 +5,15 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStatus, TestSuite};
 
 use super::facts::facts;
-use crate::analysis::{Judgement, Status, Summary};
+use crate::analysis::{Judgement, Status, Summary, VerdictOutcome};
 use crate::report::render::printable;
 use crate::report::run_report::RunReport;
 
 /// Name of the case that is about the run itself.
 const VALIDITY: &str = "the run is valid";
 
-/// The run as one suite. A run that is INVALID and an objective that cannot be decided are errors, an objective that was
-/// missed is a failure; an objective of an INVALID run says what it would of a valid one.
+/// The run as one suite. A run that is INVALID and an objective that cannot be decided are errors, a run that is
+/// OVERLOADED and an objective that was missed are failures; an objective of an INVALID run says what it would of a valid one.
 ///
 /// # Errors
 ///
@@ -50,16 +50,16 @@ fn properties(summary: &Summary) -> Vec<(&'static str, String)> {
 }
 
 fn validity(summary: &Summary) -> TestCase {
-    let mut status = if summary.verdict.valid {
-        TestCaseStatus::success()
-    } else {
-        TestCaseStatus::non_success(NonSuccessKind::Error)
+    let (mut status, kind) = match summary.verdict.outcome {
+        VerdictOutcome::Valid => (TestCaseStatus::success(), "valid"),
+        VerdictOutcome::Overloaded => (TestCaseStatus::non_success(NonSuccessKind::Failure), "overloaded"),
+        VerdictOutcome::Invalid => (TestCaseStatus::non_success(NonSuccessKind::Error), "invalid"),
     };
     let reasons = &summary.verdict.reasons;
-    if let Some(first) = reasons.first() {
+    if let Some(first) = summary.verdict.gravest() {
         let all: Vec<_> =
             reasons.iter().map(|reason| format!("{}\n  → {}", reason.sentence, reason.cure)).collect();
-        status.set_type("invalid").set_message(printable(&first.sentence)).set_description(lines(&all));
+        status.set_type(kind).set_message(printable(&first.sentence)).set_description(lines(&all));
     }
     case(summary, VALIDITY, status)
 }

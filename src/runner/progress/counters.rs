@@ -5,9 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use super::live_histogram::LiveHistogram;
-use super::snapshot::{LiveRates, RECENT_S, RecentSeconds, SecondCounts, Snapshot, WindowCounts};
+use super::snapshot::{RunSeconds, SecondCounts, Snapshot, WindowCounts};
+use crate::analysis::{RequestLatency, SloOutcome};
 use crate::clock::Timestamp;
-use crate::record::{FailureKind, Outcome, Phase, RequestRecord, ServerState};
+use crate::record::{FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
+use crate::workload::Slo;
 
 /// Live counters of one run. The report's figures never come from here: they are computed from the records.
 ///
@@ -20,10 +22,11 @@ pub struct Progress {
     completed: AtomicU64,
     failed: AtomicU64,
     censored: AtomicU64,
+    met: AtomicU64,
     tokens: AtomicU64,
     /// The current second of the run.
     second: AtomicU64,
-    seconds: Mutex<RecentSeconds>,
+    seconds: Mutex<RunSeconds>,
     ttft: Mutex<LiveHistogram>,
     itl: Mutex<LiveHistogram>,
     tpot: Mutex<LiveHistogram>,
@@ -81,7 +84,8 @@ impl Progress {
         held(&self.itl).record(second, each, tokens, phase);
     }
 
-    pub(crate) fn ended(&self, record: &RequestRecord) {
+    /// The request of `record` ended; this is its SLO.
+    pub(crate) fn ended(&self, record: &RequestRecord, slo: Slo) {
         let second = self.advance(record.ended);
         match &record.outcome {
             Outcome::Completed => {
@@ -98,6 +102,20 @@ impl Progress {
             Outcome::Censored => {
                 self.censored.fetch_add(1, Relaxed);
             }
+        }
+        self.judge(record, slo);
+    }
+
+    /// Counts whether the request met its SLO, where it has one that can be measured.
+    fn judge(&self, record: &RequestRecord, slo: Slo) {
+        let latency = (record.outcome == Outcome::Completed).then(|| RequestLatency::of(record));
+        let judge = if record.whole_answer.is_some() { SloOutcome::of_whole_answer } else { SloOutcome::of };
+        let Some(met) = judge(slo, latency.as_ref()).is_met() else { return };
+        self.met.fetch_add(u64::from(met), Relaxed);
+        if record.phase == Phase::Measured {
+            let mut measured = held(&self.measured);
+            measured.with_slo += 1;
+            measured.met += u64::from(met);
         }
     }
 
@@ -136,27 +154,49 @@ impl Progress {
         let mut seconds = held(&self.seconds);
         let on = self.second.load(Relaxed);
         if second > on {
-            let ttft_p99 = held(&self.ttft).p99_in(on);
-            seconds.close(on, second, &self.totals(), ttft_p99);
+            let (ttft, tpot) = (held(&self.ttft).middle_and_end(on), held(&self.tpot).middle_and_end(on));
+            let (waiting, kv_permille) = self.server_at(at);
+            let totals = SecondCounts { ttft, tpot, waiting, kv_permille, ..self.totals() };
+            seconds.close(on, second, &totals);
             self.second.store(second, Relaxed);
         }
         second.max(on)
     }
 
+    /// Requests that wait in the server, and thousandths of its key-value cache in use, as far as it reports them.
+    fn server_at(&self, now: Timestamp) -> (Option<u64>, Option<u64>) {
+        let server = held(&self.server);
+        let is_fresh = server.until.is_none_or(|until| until >= now);
+        let gauge = |gauge: Gauge| server.gauges.get(&gauge).copied().filter(|_| is_fresh);
+        let whole = |value: f64| value.max(0.0).round() as u64;
+        (gauge(Gauge::Waiting).map(whole), gauge(Gauge::KvUsage).map(|usage| whole(usage * 1e3)))
+    }
+
     fn totals(&self) -> SecondCounts {
-        let [released, started, completed, failed, censored, tokens] =
-            [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.tokens]
-                .map(|counter| counter.load(Relaxed));
+        let counters =
+            [&self.released, &self.started, &self.completed, &self.failed, &self.censored, &self.met];
+        let [released, started, completed, failed, censored, met] =
+            counters.map(|counter| counter.load(Relaxed));
+        let tokens = self.tokens.load(Relaxed);
         let in_flight = started.saturating_sub(completed + failed + censored);
         let queued = released.saturating_sub(started);
-        SecondCounts { released, completed, failed, tokens, in_flight, queued, ttft_p99: None }
+        SecondCounts {
+            released,
+            completed,
+            failed,
+            met,
+            tokens,
+            in_flight,
+            queued,
+            ..SecondCounts::default()
+        }
     }
 
     /// The state at `now`.
     pub fn snapshot(&self, now: Timestamp) -> Snapshot {
         let second = self.advance(now);
         let totals = self.totals();
-        let seconds = held(&self.seconds).past();
+        let (seconds, each_s, rates) = held(&self.seconds).so_far();
         let latency = |times: &Mutex<LiveHistogram>| held(times).seen_in(second);
         let mut failures: Vec<_> = held(&self.failures).iter().map(|(kind, count)| (*kind, *count)).collect();
         failures.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -168,7 +208,7 @@ impl Progress {
             failed: totals.failed,
             tokens: totals.tokens,
             measured: *held(&self.measured),
-            rates: LiveRates::over(&seconds, RECENT_S as usize),
+            rates,
             ttft: latency(&self.ttft),
             itl: latency(&self.itl),
             tpot: latency(&self.tpot),
@@ -178,6 +218,7 @@ impl Progress {
             server: held(&self.server).clone().at(now),
             stopped: self.stopped.get().copied(),
             seconds,
+            each_s,
         }
     }
 }

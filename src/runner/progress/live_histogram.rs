@@ -83,15 +83,15 @@ impl LiveHistogram {
         sampled.sum_us += micros * u64::from(count);
     }
 
-    /// The 99th percentile of one second; `None` without samples.
-    pub(super) fn p99_in(&self, second: u64) -> Option<Duration> {
+    /// Median and 99th percentile of one second; `None` without samples.
+    pub(super) fn middle_and_end(&self, second: u64) -> Option<(Duration, Duration)> {
         let place = &self.recent[(second % RECENT_S) as usize];
         let mut all = Sampled::default();
         if place.second == second {
             all.add(&place.measured);
             all.add(&place.other);
         }
-        spread(&all).map(|spread| spread.p99)
+        spread(&all).map(|spread| (spread.p50, spread.p99))
     }
 
     /// What was seen up to `second`.

@@ -44,8 +44,10 @@ pub struct Snapshot {
     pub server: ServerState,
     /// When the user stopped the run, if so.
     pub stopped: Option<Timestamp>,
-    /// The last complete seconds, oldest first.
+    /// The run so far, oldest first: [`Snapshot::each_s`] complete seconds an entry.
     pub seconds: Vec<SecondCounts>,
+    /// Seconds of each entry: more in a longer run, so that the entries stay few.
+    pub each_s: u64,
 }
 
 /// Requests of the window so far.
@@ -61,6 +63,10 @@ pub struct WindowCounts {
     pub rejected: u64,
     /// Of those, ended by one of the client's own time limits.
     pub timed_out: u64,
+    /// Ended, with an SLO that can be measured.
+    pub with_slo: u64,
+    /// Of those, the ones that met it.
+    pub met: u64,
 }
 
 impl WindowCounts {
@@ -80,21 +86,23 @@ pub struct LiveRates {
     pub completed: f64,
     /// Requests failed.
     pub failed: f64,
+    /// Requests that met their SLO.
+    pub met: f64,
     /// Answer tokens.
     pub tokens: f64,
 }
 
 impl LiveRates {
-    /// The rates over the last `most` of these seconds; `None` where there are none.
-    pub(super) fn over(seconds: &[SecondCounts], most: usize) -> Option<Self> {
-        let last = &seconds[seconds.len().saturating_sub(most)..];
+    /// The rates over these seconds; `None` where there are none.
+    fn over(seconds: &VecDeque<SecondCounts>) -> Option<Self> {
         let per_s = |count: fn(&SecondCounts) -> u64| {
-            last.iter().map(|second| count(second) as f64).sum::<f64>() / last.len() as f64
+            seconds.iter().map(|second| count(second) as f64).sum::<f64>() / seconds.len() as f64
         };
-        (!last.is_empty()).then(|| Self {
+        (!seconds.is_empty()).then(|| Self {
             released: per_s(|second| second.released),
             completed: per_s(|second| second.completed),
             failed: per_s(|second| second.failed),
+            met: per_s(|second| second.met),
             tokens: per_s(|second| second.tokens),
         })
     }
@@ -132,10 +140,10 @@ pub struct LiveSpread {
     pub max: Duration,
 }
 
-/// Seconds kept: more than any terminal has columns.
-const KEPT: usize = 400;
+/// Most entries of the run so far: more than twice the columns of most terminals.
+const KEPT: usize = 600;
 
-/// Counts of one second.
+/// Counts of one second, or of several together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SecondCounts {
     /// Requests dispatched.
@@ -144,52 +152,118 @@ pub struct SecondCounts {
     pub completed: u64,
     /// Requests failed.
     pub failed: u64,
+    /// Requests that met their SLO.
+    pub met: u64,
     /// Answer tokens that arrived.
     pub tokens: u64,
-    /// Requests in flight at its end.
+    /// Requests in flight at its end; of several seconds, the mean.
     pub in_flight: u64,
-    /// Requests waiting under the concurrency cap at its end.
+    /// Requests waiting under the concurrency cap at its end; of several seconds, the mean.
     pub queued: u64,
-    /// 99th percentile of the times to first token seen in it; `None` without samples.
-    pub ttft_p99: Option<Duration>,
+    /// Median and 99th percentile of the times to first token seen in it; `None` without samples.
+    pub ttft: Option<(Duration, Duration)>,
+    /// The same of the times per output token of the requests that completed in it.
+    pub tpot: Option<(Duration, Duration)>,
+    /// Requests that wait in the server, as it reports; `None` where it does not. Of several seconds, the mean.
+    pub waiting: Option<u64>,
+    /// Share of the server's key-value cache in use, thousandths; `None` where it is not reported. Of several seconds,
+    /// the mean.
+    pub kv_permille: Option<u64>,
 }
 
-/// The last seconds, oldest first.
-#[derive(Debug, Default)]
-pub(super) struct RecentSeconds {
-    past: VecDeque<SecondCounts>,
-    /// Their totals so far.
+impl SecondCounts {
+    /// All of them together: counts add up, levels are means, of latencies the mean of medians and the largest p99.
+    pub fn joined(seconds: &[Self]) -> Self {
+        let sum = |count: fn(&Self) -> u64| seconds.iter().map(count).sum::<u64>();
+        let mean = |level: fn(&Self) -> Option<u64>| {
+            let known: Vec<_> = seconds.iter().filter_map(level).collect();
+            let n = known.len() as u64;
+            (n > 0).then(|| (known.iter().sum::<u64>() + n / 2) / n)
+        };
+        let latency = |of: fn(&Self) -> Option<(Duration, Duration)>| {
+            let (medians, p99s): (Vec<_>, Vec<_>) = seconds.iter().filter_map(of).unzip();
+            let p99 = p99s.into_iter().max()?;
+            Some((medians.iter().sum::<Duration>() / medians.len() as u32, p99))
+        };
+        Self {
+            released: sum(|second| second.released),
+            completed: sum(|second| second.completed),
+            failed: sum(|second| second.failed),
+            met: sum(|second| second.met),
+            tokens: sum(|second| second.tokens),
+            in_flight: mean(|second| Some(second.in_flight)).unwrap_or_default(),
+            queued: mean(|second| Some(second.queued)).unwrap_or_default(),
+            ttft: latency(|second| second.ttft),
+            tpot: latency(|second| second.tpot),
+            waiting: mean(|second| second.waiting),
+            kv_permille: mean(|second| second.kv_permille),
+        }
+    }
+}
+
+/// The seconds of a run, oldest first.
+#[derive(Debug)]
+pub(super) struct RunSeconds {
+    /// The last [`RECENT_S`].
+    recent: VecDeque<SecondCounts>,
+    /// The run so far, `each_s` seconds an entry.
+    past: Vec<SecondCounts>,
+    each_s: u64,
+    /// Seconds of the entry that is not complete.
+    open: Vec<SecondCounts>,
+    /// The totals of the run so far.
     counted: SecondCounts,
 }
 
-impl RecentSeconds {
-    /// Closes second `on` and the idle ones up to `next`. `totals` are those of the whole run.
-    pub(super) fn close(&mut self, on: u64, next: u64, totals: &SecondCounts, ttft_p99: Option<Duration>) {
+impl Default for RunSeconds {
+    fn default() -> Self {
+        Self {
+            recent: VecDeque::new(),
+            past: Vec::new(),
+            each_s: 1,
+            open: Vec::new(),
+            counted: SecondCounts::default(),
+        }
+    }
+}
+
+impl RunSeconds {
+    /// Closes second `on` and the idle ones up to `next`. The counts of `totals` are those of the whole run.
+    pub(super) fn close(&mut self, on: u64, next: u64, totals: &SecondCounts) {
         let before = std::mem::replace(&mut self.counted, *totals);
         self.push(SecondCounts {
             released: totals.released - before.released,
             completed: totals.completed - before.completed,
             failed: totals.failed - before.failed,
+            met: totals.met - before.met,
             tokens: totals.tokens - before.tokens,
-            ttft_p99,
             ..*totals
         });
-        let idle =
-            SecondCounts { in_flight: totals.in_flight, queued: totals.queued, ..SecondCounts::default() };
-        for _ in (on + 1..next).take(KEPT) {
+        let SecondCounts { in_flight, queued, waiting, kv_permille, .. } = *totals;
+        let idle = SecondCounts { in_flight, queued, waiting, kv_permille, ..SecondCounts::default() };
+        for _ in on + 1..next {
             self.push(idle);
         }
     }
 
     fn push(&mut self, second: SecondCounts) {
-        if self.past.len() == KEPT {
-            self.past.pop_front();
+        if self.recent.len() as u64 == RECENT_S {
+            self.recent.pop_front();
         }
-        self.past.push_back(second);
+        self.recent.push_back(second);
+        self.open.push(second);
+        if self.open.len() as u64 == self.each_s {
+            self.past.push(SecondCounts::joined(&self.open));
+            self.open.clear();
+        }
+        if self.past.len() == KEPT {
+            self.past = self.past.chunks(2).map(SecondCounts::joined).collect();
+            self.each_s *= 2;
+        }
     }
 
-    /// The complete seconds, oldest first; the last one is right before the current second.
-    pub(super) fn past(&self) -> Vec<SecondCounts> {
-        self.past.iter().copied().collect()
+    /// The run so far, oldest first, the seconds of each entry, and the rates over the last seconds.
+    pub(super) fn so_far(&self) -> (Vec<SecondCounts>, u64, Option<LiveRates>) {
+        (self.past.clone(), self.each_s, LiveRates::over(&self.recent))
     }
 }

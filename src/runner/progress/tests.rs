@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::counters::Progress;
 use super::snapshot::{LiveRates, SecondCounts, WindowCounts};
 use crate::clock::Timestamp;
-use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState};
+use crate::record::{Failure, FailureKind, Gauge, Outcome, Phase, RequestRecord, ServerState, TokenChunk};
+use crate::workload::Slo;
 
 const fn at(millis: u64) -> Timestamp {
     Timestamp::from_nanos(millis * 1_000_000)
@@ -75,16 +76,16 @@ fn seconds_hold_what_happened_in_them() {
     progress.more_tokens(at(1_200), 5, at(950), Phase::Measured);
     // Nothing happens for two seconds; the fourth is on.
     let snapshot = progress.snapshot(at(4_300));
-    let ttft_p99 = snapshot.seconds[0].ttft_p99;
-    assert!(ttft_p99.is_some_and(|found| close(found, ms(50))));
+    let ttft = snapshot.seconds[0].ttft;
+    assert!(ttft.is_some_and(|(p50, p99)| close(p99, ms(50)) && p50 == p99));
     let still = SecondCounts { in_flight: 3, ..SecondCounts::default() };
     let expected = [
-        SecondCounts { released: 3, tokens: 3, ttft_p99, ..still },
+        SecondCounts { released: 3, tokens: 3, ttft, ..still },
         SecondCounts { tokens: 5, ..still },
         still,
         still,
     ];
-    assert_eq!(snapshot.seconds, expected);
+    assert_eq!((&snapshot.seconds[..], snapshot.each_s), (&expected[..], 1));
     assert_eq!(snapshot.rates, Some(LiveRates { released: 0.75, tokens: 2.0, ..LiveRates::default() }));
     // A stamp of an earlier second that is seen later counts in the current second.
     progress.released(at(3_999), at(3_999), Phase::Cooldown);
@@ -101,7 +102,7 @@ fn ends_are_counted_by_their_kinds() {
         let record = RequestRecord { outcome, ended: at(700), ..request.record(at(0)) };
         progress.released(at(0), at(0), phase);
         progress.started();
-        progress.ended(&record);
+        progress.ended(&record, Slo::default());
     };
     let failed = |kind| Outcome::Failed(Failure::new(kind, ""));
     ended(Phase::Warmup, failed(FailureKind::Reset));
@@ -115,9 +116,59 @@ fn ends_are_counted_by_their_kinds() {
     assert_eq!((snapshot.failures.len(), snapshot.failed, snapshot.completed), (3, 4, 1));
     assert_eq!(
         snapshot.measured,
-        WindowCounts { released: 4, completed: 1, failed: 3, rejected: 2, timed_out: 1 }
+        WindowCounts {
+            released: 4,
+            completed: 1,
+            failed: 3,
+            rejected: 2,
+            timed_out: 1,
+            ..Default::default()
+        }
     );
     assert_eq!((snapshot.in_flight, snapshot.queued), (0, 0));
+}
+
+#[test]
+fn a_long_run_has_few_entries_and_keeps_its_beginning() {
+    let progress = Progress::default();
+    let state = |waiting| ServerState {
+        gauges: [(Gauge::Waiting, waiting), (Gauge::KvUsage, 0.5)].into(),
+        ..ServerState::default()
+    };
+    for second in 0..3_000 {
+        progress.server_reported(state(second as f64));
+        progress.released(at(second * 1_000), at(second * 1_000), Phase::Measured);
+        progress.first_tokens(at(second * 1_000), 2, at(second * 999), Phase::Measured);
+    }
+    let snapshot = progress.snapshot(at(3_000_000));
+    assert_eq!((snapshot.each_s, snapshot.seconds.len()), (8, 375));
+    assert!(snapshot.seconds.iter().all(|entry| (entry.released, entry.tokens) == (8, 16)), "none is lost");
+    let first = snapshot.seconds[0];
+    // Seconds 0 to 7: means of levels and of medians, the largest p99. A second is closed by the first event after it.
+    assert_eq!((first.waiting, first.kv_permille), (Some(5), Some(500)));
+    let (p50, p99) = first.ttft.unwrap();
+    assert!(p50 < p99 && close(p99, ms(7)), "{p50:?} {p99:?}");
+    assert_eq!(snapshot.rates.unwrap().released, 1.0);
+}
+
+#[test]
+fn requests_that_meet_their_slo_are_counted() {
+    let progress = Progress::default();
+    let ended = |phase, ttft_ms: u64, outcome, slo| {
+        let request = crate::generator::PlannedRequest { phase, ..Default::default() };
+        let mut record = RequestRecord { outcome, ended: at(700), ..request.record(at(0)) };
+        record.chunks.push(TokenChunk { at: at(ttft_ms), tokens: 1 });
+        progress.ended(&record, slo);
+    };
+    let slo = Slo { ttft_ms: Some(200.0), ..Slo::default() };
+    ended(Phase::Warmup, 100, Outcome::Completed, slo);
+    ended(Phase::Measured, 100, Outcome::Completed, slo);
+    ended(Phase::Measured, 300, Outcome::Completed, slo);
+    ended(Phase::Measured, 100, Outcome::Failed(Failure::new(FailureKind::Reset, "")), slo);
+    ended(Phase::Measured, 100, Outcome::Completed, Slo::default());
+    let snapshot = progress.snapshot(at(1_000));
+    assert_eq!((snapshot.measured.with_slo, snapshot.measured.met), (3, 1));
+    assert_eq!((snapshot.seconds[0].met, snapshot.rates.unwrap().met), (2, 2.0));
 }
 
 #[test]

@@ -8,10 +8,10 @@ use tokio::time::sleep_until;
 
 use super::engines::{ConversationEngine, at, ms};
 use super::{Executed, PATIENT, failure};
-use crate::clock::RunClock;
+use crate::clock::{Pacing, RunClock};
 use crate::generator::{Prompt, PromptBuilder, Schedule};
 use crate::record::{FailureKind, Outcome, Phase, RequestRecord, RunEnding, SessionCounts, Turn};
-use crate::runner::options::{Interrupt, Pacing, RunOptions};
+use crate::runner::options::{Interrupt, RunOptions};
 use crate::runner::pacer::RequestFeed;
 use crate::runner::progress::Progress;
 use crate::runner::run::Run;

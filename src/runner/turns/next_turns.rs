@@ -6,11 +6,10 @@ use tokio::sync::mpsc;
 
 use super::pacer;
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::Timestamp;
+use crate::clock::{Pacing, Timestamp};
 use crate::engine::Engine;
 use crate::generator::{ConversationBreak, PlannedRequest, PromptBuilder, SessionPlanner, TurnEnd};
 use crate::record::{Outcome, Phase, RequestRecord, SessionCounts};
-use crate::runner::options::Pacing;
 use crate::runner::pacer::{DispatchedRequest, Outlet};
 use crate::runner::request_run::FinishedRequest;
 
@@ -65,10 +64,16 @@ impl NextTurns {
             record.context_full = matches!(broken, ConversationBreak::Full(_));
         }
         let next = sequel.next.filter(|next| next.scheduled < self.until);
+        let next = next.map(|next| self.sessions.counted(next));
         // Whoever counts tokens needs the text too.
         let captured = if self.sessions.has_next_turn(&last) { finished.captured.clone() } else { None };
         self.announce(TurnEvent::Ended { last, captured, next });
         next.map(|next| next.phase)
+    }
+
+    /// The end of the window, where the answers decided it and it is known.
+    pub(crate) fn window_end(&self) -> Option<Timestamp> {
+        self.sessions.counted_end()
     }
 
     fn announce(&self, event: TurnEvent) {

@@ -7,9 +7,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use tokio::sync::mpsc;
 
 use super::writer::{TurnEvent, TurnWriter};
-use crate::clock::{SharpWait, Timestamp, WaitStep};
+use crate::clock::{Pacing, SharpWait, Timestamp, WaitStep};
 use crate::engine::Engine;
-use crate::runner::options::Pacing;
 use crate::runner::pacer::{NAP, Outlet, ReadyRequest, ring_at};
 
 /// Starts to write the turns that `events` announce and to dispatch them, until `events` end or soon after the
@@ -21,7 +20,7 @@ pub(super) fn start<E: Engine>(
     outlet: Outlet,
 ) {
     match pacing {
-        Pacing::Precise => {
+        Pacing::Precise | Pacing::RealTime => {
             let (written, requests) = channel();
             // A writer that is busy with a long text does not delay a turn that is already written.
             std::thread::spawn(move || {
@@ -56,6 +55,7 @@ fn write_and_pass_on<E: Engine>(
 }
 
 fn dispatch_precisely(requests: &Receiver<ReadyRequest>, outlet: &Outlet) {
+    let _raised = outlet.pacing.raise();
     let mut wait = SharpWait::new(outlet.clock);
     let mut due = TimerQueue::default();
     while !outlet.is_stopped() {

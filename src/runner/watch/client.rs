@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::loop_delay::{Longest, LoopDelay};
 use super::usage::{CpuTime, Thread, memory_bytes, peak_memory_bytes, retransmits};
 use super::watcher::Watcher;
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp, overruns};
 use crate::record::{ClientFacts, ClientSample};
 
 /// Monitors this process and its machine.
@@ -13,17 +13,19 @@ pub(crate) struct ClientWatch {
     watcher: Watcher,
     loop_delay: LoopDelay,
     before: CpuTime,
+    overruns: u64,
 }
 
 impl ClientWatch {
     /// Starts on the thread of the run loop; `None` where the system reports too little. Gives a sample each
     /// second to `samples`, if any.
-    pub(crate) fn start(clock: RunClock, samples: Option<SampleSink>) -> Option<Self> {
+    pub(crate) fn start(clock: RunClock, pacing: Pacing, samples: Option<SampleSink>) -> Option<Self> {
         let before = CpuTime::now()?;
         let loop_delay = LoopDelay::start(clock);
         let mut meter = samples.map(|samples| Meter::new(before, loop_delay.longest(), samples));
-        let watcher = Watcher::start(clock, move |now| meter.iter_mut().for_each(|meter| meter.look(now)));
-        Some(Self { watcher, loop_delay, before })
+        let look = move |now| meter.iter_mut().for_each(|meter: &mut Meter| meter.look(now));
+        let watcher = Watcher::start(clock, pacing, look);
+        Some(Self { watcher, loop_delay, before, overruns: overruns() })
     }
 
     /// What was seen. Must be called on the thread that called `start`.
@@ -36,6 +38,7 @@ impl ClientWatch {
             read_delay: None,
             host_stalls: self.watcher.finish(),
             peak_memory_bytes: peak_memory_bytes(),
+            priority_lost: overruns() > self.overruns,
         })
     }
 }

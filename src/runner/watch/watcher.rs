@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clock::{RunClock, Timestamp};
+use crate::clock::{Pacing, RunClock, Timestamp};
 use crate::record::HostStall;
 
 /// Watches for host stalls; dropping it ends the watch.
@@ -15,14 +15,19 @@ pub(super) struct Watcher {
 }
 
 impl Watcher {
-    /// Starts to watch on its own thread, with a higher priority where the system allows it.
+    /// Starts to watch on its own thread, with a higher priority where the system allows it: then a late wake says
+    /// something about the machine and not about its load, and nothing where the measuring threads could run.
     ///
     /// `beside` is called at each step, some hundred times a second, and must be quick.
-    pub(super) fn start(clock: RunClock, beside: impl FnMut(Timestamp) + Send + 'static) -> Self {
+    pub(super) fn start(
+        clock: RunClock,
+        pacing: Pacing,
+        beside: impl FnMut(Timestamp) + Send + 'static,
+    ) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("watcher".to_owned()).spawn(move || {
-            go_first();
+            let _raised = pacing.raise_watcher();
             watch(clock, &stopped, beside)
         });
         let thread = thread.inspect_err(|error| tracing::warn!("host stalls are not detected: {error}")).ok();
@@ -104,20 +109,6 @@ impl RunQueue {
         self.so_far
     }
 }
-
-/// Raises this thread's priority, so that a late wake says something about the machine and not about its
-/// load. Most users may not; the watch then runs at the normal priority.
-#[cfg(target_os = "linux")]
-fn go_first() {
-    let this_thread = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(this_thread), -20) {
-        tracing::debug!("the watcher runs at normal priority: {error}");
-    }
-}
-
-/// Elsewhere a thread's priority is not a number.
-#[cfg(not(target_os = "linux"))]
-fn go_first() {}
 
 /// How long the thread sleeps at a time. A sleep and a wake cost up to 14 µs on a virtual machine whose cores
 /// are all busy, a fifth of that on an idle machine: under 0.5 % of a core.

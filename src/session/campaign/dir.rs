@@ -103,7 +103,7 @@ impl ExperimentDir {
     /// The command line that resumes the experiment, without the options `left_out`.
     pub(crate) fn command_to_resume(&self, left_out: &[&str]) -> String {
         let folder = self.folder.to_string_lossy();
-        command_line::again(std::env::args_os(), left_out, &[("--resume", &folder)])
+        command_line::again(command_line::arguments(), left_out, &[("--resume", &folder)])
     }
 
     pub(crate) fn folder(&self) -> &Path {

@@ -271,7 +271,7 @@ impl Campaign<MatrixExperiment> for MatrixCampaign<'_> {
 
 /// Writes the files of a table.
 pub(crate) fn store(matrix: &Matrix, dir: &ExperimentDir) -> Result<(), Stop> {
-    let again = command_line::again(std::env::args_os(), &["--resume", "--only"], &[]);
+    let again = command_line::again(command_line::arguments(), &["--resume", "--only"], &[]);
     let document = documents::matrix(matrix, Some(&again));
     let texts = [
         report::json(matrix).map_err(Stop::impossible)?,

@@ -3,6 +3,7 @@
 use super::connect::ServerConnection;
 use crate::engine::PriorityField;
 use crate::generator::{PlannedRequest, Prompt, PromptBuilder, RequestSpec, prefixes_of};
+use crate::live::StepLine;
 use crate::record::{CachePreparation, SharedPrefix};
 use crate::session::console::{Printer, Stop};
 use crate::session::settings::RunSettings;
@@ -42,7 +43,9 @@ pub(super) fn prepare(
             request.planned.index = index;
             request
         });
-        server.runtime.block_on(server.engine.warm_cache(requests)).map_err(Stop::impossible)?;
+        let line =
+            StepLine::counting(settings.screen, "warming the prefix cache", (warmed.len() * models) as u64);
+        server.runtime.block_on(server.engine.warm_cache(line.count(requests))).map_err(Stop::impossible)?;
     }
     let preparation =
         CachePreparation { emptied: settings.requests.reset_cache, warmed_prefixes: warmed.len() as u64 };

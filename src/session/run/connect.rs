@@ -2,12 +2,16 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroUsize;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
 use super::embedded;
-use crate::engine::{ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, SmokeReport, Target};
+use crate::clock::Pacing;
+use crate::engine::{
+    ConnectProgress, ConnectionLimits, OpenAiEngine, PriorityField, Proxy, SmokeReport, Target,
+};
+use crate::live::{Screen, StepLine};
 use crate::mock::{Backend, MockOptions, MockServer};
 use crate::record::{PlanFacts, Shard};
 use crate::runner::RunOptions;
@@ -21,9 +25,8 @@ const SMOKE_LIMIT: Duration = Duration::from_secs(2 * 60);
 
 /// Nothing is printed of a server that is ready within this time.
 const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How often a server that is not ready is mentioned.
-const MENTION: Duration = Duration::from_secs(5);
+/// A test request that is answered within this is not mentioned.
+const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
 /// How often it is asked whether waiting is in vain.
 const ASK_EVERY: Duration = Duration::from_millis(100);
@@ -60,15 +63,22 @@ impl ServerConnection {
     }
 
     /// Waits for the server, connects and sends one test request, before any load.
-    pub(crate) fn open(server: &ServerSettings, needs: RequestNeeds, printer: Printer) -> Result<Self, Stop> {
-        Self::open_unless(&|| None, server, needs, printer)
+    pub(crate) fn open(
+        server: &ServerSettings,
+        needs: RequestNeeds,
+        screen: Screen,
+        printer: Printer,
+    ) -> Result<Self, Stop> {
+        Self::open_unless(&|| None, server, Pacing::Precise, needs, screen, printer)
     }
 
-    /// The same, unless `give_up` knows a reason why the server will never be ready.
+    /// The same, unless `give_up` knows a reason why the server will never be ready. An embedded mock has this pacing.
     pub(super) fn open_unless(
         give_up: GiveUp<'_>,
         server: &ServerSettings,
+        pacing: Pacing,
         needs: RequestNeeds,
+        screen: Screen,
         printer: Printer,
     ) -> Result<Self, Stop> {
         let (url, mock) = match &server.address {
@@ -76,7 +86,8 @@ impl ServerConnection {
             ServerAddress::EmbeddedMock(facts) => {
                 let loopback = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
                 let backend = Backend::of(&embedded::deployment(facts)?).map_err(Stop::usage)?;
-                let options = MockOptions { adapters: needs.models.clone(), ..MockOptions::default() };
+                let options =
+                    MockOptions { adapters: needs.models.clone(), pacing, ..MockOptions::default() };
                 let mock = MockServer::start(backend, options, loopback).map_err(Stop::impossible)?;
                 let url = format!("http://{}", mock.address()).parse().map_err(Stop::impossible)?;
                 (url, Some(mock))
@@ -87,27 +98,29 @@ impl ServerConnection {
             .build()
             .map_err(|error| Stop::impossible(format!("the async runtime cannot start: {error}")))?;
         let RequestNeeds { models, priority, answers } = needs;
-        let target = Target { models, answers, priority, ..server.target(url) };
-        let mut mentioned = None;
+        let proxy = Proxy::of_environment(url.whole()).map_err(Stop::usage)?;
+        if let Some(proxy) = &proxy {
+            printer.words(&format!("requests go through the proxy {proxy}, which the environment names"));
+        }
+        let mut notice = WaitNotice::new(url.to_string(), screen, printer);
+        let target = Target { models, answers, priority, proxy, ..server.target(url) };
         let (engine, smoke) = runtime.block_on(async {
-            let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
-                ConnectProgress::Waiting { reason, elapsed } => {
-                    if elapsed >= mentioned.map_or(PATIENCE, |last| last + MENTION) {
-                        printer
-                            .words(&format!("waiting for the server, {} so far: {reason}", spoken(elapsed)));
-                        mentioned = Some(elapsed);
-                    }
-                }
-                ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
-                    printer.words(&format!(
-                        "{listed} models are served; taking the first, {model} (choose with --model)"
-                    ));
-                }
-                ConnectProgress::ModelChosen { .. } => {}
-            });
             let opening = async {
+                let connecting = OpenAiEngine::connect(target, server.wait, |progress| match progress {
+                    ConnectProgress::Waiting { reason, elapsed, limit } => {
+                        notice.waiting(&reason, elapsed, limit);
+                    }
+                    ConnectProgress::ModelChosen { model, listed } if listed > 1 => {
+                        printer.words(&format!(
+                            "{listed} models are served; taking the first, {model} (choose with --model)"
+                        ));
+                    }
+                    ConnectProgress::ModelChosen { .. } => {}
+                });
                 let engine = connecting.await.map_err(of_server)?;
-                let smoke = engine.smoke_test(SMOKE_LIMIT).await.map_err(of_server)?;
+                notice.over();
+                let smoke = test_answer(SMOKE_LIMIT, printer, engine.smoke_test(SMOKE_LIMIT)).await;
+                let smoke = smoke.map_err(of_server)?;
                 engine.probe_forms(SMOKE_LIMIT).await.map_err(of_server)?;
                 Ok::<_, Stop>((engine, smoke))
             };
@@ -118,6 +131,57 @@ impl ServerConnection {
         })?;
         Ok(Self { runtime, engine, smoke, mock })
     }
+}
+
+/// The wait for one server, in words. On a terminal a line is redrawn; elsewhere there is one line at the beginning and one at the end.
+struct WaitNotice {
+    url: String,
+    printer: Printer,
+    screen: Screen,
+    line: Option<StepLine>,
+    began: Instant,
+    /// The limit that was announced last.
+    announced: Option<Duration>,
+}
+
+impl WaitNotice {
+    fn new(url: String, screen: Screen, printer: Printer) -> Self {
+        Self { url, printer, screen, line: None, began: Instant::now(), announced: None }
+    }
+
+    /// It is not ready for this reason, and is awaited up to `limit`.
+    fn waiting(&mut self, reason: &str, elapsed: Duration, limit: Duration) {
+        if elapsed < PATIENCE {
+            return;
+        }
+        let Self { url, printer, screen, line, announced, .. } = self;
+        let text = format!("waiting for {url}, up to {} (--wait): {reason}", spoken(limit));
+        if matches!(screen, Screen::Dashboard | Screen::Line) {
+            line.get_or_insert_with(|| StepLine::start(*screen, &text)).at(&text);
+        } else if *announced != Some(limit) {
+            printer.words(&text);
+        }
+        *announced = Some(limit);
+    }
+
+    /// It is ready.
+    fn over(self) {
+        drop(self.line);
+        if self.announced.is_some() {
+            let Self { url, printer, began, .. } = self;
+            printer.words(&format!("{url} is ready after {}", spoken(began.elapsed())));
+        }
+    }
+}
+
+/// What comes of a test request, which may take up to `limit`.
+async fn test_answer<T>(limit: Duration, printer: Printer, answer: impl Future<Output = T>) -> T {
+    let mut answer = std::pin::pin!(answer);
+    if let Ok(answer) = tokio::time::timeout(ANSWER_PATIENCE, &mut answer).await {
+        return answer;
+    }
+    printer.words(&format!("waiting for the answer to one test request, up to {}", spoken(limit)));
+    answer.await
 }
 
 /// A failure of the server.

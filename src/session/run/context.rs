@@ -7,11 +7,12 @@ use std::time::Duration;
 use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
+use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
 use crate::experiment::seed_of_run;
 use crate::generator::{PromptBuilder, TokenCounter};
-use crate::live::{LiveView, WatchedRun};
+use crate::live::{LiveView, StepLine, WatchedRun};
 use crate::record::{
     CachePreparation, Calibration, EngineFacts, PageKind, PlanFacts, PromptFacts, Repeat, RunEnding,
     RunFooter, RunHeader, RunLog, RunLogWriter,
@@ -146,7 +147,7 @@ impl RunContext {
         let Self { settings, server, conditions, .. } = self;
         let PlannedRun { repeat, workload, schedule, plan, part } = run;
         let shard = settings.share.shard;
-        let options = settings.requests.options(&workload);
+        let options = RunOptions { pacing: settings.pacing, ..settings.requests.options(&workload) };
         let sending = Sending::of(&workload, shard);
         self.warn_of_connections(&options, &plan, sending);
         let prompts = conditions.prompts.clone().with_salt(seed_of_run(conditions.salt, texts));
@@ -155,9 +156,12 @@ impl RunContext {
         let engine = Arc::new(server.engine.for_another_run().capturing(keep));
         let prompt_facts = PromptFacts { template_tokens: self.template_tokens, ..prompts.facts() };
         let prompts = Arc::new(prompts);
-        let openers = schedule.generate_stream(Arc::clone(&prompts));
+        let requests = plan.warmup_requests + plan.measured_requests;
+        let line = StepLine::counting(settings.screen, "building prompts", requests.min(RequestFeed::READY));
+        let openers = line.count(schedule.generate_stream(Arc::clone(&prompts)));
         let later = schedule.sessions(&plan).map(|sessions| (sessions, Arc::clone(&prompts)));
         let feed = RequestFeed::start(Arc::clone(&engine), openers, later);
+        drop(line);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
         let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
@@ -231,7 +235,7 @@ impl RunContext {
             schema: RunHeader::SCHEMA,
             skyline_version: env!("CARGO_PKG_VERSION").to_owned(),
             started_at: clock.started_at(),
-            command: command_line::masked(std::env::args_os()),
+            command: command_line::masked(command_line::arguments()),
             repeat: prepared.repeat,
             plan: prepared.plan.clone(),
             prompts: prepared.prompts.clone(),
@@ -243,7 +247,7 @@ impl RunContext {
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
-            host: machine::host_facts(),
+            host: machine::host_facts(Some(settings.pacing.priority())),
             shard: settings.share.shard,
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
@@ -320,6 +324,8 @@ impl RunContext {
 
     /// Computes what the run says, and stores it beside the log.
     fn summarise(&self, log: RunLog, folder: PathBuf, written: Result<(), Stop>) -> StoredRun {
+        let requests = counted(log.records.len() as u64, "request");
+        let _line = StepLine::start(self.settings.screen, format!("computing the figures of {requests}"));
         let run = JudgedRun::of(log, &self.settings.objectives);
         let stored = written.and(save::run(run.report(None), &folder));
         StoredRun { run, folder, stored }

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use crate::calibration::{ClientCapacity, ClientDemand, Overload, QUICK, calibrate};
+use crate::calibration::{ClientCapacity, ClientDemand, Fitness, Overload, QUICK, calibrate, fitter};
 use crate::engine::AnswerForm;
+use crate::live::{Screen, StepLine};
 use crate::record::{Calibration, HostFacts, Shard};
 use crate::session::command_line;
 use crate::session::console::{Printer, Stop};
@@ -16,13 +17,78 @@ const WRITTEN_OUT: u64 = 4;
 /// Time to start generators by hand.
 const TO_START: Duration = Duration::from_secs(2 * 60);
 
-/// What this machine can measure, unless that is skipped or fails.
-pub(super) fn calibrated(check: MachineCheck, printer: Printer) -> Option<Calibration> {
-    if check == MachineCheck::Skipped {
+/// Calibrations before a machine is called not fit: one stall of half a second does not make it so.
+const TRIES: usize = 3;
+
+/// What this machine can measure, unless that is skipped or fails, after a line on how fit it is for this load. A series
+/// of runs on a machine that is not fit is refused.
+pub(super) fn calibrated(
+    settings: &RunSettings,
+    spec: &WorkloadSpec,
+    printer: Printer,
+) -> Result<Option<Calibration>, Stop> {
+    let Some(found) = measured(settings, printer) else { return Ok(None) };
+    check_fitness(settings.machine, &found)?;
+    let fitness = Fitness::of(&found);
+    if fitness != Fitness::Ready || settings.screen != Screen::Quiet {
+        let trusted =
+            ClientCapacity(&found).trusted_requests_per_s(demand(settings, spec).events_per_request);
+        let cure = if fitness.cure().is_empty() { String::new() } else { format!(": {}", fitness.cure()) };
+        printer.words(&format!("machine: {} ({}){cure}", fitness.word(), fitness.sentence(&found, trusted)));
+    }
+    Ok(Some(found))
+}
+
+/// Refuses a series on a machine that is not fit for it, before anything else is done for it.
+pub(crate) fn check_series(settings: &RunSettings, printer: Printer) -> Result<(), Stop> {
+    measured(settings, printer).map_or(Ok(()), |found| check_fitness(settings.machine.of_series(), &found))
+}
+
+fn check_fitness(check: MachineCheck, found: &Calibration) -> Result<(), Stop> {
+    let fitness = Fitness::of(found);
+    if fitness != Fitness::NotFit || check != MachineCheck::EnforcedForSeries {
+        return Ok(());
+    }
+    Err(Stop::impossible(format!(
+        "this machine is {} for a series of runs: {}\nhint: {}\nhint: or run it as it is, with --force",
+        fitness.word(),
+        fitness.sentence(found, 0.0),
+        fitness.cure()
+    )))
+}
+
+/// The best of some calibrations, of which the first that does is enough.
+fn measured(settings: &RunSettings, printer: Printer) -> Option<Calibration> {
+    if settings.machine == MachineCheck::Skipped {
         return None;
     }
-    let found = calibrate(QUICK, |_| {});
-    found.inspect_err(|error| printer.words(&format!("this machine is not calibrated: {error}"))).ok()
+    let mut best: Option<Calibration> = None;
+    let mut failure = None;
+    let line =
+        StepLine::start(settings.screen, format!("calibrating this machine: {} s", QUICK.as_secs_f64()));
+    for _ in 0..TRIES {
+        match calibrate(QUICK, settings.pacing, |_| {}) {
+            Ok(found) => best = Some(best.map_or(found, |best| fitter(best, found))),
+            Err(error) => failure = Some(error),
+        }
+        if best.is_some_and(|best| Fitness::of(&best) != Fitness::NotFit) {
+            break;
+        }
+    }
+    drop(line);
+    if let (None, Some(error)) = (best, failure) {
+        printer.words(&format!("this machine is not calibrated: {error}"));
+    }
+    best
+}
+
+/// What a plan demands of this client.
+fn demand(settings: &RunSettings, spec: &WorkloadSpec) -> ClientDemand {
+    let whole = match settings.server.form {
+        AnswerForm::Streamed => ClientDemand::of(spec),
+        AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
+    };
+    settings.share.shard.map_or(whole, |shard| whole.shared(shard))
 }
 
 /// Refuses a plan that asks for more than this machine, where it was calibrated, can be trusted with.
@@ -31,18 +97,11 @@ pub(super) fn check_load(
     calibration: Option<&Calibration>,
     spec: &WorkloadSpec,
 ) -> Result<(), Stop> {
-    let Some(found) = calibration.filter(|_| settings.machine == MachineCheck::Enforced) else {
-        return Ok(());
-    };
-    let whole = match settings.server.form {
-        AnswerForm::Streamed => ClientDemand::of(spec),
-        AnswerForm::Whole => ClientDemand::of_whole_answers(spec),
-    };
-    let shard = settings.share.shard;
-    let demand = shard.map_or(whole, |shard| whole.shared(shard));
+    let enforced = matches!(settings.machine, MachineCheck::Enforced | MachineCheck::EnforcedForSeries);
+    let Some(found) = calibration.filter(|_| enforced) else { return Ok(()) };
     ClientCapacity(found)
-        .judge(demand)
-        .map_err(|overload| refusal(&overload, settings.load_option, shard, spec))
+        .judge(demand(settings, spec))
+        .map_err(|overload| refusal(&overload, settings.load_option, settings.share.shard, spec))
 }
 
 fn refusal(overload: &Overload, load_option: LoadOption, shard: Option<Shard>, spec: &WorkloadSpec) -> Stop {
@@ -86,7 +145,7 @@ fn commands(of: u64) -> Vec<String> {
         let shard = Shard { number, of }.to_string();
         // --repeats and --shard exclude each other.
         let options = [("--shard", &*shard), ("--start-at", &start)];
-        let again = command_line::again(std::env::args_os(), &["--repeats"], &options);
+        let again = command_line::again(command_line::arguments(), &["--repeats"], &options);
         format!("  {again}")
     };
     if of <= WRITTEN_OUT {
@@ -95,12 +154,13 @@ fn commands(of: u64) -> Vec<String> {
     vec![command(1), command(2), "  …".to_owned(), command(of)]
 }
 
-/// The operating system, the processor, the cores.
-pub(crate) fn host_facts() -> HostFacts {
+/// The operating system, the processor, the cores; and the priority of the threads that measure, where there are any.
+pub(crate) fn host_facts(priority: Option<String>) -> HostFacts {
     HostFacts {
         os: format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         cpu: processor(),
         cores: std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64),
+        priority,
     }
 }
 
@@ -109,4 +169,37 @@ fn processor() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let (_, name) = text.lines().find(|line| line.starts_with("model name"))?.split_once(':')?;
     Some(name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Delays;
+    use crate::session::console::Exit;
+
+    #[test]
+    fn a_series_needs_a_machine_that_is_fit_unless_it_is_forced() {
+        let found = |p99_ns| {
+            let stamp_delay = Delays { n: 1_000, p50_ns: 1_000, p99_ns, max_ns: p99_ns };
+            let pacer_delay = Delays { p99_ns: 1_000, ..stamp_delay };
+            Calibration {
+                took_ns: 500_000_000,
+                stamp_delay,
+                pacer_delay,
+                request_cpu_ns: 75_000,
+                paced_event_cpu_ns: 8_000,
+                coalesced_event_cpu_ns: 700,
+            }
+        };
+        let unfit = found(381_000_000);
+        let stop = check_fitness(MachineCheck::Enforced.of_series(), &unfit).unwrap_err();
+        assert_eq!(stop.exit(), Exit::Invalid);
+        let refusal = stop.message();
+        assert!(refusal.contains("is NOT FIT for a series of runs: stamps within 381 ms"), "{refusal}");
+        assert!(refusal.contains("hint: free up CPU") && refusal.contains("--force"), "{refusal}");
+        for check in [MachineCheck::Enforced, MachineCheck::Overridden.of_series()] {
+            assert!(check_fitness(check, &unfit).is_ok(), "{check:?}");
+        }
+        assert!(check_fitness(MachineCheck::EnforcedForSeries, &found(5_000_000)).is_ok());
+    }
 }

@@ -14,6 +14,6 @@ mod warm;
 pub(crate) use self::connect::{RequestNeeds, ServerConnection};
 pub(crate) use self::context::{Conditions, RunContext, StoredRun};
 pub(crate) use self::golden::{Golden, fit as check_golden, needs as request_needs};
-pub(crate) use self::machine::host_facts;
+pub(crate) use self::machine::{check_series, host_facts};
 pub(crate) use self::pages::of_one_server;
 pub(crate) use self::setup::CheckedWorkload;

@@ -105,7 +105,7 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         self.announce(printer)?;
-        let calibration = machine::calibrated(self.settings.machine, printer);
+        let calibration = machine::calibrated(&self.settings, &self.spec, printer)?;
         machine::check_load(&self.settings, calibration.as_ref(), &self.spec)?;
         self.open(give_up, calibration, interrupts, printer)
     }
@@ -137,7 +137,8 @@ impl CheckedWorkload {
         printer: Printer,
     ) -> Result<RunContext, Stop> {
         let Self { settings, spec, datasets, salt, .. } = self;
-        let server = ServerConnection::open_unless(give_up, &settings.server, self.needs.clone(), printer)?;
+        let (server, needs, screen) = (&settings.server, self.needs.clone(), settings.screen);
+        let server = ServerConnection::open_unless(give_up, server, settings.pacing, needs, screen, printer)?;
         let pages = pages::find(&settings.requests.telemetry, &server, printer)?;
         let prompts = match &self.exact {
             Some(exact) => exact.clone(),

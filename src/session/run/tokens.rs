@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use super::connect::ServerConnection;
 use crate::engine::{CaptureText, SmokeReport};
 use crate::generator::{PromptBuilder, TokenCounter};
-use crate::live::{CountLine, Screen};
+use crate::live::{Screen, StepLine};
 use crate::record::{PromptMethod, TokenSource};
 use crate::runner::CollectedRun;
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -90,9 +90,9 @@ pub(super) fn count_answers(
     screen: Screen,
 ) {
     let (Some(counter), 1..) = (counter, collected.uncounted()) else { return };
-    let line = CountLine::start(screen, collected.uncounted());
+    let line = StepLine::counting(screen, "counting the tokens of answers", collected.uncounted() as u64);
     collected.count(counter, |done| {
-        line.at(done);
+        line.done(done as u64);
         if interrupts.leave_is_wished() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
 }

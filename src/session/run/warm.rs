@@ -7,7 +7,9 @@ use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::experiment::seed_of_run;
 use crate::generator::{RequestSpec, Schedule};
+use crate::live::StepLine;
 use crate::session::console::Stop;
+use crate::units::spoken;
 
 /// Requests that tell how long the server takes for one alone.
 const ALONE: usize = 3;
@@ -26,7 +28,8 @@ impl RunContext {
     /// Sends the first `requests` of `schedule`, a few at a time, and counts none. A failure is a warning: the runs will
     /// show it. An interrupt ends it.
     pub(crate) fn warm_server(&self, schedule: &Schedule, requests: usize) {
-        let warm = self.server.engine.warm_server(self.first(schedule, 0, requests), FEW);
+        let line = StepLine::counting(self.settings.screen, "warming the server", requests as u64);
+        let warm = self.server.engine.warm_server(line.count(self.first(schedule, 0, requests)), FEW);
         if let Some(Err(failure)) = self.unless_stopped(warm) {
             self.printer
                 .words(&format!("warning: the server answered a request of the warm-up with {failure}"));
@@ -37,6 +40,7 @@ impl RunContext {
     /// `None` where it is interrupted.
     pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
+        let _line = StepLine::start(self.settings.screen, "measuring how long one request alone takes");
         let mut stays = Vec::new();
         for request in self.first(schedule, after, ALONE) {
             let begin = clock.now();
@@ -58,7 +62,9 @@ impl RunContext {
     /// `schedule`, of which it takes [`Self::asked_by`] many; `None` where it is interrupted.
     pub(crate) fn shared(&self, schedule: &Schedule, users: u64) -> Result<Option<Duration>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let requests = self.first(schedule, 0, Self::asked_by(users) as usize);
+        let name = "measuring how fast the users are answered";
+        let line = StepLine::counting(self.settings.screen, name, Self::asked_by(users));
+        let requests = line.count(self.first(schedule, 0, Self::asked_by(users) as usize));
         let answers = self.server.engine.warm_server(requests, users as usize);
         let begin = clock.now();
         match self.unless_stopped(answers) {
@@ -88,13 +94,16 @@ impl RunContext {
 
     /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
-        let Self { server, printer, .. } = self;
+        let Self { server, printer, settings, .. } = self;
+        let waiting = "waiting for the server to rest";
+        let line = StepLine::start(settings.screen, format!("{waiting}: {} at least", spoken(pause)));
         let at_rest = async {
             tokio::time::sleep(pause).await;
             let mut waited = Duration::ZERO;
             while let Some(in_flight @ 1..) = server.engine.in_flight_requests().await {
+                let in_flight = counted(in_flight, "request");
+                line.at(format!("{waiting}: {in_flight} in flight, {} at most", spoken(PATIENCE)));
                 if waited >= PATIENCE {
-                    let in_flight = counted(in_flight, "request");
                     printer.words(&format!(
                         "warning: the server still has {in_flight} a minute after the run; does another client use it?"
                     ));

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::listing::results_in;
 use super::run::repeats_in;
 use crate::experiment::Sweep;
 use crate::foreign::{ForeignFile, ForeignRun, ForeignTool};
@@ -31,6 +32,9 @@ pub(crate) enum Stored {
     /// Runs that repeat one another, in the order of their numbers.
     #[strum(to_string = "the folder of repeats")]
     Repeats(Vec<PathBuf>),
+    /// Results in a folder that is none itself, the newest first.
+    #[strum(to_string = "a folder of results")]
+    Results(Vec<PathBuf>),
     /// One run, or nothing that is known: reading the run then says what is wrong.
     #[strum(to_string = "a run")]
     Run,
@@ -58,7 +62,11 @@ pub(crate) fn open(path: &Path, tool: Option<ForeignTool>) -> Result<Stored, Sto
         return Ok(Stored::Matrix(folder));
     }
     let runs = repeats_in(path);
-    Ok(if runs.is_empty() { Stored::Run } else { Stored::Repeats(runs) })
+    if !runs.is_empty() {
+        return Ok(Stored::Repeats(runs));
+    }
+    let results = results_in(path);
+    Ok(if results.is_empty() { Stored::Run } else { Stored::Results(results) })
 }
 
 /// Whether the manifest in this folder says so.

@@ -10,13 +10,13 @@ use crate::session::console::Stop;
 use crate::session::whole_file::whole_file;
 
 /// File of the summary in a run's folder.
-const SUMMARY: &str = "summary.json";
+pub(super) const SUMMARY: &str = "summary.json";
 /// File of the page in a run's folder.
 pub(crate) const RUN_PAGE: &str = "report.html";
 /// The page with an experiment's pictures, in its folder.
 pub(crate) const PAGE: &str = "page.html";
 /// File of what repeats say together, in the folder that holds their folders.
-const REPEATS: &str = "repeats.json";
+pub(super) const REPEATS: &str = "repeats.json";
 
 /// Writes the summary and the page of a run beside its log.
 pub(crate) fn run(report: RunReport<'_>, folder: &Path) -> Result<(), Stop> {

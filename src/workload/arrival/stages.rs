@@ -60,7 +60,7 @@ impl RateStage {
         Self::level(f64::INFINITY, rate_per_s)
     }
 
-    pub(super) fn read(value: SpecValue<'_>) -> Option<Self> {
+    pub(in crate::workload) fn read(value: SpecValue<'_>) -> Option<Self> {
         value.table("a stage", |fields| {
             let duration_s = fields.need("duration_s", |value| value.number(SECONDS));
             let from_rate_per_s = fields.need("from_rate_per_s", |value| value.number(RATE_OR_NONE));

@@ -214,7 +214,7 @@ fn without_trace<T>(
 
 /// The lengths of a class: its own, or those of the trace, whose mean is `traced`.
 fn lengths(fields: &mut Fields<'_>, name: &'static str, traced: Option<f64>) -> Given<Distribution> {
-    let Some(mean) = traced else { return fields.given(name, Distribution::read) };
+    let Some(mean) = traced else { return fields.given(name, Distribution::read_or_constant) };
     let given = fields.given(name, |value| {
         value.complain("is given with a trace, which says how long requests are; leave it out");
         None

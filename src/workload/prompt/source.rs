@@ -160,7 +160,7 @@ impl Images {
         value.table("the images of a class", |fields| {
             let folder = fields.need("folder", |value| value.nonblank());
             let one = Distribution::Constant { value: 1 };
-            let per_request = fields.optional("per_request", one, Distribution::read);
+            let per_request = fields.optional("per_request", one, Distribution::read_or_constant);
             let found = fields.maybe("found", |value| {
                 value.stored(|found: &ImageFindings| !found.sha256.trim().is_empty())
             });

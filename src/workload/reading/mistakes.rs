@@ -89,6 +89,12 @@ impl Mistakes {
         self.0.borrow().is_empty()
     }
 
+    /// All of them as one text, without lines.
+    pub(crate) fn sentences(self) -> String {
+        let sentences: Vec<_> = self.0.into_inner().into_iter().map(|mistake| mistake.message).collect();
+        sentences.join("; ")
+    }
+
     /// The error that lists them by line; those without a line come last.
     pub(crate) fn into_error(self, origin: &str) -> SpecError {
         let mut mistakes = self.0.into_inner();

@@ -11,7 +11,7 @@ pub(super) mod value;
 
 pub(crate) use fields::{Fields, Given};
 pub(crate) use mistakes::{Mistakes, nearest};
-pub(crate) use node::Node;
+pub(crate) use node::{Entry, Node, NodeValue};
 pub(crate) use text::{parse_json, parse_toml};
 pub(crate) use value::{Allowed, SpecValue};
 

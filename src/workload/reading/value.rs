@@ -26,6 +26,11 @@ impl<'n> SpecValue<'n> {
         Self { node, path: "", mistakes }
     }
 
+    /// A value that stands alone, under a name of its own.
+    pub(crate) fn named(node: &'n Node, name: &'n str, mistakes: &'n Mistakes) -> Self {
+        Self { node, path: name, mistakes }
+    }
+
     /// Reports a mistake about this value; `sentence` follows the quoted path.
     pub(crate) fn complain(&self, sentence: &str) {
         let subject = if self.path.is_empty() { "the spec".to_owned() } else { format!("`{}`", self.path) };

@@ -3,7 +3,7 @@
 use crate::workload::arrival::clients::{Client, GapFamily};
 use crate::workload::arrival::pattern::ArrivalPattern;
 use crate::workload::lengths::Distribution;
-use crate::workload::overrides::{DatasetChange, Overrides};
+use crate::workload::overrides::Overrides;
 use crate::workload::spec::WorkloadSpec;
 
 fn load(name: &str) -> WorkloadSpec {
@@ -21,15 +21,12 @@ fn no_change_changes_nothing() {
 fn each_change_lands_in_its_field() {
     let overrides = Overrides {
         horizon_s: Some(120.0),
-        requests: None,
         rate_per_s: Some(3.0),
-        users: None,
-        think_time_s: None,
         seed: Some(7),
         warmup_s: Some(20.0),
         drain_s: Some(0.0),
-        output_tokens: Some(9),
-        dataset: DatasetChange::default(),
+        output_tokens: Some(Distribution::Constant { value: 9 }),
+        ..Overrides::default()
     };
     let changed = load("short_chat").with(&overrides).unwrap();
     let mut classes = load("short_chat").classes;
@@ -95,22 +92,17 @@ fn mistakes_name_the_flag() {
         horizon_s: Some(0.0),
         requests: Some(0),
         rate_per_s: Some(f64::NAN),
-        users: None,
-        think_time_s: None,
-        seed: None,
         warmup_s: Some(-1.0),
         drain_s: Some(f64::INFINITY),
-        output_tokens: Some(0),
-        dataset: DatasetChange::default(),
+        ..Overrides::default()
     };
     insta::assert_snapshot!(load("short_chat").with(&overrides).unwrap_err(), @r"
-    7 mistakes in the command line
+    6 mistakes in the command line
       `[seconds]` is 0; it must be a number above 0, at most 2,678,400
       `--requests` is 0; it must be a number from 1 to 100,000,000
       `--rate` is NaN; it must be a number above 0, at most 1,000,000
       `--warmup` is -1; it must be a number from 0 to 2,678,400
       `--drain` is inf; it must be a number from 0 to 2,678,400
-      `--output-tokens` is 0; it must be a number from 1 to 1,000,000
       `[seconds]` and `--requests` both say when the run ends; give one of them
     ");
     for (overrides, said) in [

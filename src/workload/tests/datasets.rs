@@ -171,7 +171,11 @@ fn the_command_line_brings_a_dataset_or_changes_it() {
     assert_eq!(dataset(&changed), &expected);
     assert!(changed.classes[0].output_tokens.is_of_rows());
     let again = DatasetChange { order: Some(RowOrder::File), ..DatasetChange::default() };
-    let overrides = Overrides { dataset: again, output_tokens: Some(7), ..Overrides::default() };
+    let overrides = Overrides {
+        dataset: again,
+        output_tokens: Some(Distribution::Constant { value: 7 }),
+        ..Overrides::default()
+    };
     let changed = changed.with(&overrides).unwrap();
     assert_eq!(dataset(&changed), &Dataset { order: RowOrder::File, ..expected });
     assert_eq!(changed.classes[0].output_tokens, Distribution::Constant { value: 7 });

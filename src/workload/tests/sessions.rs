@@ -91,9 +91,8 @@ fn each_mistake_has_its_sentence() {
              begin sooner",
         ),
         (
-            closed("users = 4").replace("name = \"least\"", "name = \"least\"\nrequests = 9"),
-            "line 3: `requests` is given with users in a closed loop, who send as many requests as the server lets them; say \
-             for how many seconds they do instead",
+            closed("users = 4").replace("name = \"least\"", "name = \"least\"\nrequests = 3"),
+            "line 3: `requests` is 3, and there are 4 users; ask for as many requests as users at least",
         ),
         (
             LEAST.replace("name = \"only\"", "name = \"only\"\narrival = { kind = \"users\", users = 3 }"),

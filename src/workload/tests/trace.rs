@@ -178,7 +178,10 @@ fn changes_of_datasets_and_answers_do_not_go_along_with_a_trace() {
     let dataset = DatasetChange { path: Some("a.jsonl".to_owned()), ..DatasetChange::default() };
     let error = refusal(Overrides { dataset, ..Overrides::default() });
     assert!(error.contains("`--dataset` cannot be given for a trace, which `replay` replays"), "{error}");
-    let error = refusal(Overrides { output_tokens: Some(5), ..Overrides::default() });
+    let error = refusal(Overrides {
+        output_tokens: Some(Distribution::Constant { value: 5 }),
+        ..Overrides::default()
+    });
     assert!(error.contains("`--output-tokens` cannot be given for a trace"), "{error}");
     // The flag refers to the lines of the trace.
     let dataset = DatasetChange { skip_bad: true, ..DatasetChange::default() };

@@ -146,9 +146,9 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
         "--url",
         &mock.url,
         "--switch-cmd",
-        "token=hf_secret; echo switch $SKYLINE_SIDE >> said; echo ready",
+        "token=hf_secret; echo switch $SKYLINE_SIDE >> said; cut -d' ' -f19,40,41 /proc/$$/stat >> priorities; echo ready",
         "--reset-cmd",
-        "echo reset $SKYLINE_SIDE >> said",
+        "echo reset $SKYLINE_SIDE >> said; cut -d' ' -f19,40,41 /proc/$$/stat >> priorities",
         "--margin",
         "50%",
     ];
@@ -158,6 +158,12 @@ fn one_machine_is_switched_once_a_round_and_reset_before_each_run() {
     assert_eq!(said[..6], ["switch a", "reset a", "switch b", "reset b", "reset b", "switch a"]);
     let of = |what: &str| said.iter().filter(|line| line.starts_with(what)).count();
     assert_eq!((of("switch"), of("reset")), (8, 14));
+    // Threads that measure may run in real time; what is started beside them has the niceness of the test, and no policy.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let niceness = stat.rsplit_once(')').unwrap().1.split_whitespace().nth(16).unwrap();
+    let priorities = std::fs::read_to_string(desk.path().join("priorities")).unwrap();
+    assert_eq!(priorities.lines().count(), 22);
+    assert!(priorities.lines().all(|line| line == format!("{niceness} 0 0")), "{priorities}");
     let log = std::fs::read_to_string(desk.run().join("commands.log")).unwrap();
     assert!(log.contains("Z switch\nready\n") && log.contains("Z reset\n"), "{log}");
     // What was typed for a shell may hold a secret.

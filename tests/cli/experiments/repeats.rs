@@ -104,7 +104,7 @@ fn objectives_are_held_against_the_interval_and_decide_the_exit_code() {
 #[test]
 fn bench_flies_them_against_one_server_with_other_texts_in_each() {
     let desk = Desk::new();
-    let bench = ["bench", "quick.toml", "1", "--repeats", "2", "--salt", "5"];
+    let bench = ["bench", "quick.toml", "1", "--repeats", "2", "--force", "--salt", "5"];
     // Whether they are valid depends on how busy this machine is.
     let out = desk.skyline(&bench).assert();
     let out = out.get_output();
@@ -153,7 +153,7 @@ fn an_interrupt_between_two_runs_loses_nothing_of_the_first() {
     let folder = desk.file("x", "");
     let mut child = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
         .current_dir(folder.parent().unwrap())
-        .args(["bench", "quick.toml", "1", "--repeats", "5", "--allow-invalid"])
+        .args(["bench", "quick.toml", "1", "--repeats", "5", "--force", "--allow-invalid"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -176,7 +176,7 @@ fn an_interrupt_ends_the_run_that_is_on_and_spares_the_rest() {
     let folder = desk.file("x", "");
     let child = command
         .current_dir(folder.parent().unwrap())
-        .args(["bench", "quick.toml", "60", "--repeats", "5", "--full"])
+        .args(["bench", "quick.toml", "60", "--repeats", "5", "--force", "--full"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

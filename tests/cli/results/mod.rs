@@ -2,4 +2,5 @@
 
 mod foreign;
 mod formats;
+mod listing;
 mod screen;

@@ -6,6 +6,7 @@ use assert_cmd::Command;
 use predicates::str::contains;
 use serde_json::Value;
 
+use crate::quick::QUICK;
 use crate::support::Desk;
 
 /// Constant delays, so that every figure of a run in virtual time is known: 50 ms to the first of 8 tokens, one at a time.
@@ -24,6 +25,50 @@ fn section<'t>(text: &'t str, heading: &str) -> &'t str {
     let begin = text.find(heading);
     assert!(begin.is_some(), "no {heading:?} in\n{text}");
     text[begin.unwrap()..].split("\n\n").next().unwrap()
+}
+
+/// What people coming from other tools type first.
+const PEERS: [&str; 6] = ["--input-tokens", "128", "--output-tokens", "16", "--requests", "100"];
+
+#[test]
+fn a_closed_loop_of_so_many_requests_ends_after_them() {
+    let desk = Desk::new();
+    let simulated =
+        json(&mut desk.skyline(&[&["simulate", "--json", "--users", "16"], &PEERS[..], &PLAIN].concat()));
+    assert_eq!(simulated["summary"]["requests"]["completed"], 100, "{simulated}");
+    assert_eq!(simulated["summary"]["window"]["cut_short"], false);
+    let flags = [
+        "bench",
+        "--json",
+        "--rate",
+        "max",
+        "--max-concurrency",
+        "16",
+        "--no-calibration",
+        "--allow-invalid",
+    ];
+    let mut bench = desk.skyline(&[&flags[..], &PEERS].concat());
+    let output = bench.assert().code(0).stderr(contains("a closed loop of 16 users"));
+    let bench: Value = serde_json::from_slice(&output.get_output().stdout).unwrap();
+    assert_eq!(bench["requests"]["completed"], 100, "{bench}");
+    assert_eq!(
+        (&bench["run"]["workload"], &bench["window"]["cut_short"]),
+        (&"synthetic".into(), &false.into())
+    );
+    // Read again, the run is the same.
+    let again =
+        json(&mut desk.skyline(&["report", desk.run().to_str().unwrap(), "--json", "--allow-invalid"]));
+    assert_eq!(again["requests"], bench["requests"]);
+}
+
+#[test]
+fn a_dry_run_sends_nothing_and_a_workload_comes_from_standard_input() {
+    let desk = Desk::new();
+    let text = stdout(desk.skyline(&["bench", "-", "2", "--dry-run", "--users", "3"]).write_stdin(QUICK));
+    for said in ["DRY RUN", "quick", "3 users", "hash "] {
+        assert!(text.contains(said), "no {said:?} in\n{text}");
+    }
+    assert!(desk.runs().is_empty(), "nothing is sent");
 }
 
 #[test]
@@ -151,7 +196,7 @@ fn an_open_run_is_paired_with_one_closed_loop() {
 fn conversations_are_told_turn_by_turn() {
     let desk = Desk::new();
     let talk = "conversation = { turns = 3, think_time_s = 1 }\n[classes.prompt]";
-    desk.file("talk.toml", &crate::quick::QUICK.replace("[classes.prompt]", talk));
+    desk.file("talk.toml", &QUICK.replace("[classes.prompt]", talk));
     let talk = ["simulate", "talk.toml", "40", "--rate", "5", "--ttft", "50ms", "--itl", "10ms"];
     let text = stdout(&mut desk.skyline(&talk));
     assert!(text.starts_with("VALID: partly open, "), "{text}");

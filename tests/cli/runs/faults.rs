@@ -2,23 +2,115 @@
 
 use std::io::Write;
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use predicates::prelude::*;
 use predicates::str::contains;
 
-use crate::support::{Desk, answer, control, serve, serve_by_hand, stream};
+use crate::support::{Desk, Seen, answer, control, serve, serve_by_hand, stream};
+
+/// An address of this machine at which nothing listens.
+fn nobody() -> String {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    format!("http://{free}")
+}
+
+/// What is said where nobody listens, and how long it took.
+fn unanswered(arguments: &[&str]) -> (String, Duration) {
+    let desk = Desk::new();
+    let began = Instant::now();
+    let run = desk.skyline(arguments).assert().code(3).stdout("");
+    assert!(desk.runs().is_empty(), "no load, no run");
+    (String::from_utf8(run.get_output().stderr.clone()).unwrap(), began.elapsed())
+}
 
 #[test]
 fn nobody_listens() {
-    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let url = format!("http://{free}");
+    let url = nobody();
+    let at = url.rsplit(':').next().unwrap();
+    let bench = ["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--no-calibration"];
+    let check = ["check", "--url", &url];
+    for (said, took) in std::thread::scope(|scope| {
+        let verbs = [scope.spawn(|| unanswered(&bench)), scope.spawn(|| unanswered(&check))];
+        verbs.map(|verb| verb.join().unwrap())
+    }) {
+        assert!(took < Duration::from_secs(20), "{took:?}");
+        let waiting: Vec<_> = said.lines().filter(|line| line.starts_with("waiting for")).collect();
+        let reason = "refused the connection";
+        assert_eq!(
+            waiting,
+            [format!("waiting for {url}, up to 5 s (--wait): 127.0.0.1:{at} {reason}")],
+            "{said}"
+        );
+        for part in [
+            format!("error: {url} was not ready within 5 s: 127.0.0.1:{at} {reason}"),
+            format!("hint: start the server: `vllm serve MODEL --port {at}`"),
+            "hint: or name a server that runs: --url http://HOST:PORT".to_owned(),
+            format!("hint: or start a mock, which needs no GPU: `skyline mock --port {at}`"),
+        ] {
+            assert!(said.contains(&part), "{part} in {said}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_that_was_asked_for_is_kept() {
+    let url = nobody();
+    let (said, took) = unanswered(&["check", "--url", &url, "--wait", "1s"]);
+    assert!(said.contains("up to 1 s (--wait)") && said.contains("was not ready within 1 s"), "{said}");
+    assert!(took < Duration::from_secs(15), "{took:?}");
+    let (said, took) = unanswered(&["check", "--url", &url, "--wait", "7s"]);
+    assert!(said.contains("was not ready within 7 s") && took > Duration::from_secs(6), "{took:?} {said}");
+}
+
+/// A server of one model at a path of its own, without a list of models, that also is a proxy.
+fn odd(seen: &Seen) -> String {
+    let listed = seen.path.ends_with("/custom/v1/chat/completions");
+    if listed { stream(4) } else { answer("404 Not Found", "application/json", "{}") }
+}
+
+#[test]
+fn a_server_may_have_a_path_and_a_header_of_its_own() {
+    let heads = Arc::new(Mutex::new(Vec::new()));
+    let log = Arc::clone(&heads);
+    let address = serve(move |seen| {
+        log.lock().unwrap().push(seen.head.clone());
+        odd(seen)
+    });
     let desk = Desk::new();
-    desk.skyline(&["bench", "quick.toml", "--engine", "vllm", "--url", &url, "--wait", "300ms"])
+    let url = format!("http://{address}/gate");
+    let path = ["--path", "/custom/v1/chat/completions", "--session-header", "X-Session-ID"];
+    let check = [&["check", "--engine", "openai", "--url", &url][..], &path].concat();
+    desk.skyline(&check)
         .assert()
         .code(3)
-        .stdout("")
-        .stderr(contains("refused").and(contains("hint:")));
-    assert!(desk.runs().is_empty(), "no load, no run");
+        .stderr(contains("does not list its models (/v1/models answers 404").and(contains("--model")));
+    let here = [&check[..], &["--model", "toy"]].concat();
+    // What is on this machine is asked without a proxy.
+    desk.skyline(&here).env("http_proxy", "http://127.0.0.1:1").assert().code(0);
+    let elsewhere: Vec<_> =
+        here.iter().map(|word| if *word == url { "http://gate.invalid/gate" } else { word }).collect();
+    desk.skyline(&elsewhere)
+        .env("http_proxy", format!("http://{address}"))
+        .assert()
+        .code(0)
+        .stderr(contains(format!("requests go through the proxy http://{address}")));
+    let by_name: Vec<_> = elsewhere.iter().copied().chain(["--wait", "300ms"]).collect();
+    desk.skyline(&by_name)
+        .env("http_proxy", format!("http://{address}"))
+        .env("NO_PROXY", "gate.invalid")
+        .assert()
+        .code(3)
+        .stderr(
+            contains("the host `gate.invalid` cannot be found").and(contains("hint: check the host's name")),
+        );
+    let heads = heads.lock().unwrap();
+    for line in ["POST /gate/custom/v1/chat", "POST http://gate.invalid/gate/custom/v1/chat"] {
+        let post =
+            heads.iter().find(|head| head.starts_with(line)).unwrap_or_else(|| panic!("{line} in {heads:?}"));
+        assert!(post.contains("\r\nx-session-id: "), "{post}");
+    }
 }
 
 #[test]
@@ -183,7 +275,7 @@ fn a_server_that_never_pauses_cannot_put_a_limit_off() {
             "--drain",
             "60s",
         ])
-        .timeout(std::time::Duration::from_secs(50))
+        .timeout(Duration::from_secs(50))
         .assert()
         .code(3)
         .stdout(contains("timeout in total"));

@@ -96,6 +96,8 @@ fn words_that_are_said_meanwhile_come_after_the_dashboard() {
     let words = "stopping: no more requests are sent";
     assert!(!before.contains(words) && drawn.contains("stopping:"), "{drawn:?}");
     assert!(after.trim_start().starts_with(words) && after.contains("ended with 130"), "{after}");
+    // Within the width of the terminal.
+    assert!(after.contains("Ctrl-C\r\n  again cuts them off\r\n"), "{after:?}");
     assert!(after.contains("the terminal is as it was"), "{after}");
 }
 

@@ -23,9 +23,10 @@ fn at_once() -> SocketAddr {
 }
 
 /// Four seconds of 40 requests a second.
-fn start(desk: &Desk, server: SocketAddr) -> Child {
+fn start(desk: &Desk, server: SocketAddr, options: &[&str]) -> Child {
     let url = format!("http://{server}");
-    desk.start(&["bench", "quick.toml", "4", "--rate", "40", "--no-calibration", "--url", &url])
+    let typed = ["bench", "quick.toml", "4", "--rate", "40", "--no-calibration", "--url", &url];
+    desk.start(&[&typed[..], options].concat())
 }
 
 /// What became of the test of `rule` with this statistic.
@@ -46,7 +47,7 @@ fn sent_late_ms(desk: &Desk) -> f64 {
 #[test]
 fn a_stop_that_moves_percentiles_makes_the_run_invalid() {
     let desk = Desk::new();
-    let mut bench = start(&desk, at_once());
+    let mut bench = start(&desk, at_once(), &[]);
     desk.await_answers();
     signal(&bench, "-STOP");
     std::thread::sleep(Duration::from_millis(800));
@@ -73,7 +74,7 @@ fn a_stop_that_moves_percentiles_makes_the_run_invalid() {
 }
 
 /// A run in the care of a thread with one core, on which it leaves room or, after the first answers, hardly any.
-fn on_one_core(desk: &Desk, neighbours: usize) -> Option<i32> {
+fn on_one_core(desk: &Desk, neighbours: usize, options: &[&str]) -> Option<i32> {
     let server = at_once();
     let allowed = sched_getaffinity(None).unwrap();
     let core = (0..CpuSet::MAX_CPU).rev().find(|&core| allowed.is_set(core)).unwrap();
@@ -87,7 +88,7 @@ fn on_one_core(desk: &Desk, neighbours: usize) -> Option<i32> {
             if neighbours > 0 {
                 setpriority_process(Some(gettid()), 19).unwrap();
             }
-            start(desk, server)
+            start(desk, server, options)
         });
         let mut bench = bench.join().unwrap();
         desk.await_answers();
@@ -108,7 +109,7 @@ fn on_one_core(desk: &Desk, neighbours: usize) -> Option<i32> {
 #[test]
 fn a_client_without_a_core_to_itself_is_starved() {
     let desk = Desk::new();
-    assert_eq!(on_one_core(&desk, HOGS), Some(3));
+    assert_eq!(on_one_core(&desk, HOGS, &["--no-realtime"]), Some(3));
     let check = check(&desk, "client_starved", "read-loop delay");
     assert_eq!(check["outcome"], "failed", "{check}");
     let [value, bar] = ["value", "critical"].map(|key| check[key].as_f64().unwrap());
@@ -119,10 +120,22 @@ fn a_client_without_a_core_to_itself_is_starved() {
 }
 
 #[test]
+fn a_client_that_runs_first_needs_no_core_to_itself() {
+    let desk = Desk::new();
+    on_one_core(&desk, HOGS, &[]);
+    let priority = desk.lines("header")[0]["host"]["priority"].clone();
+    // Containers mostly do not permit it.
+    if priority.as_str().is_some_and(|priority| priority.starts_with("fifo")) {
+        let checks = ["host_stalls", "client_starved", "schedule_lag"].map(|rule| desk.checks(rule)).concat();
+        assert!(checks.iter().all(|check| check["outcome"] != "failed"), "{checks:?}");
+    }
+}
+
+#[test]
 fn a_client_that_nobody_disturbs_is_neither_stopped_nor_starved() {
     let undisturbed = (0..5).any(|_| {
         let desk = Desk::new();
-        on_one_core(&desk, 0);
+        on_one_core(&desk, 0, &["--no-realtime"]);
         let checks = ["host_stalls", "client_starved"].map(|rule| desk.checks(rule)).concat();
         assert!(checks.len() >= 4, "{checks:?}");
         checks.iter().all(|check| check["outcome"] == "passed") && sent_late_ms(&desk) < 20.0

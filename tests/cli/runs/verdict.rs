@@ -1,9 +1,10 @@
-//! Runs that deserve no belief: exit code 3, a reason with figure, bar and cure, and `--allow-invalid`.
+//! Runs that are not VALID: their exit code, a reason with figure, bar and cure, and `--allow-invalid`.
 
 use std::fmt::Write as _;
 
 use predicates::prelude::*;
 use predicates::str::contains;
+use serde_json::json;
 
 use crate::support::{Desk, answer, control, serve};
 
@@ -17,18 +18,21 @@ fn ten_chats_a_second_overload_an_a10g_and_three_do_not() {
     let overloaded = ["simulate", "short_chat", "60"];
     desk.skyline(&[&overloaded[..], &["--out", "results"]].concat())
         .assert()
-        .code(3)
-        .stdout(contains("INVALID").and(contains("did not keep up")).and(contains("lower the rate")));
+        .code(1)
+        .stdout(contains("OVERLOADED").and(contains("did not keep up")).and(contains("lower the rate")));
+    let verdict = &desk.summary()["verdict"];
+    assert_eq!((&verdict["outcome"], &verdict["valid"]), (&json!("overloaded"), &json!(true)));
+    // Met objectives and --allow-invalid do not make it keep up.
     let run = desk.run();
-    desk.skyline(&["report", run.to_str().unwrap()]).assert().code(3).stdout(contains("INVALID"));
     desk.skyline(&["report", run.to_str().unwrap(), "--allow-invalid"])
+        .args(["--objective", "p50 ttft < 1h"])
         .assert()
-        .code(0)
-        .stdout(contains("INVALID"));
-    let allowed = [&overloaded[..], &["--allow-invalid"]].concat();
-    desk.skyline(&allowed).assert().code(0).stdout(contains("INVALID"));
-    // What is allowed is the invalid run, not a missed objective.
-    desk.skyline(&allowed).args(["--objective", "p50 ttft < 1ms"]).assert().code(1);
+        .code(1)
+        .stdout(contains("OVERLOADED"));
+    desk.skyline(&["report", run.to_str().unwrap(), "--format", "junit"])
+        .assert()
+        .code(1)
+        .stdout(contains("<failure type=\"overloaded\"").or(contains("type=\"overloaded\"")));
     desk.skyline(&["simulate", "short_chat", "60", "--rate", "3"])
         .assert()
         .code(0)
@@ -40,8 +44,8 @@ fn a_cap_that_lets_too_few_through_is_an_overload() {
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--max-concurrency", "1", "--drain", "60s"])
         .assert()
-        .code(3)
-        .stdout(contains("did not keep up"));
+        .code(1)
+        .stdout(contains("OVERLOADED").and(contains("did not keep up")));
     assert_eq!(outcomes(&desk, "steady_state")[0], "failed");
 }
 

@@ -103,7 +103,7 @@ fn a_victim_is_judged_by_its_own_figures() {
 #[test]
 fn what_one_party_may_lose_says_nothing_of_the_others() {
     let log = shared();
-    let valid = |text: &str| summarise(&log, &[objective(text)]).verdict.valid;
+    let valid = |text: &str| summarise(&log, &[objective(text)]).verdict.reasons.is_empty();
     assert!(valid("error_rate < 50%"));
     assert!(!valid("error_rate of victim < 50%"), "one of twelve requests failed");
 }

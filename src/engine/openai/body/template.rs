@@ -4,10 +4,11 @@ use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
 use super::answer_form::RequestedForm;
+use crate::engine::address::Endpoint;
 use crate::engine::answer::PreparedRequest;
 use crate::engine::captured_text::CaptureText;
 use crate::engine::dialect_traits::LengthForcing;
-use crate::engine::target::{AnswerForm, Endpoint, Target};
+use crate::engine::target::{AnswerForm, Target};
 use crate::generator::{Prompt, RequestSpec};
 
 /// The body of every request of a run: constant fields are serialised once, the prompt and the length are
@@ -91,7 +92,8 @@ impl BodyTemplate {
     pub(crate) fn prepare(&self, request: &RequestSpec, capture: CaptureText) -> PreparedRequest {
         let RequestSpec { planned, prompt } = request;
         let capture = if capture == CaptureText::Yes { capture } else { self.capture };
-        PreparedRequest::new(planned.index, self.render(prompt, planned.output_tokens)).capturing(capture)
+        let body = self.render(prompt, planned.output_tokens);
+        PreparedRequest::new(planned.index, body).capturing(capture).in_session(planned.session())
     }
 
     /// The body that requests `output_tokens` tokens after `prompt`.

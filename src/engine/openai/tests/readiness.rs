@@ -41,10 +41,20 @@ async fn a_server_that_is_not_there_is_waited_for_and_named() {
     drop(listener);
     let mut reported = 0;
     let target = Target::new(format!("http://{address}").parse().unwrap(), Dialect::Vllm);
-    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |_| reported += 1).await;
-    let error = waited.err().unwrap().to_string();
+    let waited = OpenAiEngine::connect(target, Duration::from_millis(600), |progress| {
+        let limited = matches!(progress, ConnectProgress::Waiting { limit, .. } if limit.as_millis() == 600);
+        reported += u32::from(limited);
+    });
+    let error = waited.await.err().unwrap().to_string();
     assert!(reported >= 1, "the wait is reported");
-    for part in [&format!("{address} refused the connection"), "\nhint: is the server running"] {
+    let port = address.port();
+    for part in [
+        &format!("{address} refused the connection"),
+        "was not ready within 600 ms",
+        &format!("\nhint: start the server: `vllm serve MODEL --port {port}`"),
+        "\nhint: or name a server that runs: --url ",
+        &format!("`skyline mock --port {port}`"),
+    ] {
         assert!(error.contains(part), "{error}");
     }
 }
@@ -76,7 +86,7 @@ async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
     });
     let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
     target.tls.check = crate::engine::target::CertificateCheck::Skipped;
-    let error = OpenAiEngine::connect(target, Duration::from_mins(10), |_| panic!("no waiting"));
+    let error = OpenAiEngine::connect(target, Duration::from_mins(10), never_ready);
     let error = error.await.err().unwrap().to_string();
     assert!(
         error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),

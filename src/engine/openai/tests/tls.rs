@@ -9,13 +9,13 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
 use super::server::{STREAM, json, read_request};
-use super::{OpenAiEngine, ask, engine};
+use super::{OpenAiEngine, ask, engine, never_ready};
 use crate::engine::dialect::Dialect;
 use crate::engine::target::{CertificateCheck, Target};
 use crate::record::FailureKind;
 
-/// A TLS server whose certificate is `tests/data/tls/server.cert.pem`, its own root.
-async fn serve_tls() -> String {
+/// Accepts TLS with the certificate `tests/data/tls/server.cert.pem`, its own root.
+pub(super) fn acceptor() -> tokio_rustls::TlsAcceptor {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/");
     let certificate = CertificateDer::from_pem_file(format!("{folder}server.cert.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(format!("{folder}server.key.pem")).unwrap();
@@ -26,7 +26,11 @@ async fn serve_tls() -> String {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .unwrap();
-    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    tokio_rustls::TlsAcceptor::from(Arc::new(config))
+}
+
+async fn serve_tls() -> String {
+    let acceptor = acceptor();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     tokio::spawn(async move {
@@ -66,8 +70,8 @@ async fn certificates_are_checked_by_default() {
     let error = OpenAiEngine::connect(stranger, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("holds no certificate") && error.contains("Cargo.toml"), "{error}");
     // Waiting does not make a certificate valid, so there is no wait.
-    let progress = |_| panic!("a bad certificate is waited for");
-    if let Err(error) = OpenAiEngine::connect(strict, Duration::from_mins(10), progress).await {
+    let connecting = OpenAiEngine::connect(strict, Duration::from_mins(10), never_ready);
+    if let Err(error) = connecting.await {
         let error = error.to_string();
         // Where the system has no roots at all, that is reported first.
         assert!(error.contains("--insecure") || error.contains("no root certificates"), "{error}");

@@ -1,10 +1,10 @@
 //! Writes requests.
 
+use std::fmt::Write as _;
 use std::io::{self, IoSlice};
 use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use http::uri::PathAndQuery;
 use http::{HeaderMap, HeaderName};
 
 use crate::engine::answer::PreparedRequest;
@@ -19,8 +19,12 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(crate) struct RequestHead {
     /// Request line and headers without those that differ between requests.
     common: Vec<u8>,
-    /// Prefix of every `X-Request-Id`; `None` where the user gave one.
-    id_prefix: Option<String>,
+    /// Prefix of every id of a request or a session.
+    id_prefix: String,
+    /// Whether requests carry an `X-Request-Id` of ours: not where the user gave one.
+    request_ids: bool,
+    /// The header that carries the id of a request's session.
+    session_header: Option<HeaderName>,
     /// Whether the answer is streamed.
     pub(crate) form: AnswerForm,
     /// Secrets that no message may repeat.
@@ -28,37 +32,47 @@ pub(crate) struct RequestHead {
 }
 
 impl RequestHead {
-    /// The head of a POST to `path` with these headers, `Host` among them, and an `X-Request-Id` that begins
+    /// The head of a POST to `target` with these headers, `Host` among them, and an `X-Request-Id` that begins
     /// with `id_prefix`.
     pub(crate) fn new(
-        path: &PathAndQuery,
+        target: &str,
         headers: &HeaderMap,
         id_prefix: String,
         form: AnswerForm,
         secrets: Secrets,
     ) -> Self {
-        let mut common = format!("POST {path} HTTP/1.1\r\n").into_bytes();
+        let mut common = format!("POST {target} HTTP/1.1\r\n").into_bytes();
         for (name, value) in headers {
             common.extend_from_slice(name.as_str().as_bytes());
             common.extend_from_slice(b": ");
             common.extend_from_slice(value.as_bytes());
             common.extend_from_slice(b"\r\n");
         }
-        let id_prefix = (!headers.contains_key(REQUEST_ID)).then_some(id_prefix);
-        Self { common, id_prefix, form, secrets }
+        let request_ids = !headers.contains_key(REQUEST_ID);
+        Self { common, id_prefix, request_ids, session_header: None, form, secrets }
     }
 
-    /// The same with another `id_prefix`, unless the user gave an `X-Request-Id`.
+    /// The same with the id of each request's session in this header.
+    pub(crate) fn with_session_header(self, session_header: Option<HeaderName>) -> Self {
+        Self { session_header, ..self }
+    }
+
+    /// The same with another `id_prefix`.
     pub(crate) fn with_id_prefix(&self, id_prefix: String) -> Self {
-        Self { id_prefix: self.id_prefix.as_ref().map(|_| id_prefix), ..self.clone() }
+        Self { id_prefix, ..self.clone() }
     }
 
     fn of(&self, request: &PreparedRequest) -> Vec<u8> {
-        let id = self.id_prefix.as_ref();
-        let id =
-            id.map(|prefix| format!("x-request-id: {prefix}{:012x}\r\n", request.index)).unwrap_or_default();
-        let own = format!("content-length: {}\r\n{id}\r\n", request.body.len());
-        [&self.common[..], own.as_bytes()].concat()
+        let prefix = &self.id_prefix;
+        let mut own = format!("content-length: {}\r\n", request.body.len());
+        if self.request_ids {
+            // Nothing can be wrong with writing to a string.
+            let _ = write!(own, "{REQUEST_ID}: {prefix}{:012x}\r\n", request.index);
+        }
+        if let Some(header) = &self.session_header {
+            let _ = write!(own, "{header}: {prefix}{:012x}\r\n", request.session);
+        }
+        [&self.common[..], own.as_bytes(), b"\r\n"].concat()
     }
 }
 
@@ -97,17 +111,19 @@ mod tests {
 
     #[test]
     fn a_request_is_written_as_http_wants_it() {
-        let path = PathAndQuery::from_static("/gate/v1/completions");
         let mut headers = HeaderMap::new();
         headers.insert("host", "h:8000".parse().unwrap());
         headers.append("x-tag", "one".parse().unwrap());
         headers.append("x-tag", "two".parse().unwrap());
-        let text = |headers: &HeaderMap| {
-            let head =
-                RequestHead::new(&path, headers, "id-".to_owned(), AnswerForm::Streamed, Secrets::default());
-            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}"));
+        let head = |headers: &HeaderMap| {
+            let (id, form) = ("id-".to_owned(), AnswerForm::Streamed);
+            RequestHead::new("/gate/v1/completions", headers, id, form, Secrets::default())
+        };
+        let written = |head: &RequestHead| {
+            let request = PreparedRequest::new(0x2a, Bytes::from_static(b"{\"a\":1}")).in_session(7);
             String::from_utf8(head.of(&request)).unwrap()
         };
+        let text = |headers: &HeaderMap| written(&head(headers));
         let common = "POST /gate/v1/completions HTTP/1.1\r\nhost: h:8000\r\nx-tag: one\r\nx-tag: two\r\n";
         assert_eq!(
             text(&headers),
@@ -115,5 +131,7 @@ mod tests {
         );
         headers.insert("x-request-id", "mine".parse().unwrap());
         assert_eq!(text(&headers), format!("{common}x-request-id: mine\r\ncontent-length: 7\r\n\r\n"));
+        let sticky = head(&headers).with_session_header(Some(HeaderName::from_static("x-session-id")));
+        assert!(written(&sticky).ends_with("content-length: 7\r\nx-session-id: id-000000000007\r\n\r\n"));
     }
 }

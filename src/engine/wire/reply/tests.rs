@@ -3,7 +3,6 @@
 use proptest::prelude::*;
 
 use http::HeaderMap;
-use http::uri::PathAndQuery;
 
 use super::*;
 use crate::engine::secrets::Secrets;
@@ -18,9 +17,8 @@ const EVENTS: [&str; 4] = [
 ];
 
 fn reply(origin: Origin) -> IncomingResponse {
-    let path = PathAndQuery::from_static("/");
     let head =
-        RequestHead::new(&path, &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
+        RequestHead::new("/", &HeaderMap::new(), String::new(), AnswerForm::Streamed, Secrets::default());
     IncomingResponse::new(Arc::new(head), origin, CaptureText::No)
 }
 

@@ -15,8 +15,11 @@ use tokio_rustls::TlsConnector;
 
 use super::stamped::Stamped;
 use super::tcp_or_tls::Socket;
-use crate::engine::address::{BaseUrl, Scheme};
+use super::tunnel::{open_tunnel, tunnel_request};
+use crate::engine::address::BaseUrl;
 use crate::engine::answer::{Cause, DiagnosedFailure};
+use crate::engine::http_url::Scheme;
+use crate::engine::proxy::Proxy;
 use crate::record::{Failure, FailureKind};
 
 /// Time limit for opening a connection.
@@ -24,34 +27,43 @@ const LIMIT: Duration = Duration::from_secs(30);
 /// How long to wait for an address before the next one is tried beside it (RFC 8305, section 5).
 const STAGGER: Duration = Duration::from_millis(250);
 
-/// Opens connections to one server; its name is resolved once.
+/// Opens connections to one server, or to the proxy before it; its name is resolved once.
 pub(crate) struct Dialer {
     addresses: Vec<SocketAddr>,
+    proxy: Option<Proxy>,
+    /// What asks the proxy for a tunnel, where TLS is spoken through it.
+    tunnel: Option<Vec<u8>>,
     /// Index of the last address that answered, which is tried first.
     preferred: AtomicUsize,
     tls: Option<(TlsConnector, ServerName<'static>)>,
 }
 
 impl Dialer {
-    /// Resolves the server's name.
-    pub(crate) async fn resolve(url: &BaseUrl, tls: ClientConfig) -> Result<Self, DiagnosedFailure> {
+    /// Resolves the name of the server, or of the proxy before it.
+    pub(crate) async fn resolve(
+        url: &BaseUrl,
+        proxy: Option<&Proxy>,
+        tls: ClientConfig,
+    ) -> Result<Self, DiagnosedFailure> {
+        let (host, port) = proxy.map_or((url.host(), url.port()), |proxy| (proxy.host(), proxy.port()));
         let unknown = |why: String| {
-            unconnected(format!("the host `{}` cannot be found: {why}", url.host()), Cause::UnknownHost)
+            unconnected(format!("the host `{host}` cannot be found: {why}"), Cause::UnknownHost)
         };
-        let found =
-            lookup_host((url.host(), url.port())).await.map_err(|error| unknown(error.to_string()))?;
-        let addresses: Vec<SocketAddr> = found.collect();
+        let found = lookup_host((host, port)).await.map_err(|error| unknown(error.to_string()));
+        let addresses: Vec<SocketAddr> = found.map_err(|fault| through(proxy, fault))?.collect();
         if addresses.is_empty() {
-            return Err(unknown("its name has no address".to_owned()));
+            return Err(through(proxy, unknown("its name has no address".to_owned())));
         }
         let tls = if url.scheme() == Scheme::Https {
-            let name =
-                ServerName::try_from(url.host().to_owned()).map_err(|error| unknown(error.to_string()))?;
+            let name = ServerName::try_from(url.host().to_owned()).map_err(|error| {
+                unconnected(format!("`{}` is no host's name: {error}", url.host()), Cause::UnknownHost)
+            })?;
             Some((TlsConnector::from(Arc::new(tls)), name))
         } else {
             None
         };
-        Ok(Self { addresses, preferred: AtomicUsize::new(0), tls })
+        let tunnel = proxy.filter(|_| tls.is_some()).map(|proxy| tunnel_request(url, proxy));
+        Ok(Self { addresses, proxy: proxy.cloned(), tunnel, preferred: AtomicUsize::new(0), tls })
     }
 
     /// Opens a connection.
@@ -63,7 +75,11 @@ impl Dialer {
     }
 
     async fn open_unlimited(&self) -> Result<Socket, DiagnosedFailure> {
-        let socket = Stamped::new(self.tcp().await?);
+        let mut tcp = self.tcp().await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
+        if let Some(tunnel) = &self.tunnel {
+            open_tunnel(&mut tcp, tunnel).await.map_err(|fault| through(self.proxy.as_ref(), fault))?;
+        }
+        let socket = Stamped::new(tcp);
         let Some((connector, name)) = &self.tls else { return Ok(Socket::Plain(socket)) };
         let shaken = connector.connect(name.clone(), socket).await;
         Ok(Socket::Tls(Box::new(shaken.map_err(|error| no_handshake(&error))?)))
@@ -105,7 +121,19 @@ impl Dialer {
     }
 }
 
-fn unconnected(message: String, cause: Cause) -> DiagnosedFailure {
+/// The same as a failure of the proxy, where there is one and nothing on this machine is to blame.
+fn through(proxy: Option<&Proxy>, fault: DiagnosedFailure) -> DiagnosedFailure {
+    let Some(proxy) = proxy.filter(|_| fault.failure.reason != FailureKind::ClientLimit) else {
+        return fault;
+    };
+    let cause = match fault.cause {
+        Cause::Refused | Cause::UnknownHost => Cause::Proxy,
+        other => other,
+    };
+    unconnected(format!("the proxy {proxy}: {}", fault.failure.message), cause)
+}
+
+pub(super) fn unconnected(message: String, cause: Cause) -> DiagnosedFailure {
     let kind = match cause {
         Cause::OutOfFiles | Cause::OutOfPorts => FailureKind::ClientLimit,
         _ => FailureKind::Connect,
@@ -155,6 +183,10 @@ mod tests {
 
     use super::*;
 
+    fn dialer(addresses: Vec<SocketAddr>) -> Dialer {
+        Dialer { addresses, proxy: None, tunnel: None, preferred: AtomicUsize::new(0), tls: None }
+    }
+
     #[tokio::test]
     async fn a_silent_address_does_not_hide_the_others() {
         // A listener with a full queue does not answer at all.
@@ -170,7 +202,7 @@ mod tests {
         }
         let good = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let addresses = vec![silent, good.local_addr().unwrap()];
-        let dialer = Dialer { addresses, preferred: AtomicUsize::new(0), tls: None };
+        let dialer = dialer(addresses);
         let opened = tokio::time::timeout(Duration::from_secs(10), dialer.open()).await;
         assert!(opened.is_ok_and(|connection| connection.is_ok()));
         assert_eq!(dialer.preferred.load(Ordering::Relaxed), 1, "the next one begins with the good address");
@@ -199,7 +231,7 @@ mod tests {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
             refusing.push(listener.local_addr().unwrap());
         }
-        let dialer = Dialer { addresses: refusing.clone(), preferred: AtomicUsize::new(0), tls: None };
+        let dialer = dialer(refusing.clone());
         let fault = dialer.open().await.err().unwrap();
         assert_eq!(fault.cause, Cause::Refused);
         assert!(fault.failure.message.contains(&refusing[0].to_string()), "{}", fault.failure);

@@ -6,6 +6,7 @@ mod receive;
 mod stamped;
 mod tcp_or_tls;
 mod tls;
+mod tunnel;
 
 pub(crate) use delays::ReadDelays;
 pub(crate) use dial::Dialer;

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 
-use crate::engine::address::Scheme;
+use crate::engine::http_url::Scheme;
 use crate::engine::target::{CertificateCheck, TlsOptions};
 
 /// The TLS client configuration; the system's roots are read only where they are needed.

@@ -112,6 +112,7 @@ fn what_generators_went_through_is_joined() {
             read_delay: None,
             host_stalls,
             peak_memory_bytes: Some(1_000),
+            priority_lost: p99_ns == 70,
         });
     }
     footer(&mut parts[1]).ending = RunEnding::DrainLimit;
@@ -129,6 +130,7 @@ fn what_generators_went_through_is_joined() {
         read_delay: None,
         host_stalls: vec![own(1, pause(50, 20)), own(2, pause(60, 30)), own(1, pause(400, 10))],
         peak_memory_bytes: Some(2_000),
+        priority_lost: true,
     };
     assert_eq!(footer.client, Some(expected));
 }

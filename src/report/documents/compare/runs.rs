@@ -3,7 +3,7 @@
 use super::over_time;
 use super::rows::{self, Runs, begun, change, demands, label, value};
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKind, Metric, Quantile};
+use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Interval, Pairing, SideDescription,
@@ -42,7 +42,10 @@ fn side_in_words(side: &SideDescription) -> String {
         1 => String::new(),
         runs => format!("{}, ", counted(runs, "run")),
     };
-    let verdict = if side.valid { "" } else { "; INVALID" };
+    let verdict = match side.outcome {
+        VerdictOutcome::Valid => String::new(),
+        other => format!("; {}", other.word()),
+    };
     format!(
         "{}: {}, seed {}, {runs}{}, {} on {}, {}{verdict}",
         side.name,

@@ -80,11 +80,9 @@ fn load(cell: &MatrixCell) -> String {
 }
 
 fn verdict(cell: &MatrixCell) -> &'static str {
-    match (&cell.failed, cell.valid) {
+    match (&cell.failed, cell.outcome) {
         (Some(_), _) => "not run",
-        (None, Some(true)) => "VALID",
-        (None, Some(false)) if cell.saturated => "saturated",
-        (None, Some(false)) => "INVALID",
+        (None, Some(outcome)) => outcome.word(),
         (None, None) => NOTHING,
     }
 }

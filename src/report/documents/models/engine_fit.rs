@@ -1,7 +1,7 @@
 //! A fitted engine as a document: its costs, how well it predicts measured runs, what it predicts of other rates.
 
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{Metric, Quantile};
+use crate::analysis::{Metric, Quantile, VerdictOutcome};
 use crate::experiment::{CostKind, EngineFit, FittedCost, Grade, PredictedRate, PredictedRates, RunCheck};
 use crate::report::document::{
     Document, NOTHING, Note, Section, Table, TableCell, Tone, VerdictLine, cell, known,
@@ -132,8 +132,8 @@ fn cost_cells(cost: &FittedCost) -> [TableCell; 3] {
 fn checked_run((run, how): (&RunCheck, Option<&str>)) -> String {
     let rate = || format!("{}/s", three_digits(run.rate_per_s));
     let load = run.users.map_or_else(rate, |users| counted(users, "user"));
-    let invalid = (!run.valid).then_some("INVALID");
-    [Some(load.as_str()), how, invalid].into_iter().flatten().collect::<Vec<_>>().join(", ")
+    let doubt = Some(run.outcome.word()).filter(|_| run.outcome != VerdictOutcome::Valid);
+    [Some(load.as_str()), how, doubt].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// A measured latency of a run, what is predicted of it, and how far that is off.
@@ -163,9 +163,9 @@ fn rates(predicted: &PredictedRates) -> Section {
     }
     let mut section =
         Section::summary("Predicted, ms; with the measured figures at that rate").with_table(table);
-    if predicted.rates.iter().any(|rate| !rate.valid) {
+    if predicted.rates.iter().any(|rate| rate.outcome == VerdictOutcome::Overloaded) {
         section.remark(
-            "INVALID: usually the server would not keep up, and these figures depend on the length of the run",
+            "OVERLOADED: the server would not keep up, and these figures depend on the length of the run",
         );
     }
     section.notes(predicted.notes.iter().map(Note::info));
@@ -185,6 +185,9 @@ fn rate_cells(rate: &PredictedRate) -> [TableCell; 8] {
         rate.tpot_p99.and_then(latency).into(),
         rate.output_tokens_per_s.map(three_digits).into(),
         rate.slo_attainment.map(|share| three_digits(share * 100.0)).into(),
-        if rate.valid { "predicted" } else { "predicted, INVALID" }.into(),
+        match rate.outcome {
+            VerdictOutcome::Valid => "predicted".into(),
+            other => format!("predicted, {}", other.word()).into(),
+        },
     ]
 }

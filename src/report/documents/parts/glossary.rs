@@ -22,7 +22,7 @@ const ELSEWHERE: [&str; 2] = [
 ];
 
 /// The other words of a run's page.
-const WORDS: [Term; 10] = [
+const WORDS: [Term; 11] = [
     (
         "scheduled",
         "the planned time of a request; latencies count from it, even if the request is dispatched later",
@@ -46,6 +46,10 @@ const WORDS: [Term; 10] = [
     (
         "95 % interval",
         "of a percentile: by 20 sections of the run where it is long enough, else by order statistics",
+    ),
+    (
+        "OVERLOADED",
+        "the server did not keep up with the load, and its latencies depend on how long the run lasted",
     ),
     ("INVALID", "a test of the run failed, and its figures should not be relied on; the reason says which"),
 ];

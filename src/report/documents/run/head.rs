@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::analysis::{
-    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning, Summary,
+    FailureCount, Finding, FindingKind, Judgement, Metric, Percentile, Quantile, Rule, SampleWarning,
+    Summary, VerdictOutcome,
 };
 use crate::record::Failure;
 use crate::report::document::{
@@ -23,12 +24,13 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     if all > 0 {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
     }
-    let (tone, word) = match summary.verdict.valid {
-        true if met == all => (Tone::Good, "VALID"),
-        true => (Tone::Neutral, "VALID"),
-        false => (Tone::Bad, "INVALID"),
+    let outcome = summary.verdict.outcome;
+    let tone = match outcome {
+        VerdictOutcome::Valid if met == all => Tone::Good,
+        VerdictOutcome::Valid => Tone::Neutral,
+        VerdictOutcome::Overloaded | VerdictOutcome::Invalid => Tone::Bad,
     };
-    VerdictLine::new(tone, word, sentence)
+    VerdictLine::new(tone, outcome.word(), sentence)
 }
 
 /// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.

@@ -33,7 +33,7 @@ fn run(report: RunReport<'_>) -> Value {
     let end = length.and_then(|length| {
         jiff::Timestamp::from_nanosecond(run.started_at.as_nanosecond() + i128::from(length)).ok()
     });
-    let verdict = if report.summary.verdict.valid { "VALID" } else { "INVALID" };
+    let verdict = report.summary.verdict.outcome.word();
     json!({
         "uid": identity(&[&run.started_at.to_string(), &run.plan_hash, &run.engine.url]),
         "time": {

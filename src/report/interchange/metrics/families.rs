@@ -148,6 +148,12 @@ fn state(summary: &Summary) -> Vec<Family> {
             one(yes(summary.verdict.valid)),
         ),
         Family::new(
+            "run_overloaded",
+            "1 where the server did not keep up",
+            Unit::YES,
+            one(yes(summary.verdict.is_overloaded())),
+        ),
+        Family::new(
             "run_started_timestamp",
             "The run's zero, since the Unix epoch",
             Unit::SECONDS,

@@ -109,8 +109,9 @@ fn target(summary: &Summary) -> String {
 
 fn decision(summary: &Summary) -> String {
     let objectives = &summary.objectives;
-    if let Some(reason) = summary.verdict.reasons.first() {
-        return format!("NONE: the run is INVALID: {}", reason.sentence);
+    if let Some(reason) = summary.verdict.gravest() {
+        let word = if summary.verdict.valid { "FAIL" } else { "NONE" };
+        return format!("{word}: the run is {}: {}", summary.verdict.outcome.word(), reason.sentence);
     }
     if objectives.is_empty() {
         let kept = summary.slo.slo_attainment;

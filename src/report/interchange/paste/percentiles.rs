@@ -101,9 +101,10 @@ fn samples(summary: &Summary) -> String {
 }
 
 fn verdict(summary: &Summary) -> String {
-    match summary.verdict.reasons.first() {
-        None => "VALID".to_owned(),
-        Some(reason) => format!("INVALID: {}", reason.sentence),
+    let word = summary.verdict.outcome.word();
+    match summary.verdict.gravest() {
+        None => word.to_owned(),
+        Some(reason) => format!("{word}: {}", reason.sentence),
     }
 }
 

@@ -29,8 +29,10 @@ pub(super) enum Risk {
 
 /// The risk and its reasons, the gravest alone where there is one.
 pub(super) fn risk(summary: &Summary) -> (Risk, Vec<String>) {
-    if let Some(reason) = summary.verdict.reasons.first() {
-        return (Risk::Unknown, vec![format!("the run is INVALID: {}", reason.sentence)]);
+    if let Some(reason) = summary.verdict.gravest() {
+        let risk = if summary.verdict.valid { Risk::High } else { Risk::Unknown };
+        let word = summary.verdict.outcome.word();
+        return (risk, vec![format!("the run is {word}: {}", reason.sentence)]);
     }
     let objectives = &summary.objectives;
     if objectives.is_empty() {

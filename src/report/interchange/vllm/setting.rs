@@ -53,7 +53,7 @@ fn metadata(report: RunReport<'_>) -> Map<String, Value> {
         ("skyline_workload", Some(json!(run.workload))),
         ("skyline_seed", Some(json!(run.seed))),
         ("skyline_plan_hash", Some(json!(run.plan_hash))),
-        ("skyline_verdict", Some(json!(if summary.verdict.valid { "VALID" } else { "INVALID" }))),
+        ("skyline_verdict", Some(json!(summary.verdict.outcome.word()))),
     ];
     map.extend(facts.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))));
     map

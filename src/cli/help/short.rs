@@ -1,0 +1,289 @@
+//! `-h`: the options that a first week needs, a line each. `--help` has all of them.
+
+use clap::{Arg, Command};
+
+/// The most lines of `-h`.
+#[cfg(test)]
+const MOST_LINES: usize = 60;
+
+/// The options of the verbs that have more than a screen of them, by verb, in no order of their own. Other verbs show all.
+const FIRST_WEEK: [(&str, &[&str]); 9] = [
+    (
+        "bench",
+        &[
+            "rate",
+            "users",
+            "requests",
+            "input-tokens",
+            "output-tokens",
+            "slo",
+            "trace",
+            "repeats",
+            "engine",
+            "url",
+            "model",
+            "api-key-env",
+            "endpoint",
+            "tokenizer",
+            "max-concurrency",
+            "warmup-requests",
+            "hardware",
+            "objective",
+            "dry-run",
+            "out",
+            "format",
+            "json",
+            "full",
+            "quiet",
+        ],
+    ),
+    (
+        "sweep",
+        &[
+            "rates",
+            "users",
+            "repeats",
+            "samples",
+            "max-seconds",
+            "sustain",
+            "input-tokens",
+            "output-tokens",
+            "slo",
+            "engine",
+            "url",
+            "model",
+            "api-key-env",
+            "tokenizer",
+            "hardware",
+            "gpus",
+            "objective",
+            "resume",
+            "dry-run",
+            "out",
+            "json",
+            "full",
+            "quiet",
+        ],
+    ),
+    (
+        "ab",
+        &[
+            "a",
+            "b",
+            "switch-cmd",
+            "rounds",
+            "metric",
+            "margin",
+            "rate",
+            "users",
+            "requests",
+            "input-tokens",
+            "output-tokens",
+            "engine",
+            "b-engine",
+            "model",
+            "b-model",
+            "tokenizer",
+            "warmup-requests",
+            "require",
+            "resume",
+            "dry-run",
+            "out",
+            "json",
+            "full",
+            "quiet",
+        ],
+    ),
+    (
+        "simulate",
+        &[
+            "rate",
+            "users",
+            "requests",
+            "input-tokens",
+            "output-tokens",
+            "slo",
+            "trace",
+            "repeats",
+            "hardware",
+            "serving-model",
+            "precision",
+            "tensor-parallel",
+            "replicas",
+            "pools",
+            "sweep",
+            "rates",
+            "fit",
+            "objective",
+            "out",
+            "json",
+            "full",
+        ],
+    ),
+    (
+        "matrix",
+        &[
+            "example",
+            "dry-run",
+            "only",
+            "seconds",
+            "repeats",
+            "engine",
+            "url",
+            "model",
+            "api-key-env",
+            "tokenizer",
+            "resume",
+            "out",
+            "format",
+            "json",
+            "full",
+            "quiet",
+        ],
+    ),
+    (
+        "mock",
+        &[
+            "port",
+            "bind",
+            "served-model-name",
+            "hardware",
+            "serving-model",
+            "tensor-parallel",
+            "replicas",
+            "ttft",
+            "itl",
+            "slots",
+            "fault",
+            "seed",
+        ],
+    ),
+    ("report", &["format", "json", "full", "from", "objective", "allow-invalid"]),
+    (
+        "check",
+        &["workload", "engine", "url", "model", "wait", "header", "api-key-env", "endpoint", "json", "full"],
+    ),
+    (
+        "compare",
+        &["vary", "max-regression", "require-improvement", "page", "markdown", "format", "json", "full"],
+    ),
+];
+
+/// What `-h` says of an argument where its help is long: in one verb, or in all (`*`).
+const SHORT: &[(&str, &str, &str)] = &[
+    ("*", "workload", "Its name (`skyline workloads`), a TOML or JSON file, or - for standard input"),
+    ("check", "workload", "Send the `checks` of this workload too"),
+    ("*", "seconds", "How long its load lasts [default: the workload's]"),
+    ("matrix", "seconds", "Length of every run [default: the file's]"),
+    ("calibrate", "seconds", "Measure for about this long in all"),
+    ("*", "rate", "Requests per second, or `max` with --max-concurrency"),
+    ("*", "users", "Closed loop of N users in place of a rate"),
+    ("sweep", "users", "Users in place of rates, such as 1,2,4 or 1:64:x2"),
+    ("*", "requests", "End after N requests"),
+    ("*", "repeats", "Runs, each with a seed of its own; 5 or more advised"),
+    ("*", "input-tokens", "Tokens of prompts: 1024, 100..400, normal:256:128"),
+    ("*", "output-tokens", "Tokens of answers, in the same forms"),
+    ("*", "slo", "SLO of all requests: ttft=500ms,tpot=50ms"),
+    ("*", "trace", "Replay this trace: its moments and lengths"),
+    ("*", "engine", "Which server it is [default: mock; with --url vllm]"),
+    ("*", "url", "Its address [default: the engine's port on this machine]"),
+    ("*", "api-key-env", "Variable with the key [default: OPENAI_API_KEY]"),
+    ("*", "tokenizer", "Makes prompts of exact lengths: a file or a hub id"),
+    ("*", "max-concurrency", "Most requests in flight [default: no cap]"),
+    ("*", "warmup-requests", "Send N requests before, not counted"),
+    ("bench", "hardware", "Accelerator that serves, or that the mock is [default: not said]"),
+    ("*", "objective", "Judge by this, such as 'p95 ttft < 500ms'; may be repeated"),
+    ("*", "format", "text, json, html, markdown, csv, junit, … [default: text]"),
+    ("*", "json", "Print the result as JSON"),
+    ("*", "full", "Print all of the result, not a screen of it"),
+    ("*", "resume", "Go on with the experiment in this folder"),
+    ("*", "dry-run", "Show what would be run, and send nothing"),
+    ("*", "rates", "Rates to measure, such as 1,2,4 or 1:64:x2 [default: searched]"),
+    ("*", "samples", "Requests that each run measures [default: as p99 needs]"),
+    ("*", "max-seconds", "The longest run"),
+    ("*", "sustain", "Hold the highest load for this long in the end"),
+    ("*", "a", "Address of A, the baseline"),
+    ("*", "b", "Address of B"),
+    ("*", "switch-cmd", "Command that makes one machine serve a or b in turn"),
+    ("*", "rounds", "Runs of each side"),
+    ("*", "metric", "Figure that decides, such as 'p95 ttft'; may be repeated"),
+    ("*", "margin", "A difference within this share does not matter"),
+    ("*", "precision", "Format of the weights, such as bf16 or fp8"),
+    ("*", "sweep", "Simulate rising loads, and find the highest that does"),
+    ("*", "fit", "Fit the engine to runs that were measured"),
+    ("*", "ttft", "A plain server: its time to the first token, such as 80ms"),
+    ("*", "itl", "A plain server: its time from token to token"),
+    ("*", "slots", "A plain server: requests served at a time"),
+    ("*", "fault", "Inject a fault, such as reset_mid_stream=0.01"),
+    ("simulate", "hardware", "Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200, mi300x"),
+    ("mock", "hardware", "Accelerator: a10g, l4, l40s, a100-80g, h100, h200, b200, mi300x"),
+    ("*", "only", "Run this row only; may be repeated"),
+    ("*", "from", "Read a result of another tool"),
+    ("*", "allow-invalid", "Exit with 0 or 1 even if INVALID"),
+];
+
+/// The command line as `-h` shows it.
+pub(in crate::cli) fn shortened(command: Command) -> Command {
+    let verbs: Vec<_> = command.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+    verbs.into_iter().fold(command, |command, verb| {
+        command.mut_subcommand(&verb, |of_verb| {
+            let Some((_, shown)) = FIRST_WEEK.iter().find(|(name, _)| *name == verb) else { return of_verb };
+            let last = format!("`skyline {verb} --help` shows all options.");
+            of_verb.mut_args(|arg| short(&verb, shown, arg)).after_help(last)
+        })
+    })
+}
+
+/// An argument as `-h` shows it: in few words, or not at all.
+fn short(verb: &str, shown: &[&str], arg: Arg) -> Arg {
+    let name = arg.get_long().unwrap_or(arg.get_id().as_str()).to_owned();
+    let said = SHORT.iter().filter(|(_, of, _)| *of == name);
+    let said = said.filter(|(of, ..)| [verb, "*"].contains(of)).max_by_key(|(of, ..)| *of == verb);
+    let arg = match said {
+        // An option of one word is in the table of every verb.
+        Some((.., help)) if arg.get_action().takes_values() => arg.help(*help).hide_possible_values(true),
+        Some((.., help)) => arg.help(*help),
+        None => arg,
+    };
+    let is_shown = arg.is_positional() || shown.contains(&name.as_str());
+    arg.hide(!is_shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    /// The lines of `-h` of a verb, and its text, on a terminal of so many columns.
+    fn lines(command: &Command, columns: usize) -> (usize, String) {
+        let text = command.clone().term_width(columns).render_help().to_string();
+        (text.lines().count(), text)
+    }
+
+    #[test]
+    fn no_verb_says_more_than_a_screen_or_two() {
+        let command = shortened(Cli::command());
+        let (all, text) = lines(&command, 80);
+        assert!(all <= MOST_LINES, "skyline: {all} lines\n{text}");
+        for verb in command.get_subcommands() {
+            let (all, text) = lines(verb, 80);
+            assert!(all <= MOST_LINES, "{}: {all} lines\n{text}", verb.get_name());
+        }
+        let bench = command.find_subcommand("bench").unwrap();
+        assert!(lines(bench, 80).1.trim_end().ends_with("shows all options."));
+    }
+
+    #[test]
+    fn every_option_of_the_first_week_is_one() {
+        let command = Cli::command();
+        for (verb, options) in FIRST_WEEK {
+            let verb = command.find_subcommand(verb).unwrap();
+            for option in options {
+                let known = verb.get_arguments().any(|arg| arg.get_long() == Some(option));
+                assert!(known, "{} has no --{option}", verb.get_name());
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! `--dry-run`: what would be run, for how long and against what, while nothing is sent.
+
+use std::time::Duration;
+
+use super::show::rendered;
+use crate::analysis::LoadForm;
+use crate::analysis::wording::counted;
+use crate::report::{self, Format, documents};
+use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
+use crate::session::{PlannedRun, Printer, Stop, command_line};
+use crate::units::{count, spoken, three_digits};
+use crate::workload::WorkloadSpec;
+
+/// A fact of what would be run.
+type PlanFact = (&'static str, String);
+
+/// What requests are like, and which SLO they have.
+pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
+    let mut facts = vec![("workload", format!("{}, seed {}", spec.name, spec.seed))];
+    for class in &spec.classes {
+        let [input, output] = [&class.input_tokens, &class.output_tokens].map(|lengths| {
+            let mean = lengths.mean();
+            if mean.is_nan() { "as the file says".to_owned() } else { three_digits(mean) }
+        });
+        let slos: Vec<_> = class.priorities.iter().map(|share| documents::bounds(share.slo)).collect();
+        let line = format!(
+            "{}: {input} prompt tokens and {output} answer tokens on average, SLO {}",
+            class.name,
+            slos.join("; ")
+        );
+        facts.push(("requests", line));
+    }
+    facts
+}
+
+/// The load of runs, and how long they take.
+pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
+    let Some(PlannedRun { workload: spec, plan, .. }) = runs.first() else { return Vec::new() };
+    let planned = plan.warmup_requests + plan.measured_requests;
+    let of_run = match (spec.arrival.users(), spec.requests) {
+        (Some(_), Some(requests)) => counted(requests, "request"),
+        (Some(users), None) => format!("as many requests as {} get answered", counted(users, "user")),
+        (None, _) => {
+            format!("{}, {} of them in the warm-up", counted(planned, "request"), count(plan.warmup_requests))
+        }
+    };
+    let load: Duration = runs.iter().map(PlannedRun::length).sum();
+    let lasts = if plan.is_open_ended() {
+        "until they are answered".to_owned()
+    } else {
+        format!("{} of load", spoken(load))
+    };
+    let drain = spoken(Duration::from_secs_f64(spec.drain_s));
+    vec![
+        ("arrivals", documents::arrivals::in_words(&spec.arrival, LoadForm::of(spec))),
+        ("plan", format!("{of_run}; hash {:.12}", plan.hash)),
+        ("runs", runs.len().to_string()),
+        ("lasts", format!("{lasts}, then at most {drain} for answers that are still to come")),
+    ]
+}
+
+/// A server, under a name of its own.
+pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings) -> PlanFact {
+    let server = &settings.server;
+    let address = match &server.address {
+        ServerAddress::EmbeddedMock(_) => "inside this process".to_owned(),
+        ServerAddress::At(url) => format!("at {url}"),
+    };
+    let model = server.model.as_deref().unwrap_or("the first that it lists");
+    (name, format!("{} {address}, {}, model: {model}", server.dialect, server.endpoint))
+}
+
+/// The limits, and what runs are judged by.
+pub(in crate::cli) fn planned_limits(settings: &RunSettings) -> Vec<PlanFact> {
+    let RunSettings { requests, objectives, machine, .. } = settings;
+    let limits = requests.limits();
+    let cap = limits.max_concurrency.map_or("no cap".to_owned(), |cap| format!("at most {cap} in flight"));
+    let timeout = limits.total_timeout_s.map(|seconds| spoken(Duration::from_secs_f64(seconds)));
+    let timeout = timeout.unwrap_or_else(|| "no limit".to_owned());
+    let judged: Vec<_> = objectives.iter().map(ToString::to_string).collect();
+    let judged = if judged.is_empty() { "no objective".to_owned() } else { judged.join("; ") };
+    let calibration = match machine {
+        MachineCheck::Enforced | MachineCheck::EnforcedForSeries => "calibrated before",
+        MachineCheck::Overridden => "calibrated before; a load that is too much is run (--force)",
+        MachineCheck::Skipped => "not calibrated",
+    };
+    vec![
+        ("limits", format!("{cap}, {timeout} for a request")),
+        ("judged by", judged),
+        ("this machine", calibration.to_owned()),
+    ]
+}
+
+/// Prints what would be run.
+pub(in crate::cli) fn show_dry_run(
+    what: &str,
+    mut facts: Vec<PlanFact>,
+    printer: Printer,
+    format: Format,
+) -> Result<(), Stop> {
+    facts.push(("command", command_line::masked(std::env::args_os()).join(" ")));
+    let json = || {
+        let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
+        report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))
+    };
+    printer.data(&rendered(format, || documents::dry_run(what, &facts), json)?)
+}

@@ -1,0 +1,367 @@
+//! Raises threads that must not be late: to real time where the system permits it, else to nice −20.
+//!
+//! Beside other work a normal thread waits milliseconds for a core. A real-time thread runs at once, and for as long as
+//! it wants: one that never blocks would freeze its core. Linux counts how long each runs without blocking
+//! (`RLIMIT_RTTIME`). At half a second it sends `SIGXCPU`, and a guard, whose own priority is higher, makes all of them
+//! normal. Nothing is killed: only the soft limit is set, and the hard limit must leave room.
+//!
+//! Threads and processes inherit the priority of the thread that starts them. So a thread raises itself, and it starts
+//! nothing while it is raised.
+
+use std::marker::PhantomData;
+
+use super::pacing::Pacing;
+
+impl Pacing {
+    /// Raises the calling thread, which sends, reads or keeps time, until the result is dropped.
+    pub(crate) fn raise(self) -> RaisedPriority {
+        self.raise_to(5)
+    }
+
+    /// Raises the calling thread, which watches whether the others can run, above them.
+    pub(crate) fn raise_watcher(self) -> RaisedPriority {
+        match self {
+            Self::RealTime => self.raise_to(6),
+            Self::Precise | Self::Timer => RaisedPriority::nice(),
+        }
+    }
+
+    /// The priority that threads which measure get here, found by trying: `fifo 5`, `nice -20` or `normal`.
+    pub(crate) fn priority(self) -> String {
+        self.raise().name()
+    }
+
+    fn raise_to(self, level: u8) -> RaisedPriority {
+        let raised = |level, nice| RaisedPriority { level, nice, thread: PhantomData };
+        match self {
+            Self::Precise | Self::Timer => raised(None, None),
+            Self::RealTime => match system::raise(level) {
+                Some(nice) => raised(Some(level), Some(nice)),
+                None => RaisedPriority::nice(),
+            },
+        }
+    }
+}
+
+/// The calling thread has a higher priority until this is dropped.
+#[must_use = "the priority ends with this"]
+#[derive(Debug)]
+pub(crate) struct RaisedPriority {
+    /// Its real-time priority.
+    level: Option<u8>,
+    /// Its niceness before, if that or the priority is raised.
+    nice: Option<i32>,
+    /// It stays on its thread.
+    thread: PhantomData<*const ()>,
+}
+
+/// The niceness of a thread that cannot be one of real time.
+const FIRST: i32 = -20;
+
+impl RaisedPriority {
+    fn nice() -> Self {
+        Self { level: None, nice: system::renice(FIRST), thread: PhantomData }
+    }
+
+    fn name(&self) -> String {
+        match (self.level, self.nice) {
+            (Some(level), _) => format!("fifo {level}"),
+            (None, Some(_)) => format!("nice {FIRST}"),
+            (None, None) => "normal".to_owned(),
+        }
+    }
+}
+
+impl Drop for RaisedPriority {
+    fn drop(&mut self) {
+        if self.level.is_some() {
+            system::lower();
+        }
+        if let Some(before) = self.nice {
+            system::renice(before);
+        }
+    }
+}
+
+/// How often the real-time threads of this process got their normal priority back, because one did not rest.
+pub(crate) fn overruns() -> u64 {
+    system::overruns()
+}
+
+/// Elsewhere a thread's priority is not a number, and threads stay as they are.
+#[cfg(not(target_os = "linux"))]
+mod system {
+    pub(super) fn raise(_level: u8) -> Option<i32> {
+        None
+    }
+
+    pub(super) fn lower() {}
+
+    pub(super) fn renice(_to: i32) -> Option<i32> {
+        None
+    }
+
+    pub(super) fn overruns() -> u64 {
+        0
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod system {
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
+
+    use rustix::process::{Resource, Rlimit, getpriority_process, getrlimit, setpriority_process, setrlimit};
+    use rustix::thread::gettid;
+    use signal_hook::consts::SIGXCPU;
+    use signal_hook::iterator::Signals;
+    use thread_priority::{
+        NormalThreadSchedulePolicy, RealtimeThreadSchedulePolicy, ThreadId, ThreadPriority,
+        ThreadPriorityValue, ThreadSchedulePolicy, set_thread_priority_and_policy, thread_native_id,
+    };
+
+    /// Longest time that a real-time thread may run without blocking, microseconds.
+    const MOST_US: u64 = 500_000;
+    /// At its hard limit the kernel kills a process. Where it would come so soon, nothing is risked; microseconds.
+    const LEAST_HARD_US: u64 = 5_000_000;
+    /// Priority of the guard, above those of all that it guards.
+    const GUARD: u8 = 7;
+
+    static OVERRUNS: AtomicU64 = AtomicU64::new(0);
+    static REAL_TIME: Mutex<RealTime> = Mutex::new(RealTime { threads: Vec::new(), limit: None });
+
+    /// All real-time threads of this process.
+    struct RealTime {
+        threads: Vec<ThreadId>,
+        /// The limit before there were any.
+        limit: Option<Rlimit>,
+    }
+
+    /// Puts the calling thread into real time and returns its niceness, which a change of its policy may touch; `None`
+    /// where the system does not permit it, or could kill the process for it.
+    pub(super) fn raise(level: u8) -> Option<i32> {
+        if !is_guarded() {
+            return None;
+        }
+        let nice = getpriority_process(Some(gettid())).ok()?;
+        let mut all = lock();
+        let limit = *all.limit.get_or_insert_with(|| getrlimit(Resource::Rttime));
+        let raised = set_limit(limit) && set_real_time(level);
+        if raised {
+            all.threads.push(thread_native_id());
+        }
+        all.restore_limit();
+        raised.then_some(nice)
+    }
+
+    /// Makes the calling thread, which is one of real time, normal.
+    pub(super) fn lower() {
+        let (mut all, this) = (lock(), thread_native_id());
+        set_normal(this);
+        all.threads.retain(|thread| *thread != this);
+        all.restore_limit();
+    }
+
+    /// Sets the niceness of the calling thread and returns what it was; `None` where that is not permitted.
+    pub(super) fn renice(to: i32) -> Option<i32> {
+        let this = Some(gettid());
+        let set = getpriority_process(this).and_then(|before| setpriority_process(this, to).map(|()| before));
+        set.inspect_err(|error| tracing::debug!("a thread keeps its niceness: {error}")).ok()
+    }
+
+    /// How often the guard had to act.
+    pub(super) fn overruns() -> u64 {
+        OVERRUNS.load(Relaxed)
+    }
+
+    impl RealTime {
+        /// Restores the limit when the last thread has gone: children of this process inherit it.
+        fn restore_limit(&mut self) {
+            if self.threads.is_empty()
+                && let Some(limit) = self.limit.take()
+            {
+                let _ = setrlimit(Resource::Rttime, limit);
+            }
+        }
+    }
+
+    /// The kernel moves the soft limit on by a second with each signal, so it is set anew for each thread.
+    fn set_limit(Rlimit { current, maximum }: Rlimit) -> bool {
+        let soft = current.map_or(MOST_US, |soft| soft.min(MOST_US));
+        maximum.is_none_or(|hard| hard >= LEAST_HARD_US)
+            && setrlimit(Resource::Rttime, Rlimit { current: Some(soft), maximum }).is_ok()
+    }
+
+    /// Makes the calling thread one of real time.
+    fn set_real_time(level: u8) -> bool {
+        let Ok(level) = ThreadPriorityValue::try_from(level) else { return false };
+        let (level, policy) = (ThreadPriority::Crossplatform(level), RealtimeThreadSchedulePolicy::Fifo);
+        let policy = ThreadSchedulePolicy::Realtime(policy);
+        let set = set_thread_priority_and_policy(thread_native_id(), level, policy);
+        set.inspect_err(|error| tracing::debug!("no real-time priority: {error}")).is_ok()
+    }
+
+    /// Makes a thread normal. It must still run: it is in the list, which it leaves before it ends, or the calling one.
+    fn set_normal(thread: ThreadId) {
+        // Niceness 0 by the measure of that library, which sets it last, and for the calling thread.
+        let Ok(middle) = ThreadPriorityValue::try_from(48) else { return };
+        let (middle, policy) = (ThreadPriority::Crossplatform(middle), NormalThreadSchedulePolicy::Other);
+        let set = set_thread_priority_and_policy(thread, middle, ThreadSchedulePolicy::Normal(policy));
+        if let Err(error) = set {
+            tracing::debug!("a thread's niceness is not set: {error}");
+        }
+    }
+
+    /// Whether the guard waits for the kernel's signal; it is started when it is first needed.
+    fn is_guarded() -> bool {
+        static GUARDED: OnceLock<bool> = OnceLock::new();
+        *GUARDED.get_or_init(|| {
+            let (ready, begun) = mpsc::channel();
+            let guard = std::thread::Builder::new().name("priority guard".to_owned());
+            guard.spawn(move || stand_guard(&ready)).is_ok() && begun.recv().unwrap_or(false)
+        })
+    }
+
+    fn stand_guard(ready: &mpsc::Sender<bool>) {
+        let mut signals = set_real_time(GUARD).then(|| Signals::new([SIGXCPU]).ok()).flatten();
+        let _ = ready.send(signals.is_some());
+        for _ in signals.iter_mut().flat_map(Signals::forever) {
+            OVERRUNS.fetch_add(1, Relaxed);
+            lock().threads.iter().for_each(|thread| set_normal(*thread));
+            tracing::warn!(
+                "a real-time thread ran for {} s without a rest: the run goes on at normal priority",
+                MOST_US as f64 / 1e6
+            );
+        }
+    }
+
+    /// A panic elsewhere leaves the list valid.
+    fn lock() -> MutexGuard<'static, RealTime> {
+        REAL_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+    use std::sync::{Mutex, PoisonError};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    /// Priorities are given back to all threads at once: one test at a time.
+    static ALONE: Mutex<()> = Mutex::new(());
+
+    /// Policy, real-time priority and niceness of a thread, as the kernel has them.
+    fn fields(stat: &str) -> [i64; 3] {
+        let (_, behind) = stat.rsplit_once(')').unwrap();
+        // The first field behind the name is the third of all.
+        let field = |number: usize| behind.split_whitespace().nth(number - 3).unwrap().parse().unwrap();
+        [field(41), field(40), field(19)]
+    }
+
+    fn now() -> [i64; 3] {
+        fields(&std::fs::read_to_string("/proc/thread-self/stat").unwrap())
+    }
+
+    /// Whether this system gives real time to this user; most containers do not.
+    fn permitted() -> bool {
+        let given = Pacing::RealTime.priority();
+        eprintln!("threads that measure get: {given}");
+        given.starts_with("fifo")
+    }
+
+    fn on_a_thread<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        std::thread::spawn(act).join().unwrap()
+    }
+
+    #[test]
+    fn a_priority_ends_where_it_is_dropped_and_children_do_not_have_it() {
+        on_a_thread(|| {
+            let before = now();
+            let raised = Pacing::RealTime.raise();
+            let during = now();
+            match &*raised.name() {
+                "fifo 5" => assert_eq!(during[..2], [1, 5]),
+                "nice -20" => assert_eq!(during, [0, 0, -20]),
+                name => assert_eq!((name, during), ("normal", before)),
+            }
+            drop(raised);
+            assert_eq!(now(), before);
+            let child = Command::new("cat").arg("/proc/self/stat").output().unwrap();
+            assert_eq!(fields(&String::from_utf8(child.stdout).unwrap()), before);
+            assert_eq!(std::thread::spawn(now).join().unwrap(), before);
+        });
+    }
+
+    #[test]
+    fn who_does_not_ask_gets_nothing() {
+        on_a_thread(|| {
+            let before = now();
+            let raised = Pacing::Precise.raise();
+            assert_eq!((&*raised.name(), now()), ("normal", before));
+        });
+    }
+
+    #[test]
+    fn a_thread_that_never_rests_loses_its_priority_and_the_process_lives() {
+        on_a_thread(|| {
+            if !permitted() {
+                return;
+            }
+            let (before, counted) = (now(), overruns());
+            let raised = Pacing::RealTime.raise();
+            assert_eq!(now()[0], 1);
+            let begin = Instant::now();
+            while now()[0] == 1 && begin.elapsed() < Duration::from_secs(20) {
+                let turn = Instant::now();
+                while turn.elapsed() < Duration::from_millis(10) {
+                    std::hint::spin_loop();
+                }
+            }
+            assert_eq!(now()[..2], [0, 0], "after {:?}", begin.elapsed());
+            assert_eq!(overruns(), counted + 1);
+            // The next one gets it again.
+            drop(raised);
+            assert_eq!(now(), before);
+            let again = Pacing::RealTime.raise();
+            assert_eq!((&*again.name(), now()[0]), ("fifo 5", 1));
+        });
+    }
+
+    #[test]
+    fn a_thread_that_rests_keeps_it() {
+        on_a_thread(|| {
+            if !permitted() {
+                return;
+            }
+            let raised = Pacing::RealTime.raise();
+            let begin = Instant::now();
+            // More than the limit in all, with a rest every tenth of it.
+            while begin.elapsed() < Duration::from_millis(900) {
+                let turn = Instant::now();
+                while turn.elapsed() < Duration::from_millis(50) {
+                    std::hint::spin_loop();
+                }
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            assert_eq!(now()[0], 1);
+            drop(raised);
+        });
+    }
+
+    #[test]
+    fn the_limit_is_the_users_again_when_nobody_needs_it() {
+        on_a_thread(|| {
+            let limit = || rustix::process::getrlimit(rustix::process::Resource::Rttime);
+            let before = limit();
+            let raised = Pacing::RealTime.raise();
+            if raised.name().starts_with("fifo") {
+                assert_eq!((limit().current, limit().maximum), (Some(500_000), before.maximum));
+            }
+            drop(raised);
+            assert_eq!(limit(), before);
+        });
+    }
+}

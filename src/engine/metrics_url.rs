@@ -1,0 +1,94 @@
+//! The addresses of metrics pages.
+
+use std::fmt;
+use std::str::FromStr;
+
+use reqwest::Url;
+
+use super::http_url::Scheme;
+
+/// The address of a metrics page. It is shown and stored without its credentials and query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetricsUrl {
+    url: Url,
+}
+
+impl MetricsUrl {
+    /// The scheme.
+    pub fn scheme(&self) -> Scheme {
+        Scheme::of(&self.url)
+    }
+
+    /// All of it with credentials: to be sent, never shown.
+    pub(crate) fn whole(&self) -> &Url {
+        &self.url
+    }
+}
+
+impl fmt::Display for MetricsUrl {
+    /// `http://user:password@host/metrics?key=value` is shown as `http://***@host/metrics?***`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let credentials = !self.url.username().is_empty() || self.url.password().is_some();
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        write!(
+            f,
+            "{}://{}{host}{port}{}{}",
+            self.url.scheme(),
+            if credentials { "***@" } else { "" },
+            self.url.path(),
+            if self.url.query().is_some() { "?***" } else { "" }
+        )
+    }
+}
+
+impl FromStr for MetricsUrl {
+    type Err = String;
+
+    /// Reads an address such as `http://localhost:9400/metrics`; the default path is `/metrics`. Errors do
+    /// not repeat the address, which may hold a password.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        const FORM: &str = "write it like http://localhost:9400/metrics";
+        if !text.contains("://") {
+            return Err(format!("the address of a metrics page needs a scheme; {FORM} or https://…"));
+        }
+        let mut url = Url::parse(text)
+            .map_err(|error| format!("this is not the address of a metrics page ({error}); {FORM}"))?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(format!("metrics pages are read over http and https only; {FORM}"));
+        }
+        if url.path() == "/" {
+            url.set_path("/metrics");
+        }
+        url.set_fragment(None);
+        Ok(Self { url })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_what_may_be_secret() {
+        for (text, shown) in [
+            ("http://localhost:9400", "http://localhost:9400/metrics"),
+            ("http://localhost:9400/", "http://localhost:9400/metrics"),
+            ("https://gpu-1/a/metrics#top", "https://gpu-1/a/metrics"),
+            ("http://me:hunter2@[::1]:9/m?token=hunter2", "http://***@[::1]:9/m?***"),
+        ] {
+            let url: MetricsUrl = text.parse().unwrap();
+            assert_eq!(url.to_string(), shown);
+        }
+        let whole: MetricsUrl = "http://me:hunter2@x/m?a=1".parse().unwrap();
+        assert_eq!(whole.whole().as_str(), "http://me:hunter2@x/m?a=1");
+    }
+
+    #[test]
+    fn mistakes_are_reported_without_the_address() {
+        for text in ["hunter2", "hunter2:9400/metrics", "ftp://hunter2", "http://me:hunter2@"] {
+            let error = text.parse::<MetricsUrl>().unwrap_err();
+            assert!(error.contains("write it like") && !error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What is reported of a connection: its progress, and why there is none.
+
+use std::time::Duration;
+
+use crate::units::spoken;
+
+/// The progress of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConnectProgress {
+    /// The server is not ready yet.
+    Waiting {
+        /// The error of the server or the system.
+        reason: String,
+        /// How long the wait has lasted.
+        elapsed: Duration,
+        /// How long it may last for this reason.
+        limit: Duration,
+    },
+    /// No model was given; this is the first of those listed.
+    ModelChosen {
+        /// Its name.
+        model: String,
+        /// Number of models listed.
+        listed: usize,
+    },
+}
+
+/// Why a server cannot be used. Its message has a `hint:` line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ConnectError {
+    /// The target is invalid.
+    #[error("{0}")]
+    Setup(String),
+    /// It did not become ready in time.
+    #[error("{url} was not ready within {}: {reason}\nhint: {hint}", spoken(*.waited))]
+    NotReady {
+        /// The server.
+        url: String,
+        /// How long the wait lasted.
+        waited: Duration,
+        /// The last reason.
+        reason: String,
+        /// The remedy.
+        hint: String,
+    },
+    /// It answers, but waiting cannot help.
+    #[error("{url} cannot be used: {reason}\nhint: {hint}")]
+    Unusable {
+        /// The server.
+        url: String,
+        /// What is wrong.
+        reason: String,
+        /// The remedy.
+        hint: String,
+    },
+    /// Some of the workload's models are not served.
+    #[error("{url} does not serve {}; it lists: {}\nhint: {hint}", quoted(.unknown), .listed.join(", "))]
+    UnknownModels {
+        /// The server.
+        url: String,
+        /// The unknown models.
+        unknown: Vec<String>,
+        /// The listed models.
+        listed: Vec<String>,
+        /// The remedy.
+        hint: &'static str,
+    },
+    /// No model was given and none can be found.
+    #[error("{url} does not list its models ({reason})\nhint: name one with --model")]
+    NoModel {
+        /// The server.
+        url: String,
+        /// The answer to the list request.
+        reason: String,
+    },
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,195 @@
+//! The progress of a step that may take long: one line, redrawn in place on a terminal, printed once elsewhere.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::alt_screen::say;
+use super::line::InPlace;
+use super::screen::Screen;
+use crate::clock::{RunClock, Timestamp};
+use crate::units::{count, spoken};
+
+/// A shorter step is not shown: on a terminal, and elsewhere (longer than the usual pause between two runs).
+const SHORT: Duration = Duration::from_millis(200);
+const SHORT_ELSEWHERE: Duration = Duration::from_millis(2_500);
+/// Time between two looks at it.
+const REDRAW: Duration = Duration::from_millis(200);
+/// Least time between two lines elsewhere, where the step has several parts.
+const PRINT: Duration = Duration::from_secs(5);
+/// From this much time on, it is said how long a step takes, and how much is left of it.
+const LONG: Duration = Duration::from_secs(2);
+
+/// A step that is shown until it is dropped, if it takes long enough.
+#[derive(Debug)]
+pub(crate) struct StepLine {
+    step: Arc<Step>,
+    stop: Option<mpsc::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What is known of a step. Whoever does it counts; the line's own thread reads.
+#[derive(Debug)]
+struct Step {
+    name: Mutex<String>,
+    done: AtomicU64,
+    /// How many there are; 0 where nothing is counted.
+    of: AtomicU64,
+    clock: RunClock,
+}
+
+impl StepLine {
+    /// Begins a step of this name.
+    pub(crate) fn start(screen: Screen, name: impl Into<String>) -> Self {
+        let clock = RunClock::starting_in(Duration::ZERO);
+        let name = Mutex::new(name.into());
+        let step = Arc::new(Step { name, done: AtomicU64::new(0), of: AtomicU64::new(0), clock });
+        let (stop, stopped) = mpsc::channel();
+        let shown = Arc::clone(&step);
+        let show = move || match screen.fitting() {
+            Screen::Quiet => {}
+            Screen::Dashboard | Screen::Line => shown.redraw(&stopped),
+            Screen::Plain => shown.print(&stopped, say),
+        };
+        let thread = match screen {
+            Screen::Quiet => None,
+            _ => std::thread::Builder::new().name("step line".to_owned()).spawn(show).ok(),
+        };
+        Self { step, stop: Some(stop), thread }
+    }
+
+    /// The same of a step that does so many things.
+    pub(crate) fn counting(screen: Screen, name: impl Into<String>, of: u64) -> Self {
+        let line = Self::start(screen, name);
+        line.step.of.store(of, Relaxed);
+        line
+    }
+
+    /// Its next part.
+    pub(crate) fn at(&self, name: impl Into<String>) {
+        *self.step.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
+    }
+
+    /// So many of its things are done.
+    pub(crate) fn done(&self, done: u64) {
+        self.step.done.store(done, Relaxed);
+    }
+
+    /// Counts the things that this iterator gives.
+    pub(crate) fn count<I: Iterator>(&self, things: I) -> impl Iterator<Item = I::Item> + use<I> {
+        let step = Arc::clone(&self.step);
+        things.inspect(move |_| _ = step.done.fetch_add(1, Relaxed))
+    }
+}
+
+impl Drop for StepLine {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Step {
+    /// Redraws it in place until `stopped` hangs up.
+    fn redraw(&self, stopped: &Receiver<()>) {
+        if stopped.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        let line = InPlace::of("{wide_msg}", None);
+        let mut shown = String::new();
+        loop {
+            // Nothing is drawn again that is there: the step may be measuring this machine.
+            let text = self.describe(self.clock.now());
+            if text != shown {
+                line.set_message(text.clone());
+                line.tick();
+                shown = text;
+            }
+            if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    }
+
+    /// Prints it once it has taken a while, and each further part after some time, until `stopped` hangs up.
+    fn print(&self, stopped: &Receiver<()>, say: impl Fn(&str)) {
+        let mut wait = SHORT_ELSEWHERE;
+        let mut printed = None;
+        while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            let name = self.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+            if printed.as_ref() != Some(&name) {
+                say(&self.describe(self.clock.now()));
+                printed = Some(name);
+            }
+            wait = PRINT;
+        }
+    }
+
+    /// Its name, how much of it is done, and about how long the rest takes.
+    fn describe(&self, now: Timestamp) -> String {
+        let name = self.name.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let (done, of) = (self.done.load(Relaxed), self.of.load(Relaxed));
+        let passed = now.since(Timestamp::ZERO);
+        let whole = |time: Duration| spoken(Duration::from_secs(time.as_secs_f64().ceil() as u64));
+        match (done, of) {
+            (_, 0) if passed < LONG => name,
+            (_, 0) => format!("{name}; {} so far", spoken(Duration::from_secs(passed.as_secs()))),
+            (done, of) if done == 0 || passed < LONG || done >= of => {
+                format!("{name}: {} of {}", count(done.min(of)), count(of))
+            }
+            (done, of) => {
+                let left = passed.mul_f64((of - done) as f64 / done as f64);
+                format!("{name}: {} of {}, about {} left", count(done), count(of), whole(left))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(done: u64, of: u64) -> Step {
+        Step {
+            name: Mutex::new("building prompts".to_owned()),
+            done: done.into(),
+            of: of.into(),
+            clock: RunClock::starting_in(Duration::ZERO),
+        }
+    }
+
+    #[test]
+    fn a_line_says_how_far_a_step_is_and_what_is_left() {
+        let at = Timestamp::from_secs_f64;
+        assert_eq!(step(0, 0).describe(at(1.0)), "building prompts");
+        assert_eq!(step(0, 0).describe(at(3.7)), "building prompts; 3 s so far");
+        assert_eq!(step(0, 12_000).describe(at(5.0)), "building prompts: 0 of 12,000");
+        assert_eq!(step(10, 12_000).describe(at(0.5)), "building prompts: 10 of 12,000");
+        let later = step(3_200, 12_000).describe(at(4.0));
+        assert_eq!(later, "building prompts: 3,200 of 12,000, about 11 s left");
+        assert_eq!(step(256, 256).describe(at(4.0)), "building prompts: 256 of 256");
+    }
+
+    #[test]
+    fn a_short_step_prints_nothing_and_a_long_one_a_line() {
+        let said = Mutex::new(Vec::new());
+        let say = |line: &str| said.lock().unwrap().push(line.to_owned());
+        let print = |length: Duration| {
+            let (stop, stopped) = mpsc::channel::<()>();
+            std::thread::scope(|scope| {
+                scope.spawn(move || {
+                    std::thread::sleep(length);
+                    drop(stop);
+                });
+                step(0, 0).print(&stopped, say);
+            });
+            std::mem::take(&mut *said.lock().unwrap())
+        };
+        assert!(print(Duration::from_millis(50)).is_empty());
+        assert_eq!(print(SHORT_ELSEWHERE + Duration::from_millis(500)), ["building prompts; 2 s so far"]);
+    }
+}

@@ -1,0 +1,199 @@
+//! The results in a folder: which there are, which is the latest, and what their files say of them.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde_json::Value;
+
+use super::run::{is_aside, repeats_in};
+use super::save::{REPEATS, SUMMARY};
+use crate::experiment::Sweep;
+use crate::record::RunLog;
+use crate::report::documents::ListedResult;
+use crate::session::campaign::dir::MANIFEST;
+use crate::session::campaign::matrix::FILES;
+use crate::session::folder;
+
+/// The results inside `folder`, the newest first; none where it is no folder.
+pub(super) fn results_in(folder: &Path) -> Vec<PathBuf> {
+    let Ok(inside) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = inside.flatten().map(|entry| entry.path());
+    let mut results: Vec<_> =
+        paths.filter(|path| is_result(path) && !is_aside(path)).map(|path| (begun(&path), path)).collect();
+    results.sort_by(|a, b| b.cmp(a));
+    results.into_iter().map(|(_, path)| path).collect()
+}
+
+/// The newest result inside `folder`, if there is one.
+pub(crate) fn latest(folder: &Path) -> Option<PathBuf> {
+    results_in(folder).into_iter().next()
+}
+
+/// Whether a run or an experiment is stored in this folder, ended or not.
+fn is_result(folder: &Path) -> bool {
+    let files = [RunLog::FILE_NAME, MANIFEST, Sweep::FILE_NAME, FILES[0]];
+    files.iter().any(|file| folder.join(file).is_file()) || !repeats_in(folder).is_empty()
+}
+
+/// When a result began: by the name of its folder, else when the folder was last changed.
+fn begun(path: &Path) -> SystemTime {
+    let by_name = path.file_name().and_then(|name| folder::stamp(&name.to_string_lossy()));
+    let changed = || path.metadata().and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+    by_name.map_or_else(changed, SystemTime::from)
+}
+
+/// What is stored in these folders, by their own files.
+pub(crate) fn listed(folders: &[PathBuf]) -> Vec<ListedResult> {
+    folders.iter().map(|folder| result(folder)).collect()
+}
+
+fn result(path: &Path) -> ListedResult {
+    let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    let started_at = folder::stamp(&name);
+    let found = if path.join(RunLog::FILE_NAME).is_file() {
+        run(path)
+    } else if let Some(sweep) = json(&path.join(Sweep::FILE_NAME)) {
+        let of = Fields(&sweep);
+        ListedResult {
+            kind: "sweep",
+            verdict: of.verdict(""),
+            workload: of.text("/workload/name"),
+            requests_per_s: of
+                .text("/answer/passed/kind")
+                .filter(|kind| kind == "rate_per_s")
+                .and_then(|_| of.number("/answer/passed/value")),
+            ..of.common("")
+        }
+    } else if let Some(matrix) = json(&path.join(FILES[0])) {
+        let of = Fields(&matrix);
+        let engine = of.text("/variants/0/server/engine");
+        ListedResult { kind: "matrix", workload: of.text("/name"), engine, ..of.common("") }
+    } else if let Some(repeats) = json(&path.join(REPEATS)) {
+        let of = Fields(&repeats);
+        ListedResult {
+            kind: "repeats",
+            verdict: of.verdict("/verdict"),
+            workload: of.text("/workload"),
+            ..of.common("/runs/0")
+        }
+    } else {
+        // An experiment that goes on, was broken off, or keeps no result of its own.
+        match json(&path.join(MANIFEST)) {
+            Some(manifest) => manifested(&Fields(&manifest)),
+            None => ListedResult { kind: "repeats", ..ListedResult::default() },
+        }
+    };
+    ListedResult { name, started_at: found.started_at.or(started_at), ..found }
+}
+
+/// A run by its summary; where it has none, by the first line of its log.
+fn run(path: &Path) -> ListedResult {
+    if let Some(summary) = json(&path.join(SUMMARY)) {
+        let of = Fields(&summary);
+        return ListedResult {
+            kind: "run",
+            verdict: of.verdict("/verdict"),
+            workload: of.text("/run/workload"),
+            requests_per_s: of.number("/rates/completed_requests_per_s"),
+            ttft_p95_ms: of.number("/latency/ttft/p95/value_ms"),
+            output_tokens_per_s: of.number("/rates/output_tokens_per_s"),
+            ..of.common("/run")
+        };
+    }
+    let mut line = String::new();
+    let read =
+        File::open(path.join(RunLog::FILE_NAME)).and_then(|log| BufReader::new(log).read_line(&mut line));
+    let header = read.ok().and_then(|_| serde_json::from_str::<Value>(&line).ok()).unwrap_or_default();
+    let of = Fields(&header);
+    ListedResult { kind: "run", workload: of.text("/header/workload/name"), ..of.common("/header") }
+}
+
+/// An experiment by its manifest.
+fn manifested(of: &Fields<'_>) -> ListedResult {
+    let is_matrix = of.0.pointer("/experiments").is_some();
+    let kind = match of.text("/kind").as_deref() {
+        Some("ab") => "ab",
+        _ if is_matrix => "matrix",
+        _ => "sweep",
+    };
+    let workload = of.text("/workload/name").or_else(|| of.text("/experiments/name"));
+    let engine = of.text("/engine").or_else(|| of.text("/server/engine"));
+    ListedResult { kind, workload, engine, ..ListedResult::default() }
+}
+
+/// The fields of a stored file, by their paths.
+struct Fields<'a>(&'a Value);
+
+impl Fields<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        self.0.pointer(path)?.as_str().map(str::to_owned)
+    }
+
+    fn number(&self, path: &str) -> Option<f64> {
+        self.0.pointer(path)?.as_f64()
+    }
+
+    /// What the object at `path` says of validity: its outcome in words, else whether it is valid.
+    fn verdict(&self, path: &str) -> Option<String> {
+        let outcome = self.text(&format!("{path}/outcome")).map(|outcome| outcome.to_uppercase());
+        let valid = || self.0.pointer(&format!("{path}/valid"))?.as_bool();
+        outcome.or_else(|| valid().map(|valid| if valid { "VALID" } else { "INVALID" }.to_owned()))
+    }
+
+    /// When what is at `path` began, and the engine that is named there or at the top.
+    fn common(&self, path: &str) -> ListedResult {
+        let engine = self.text(&format!("{path}/engine/engine")).or_else(|| self.text("/engine/engine"));
+        let started_at = self.text(&format!("{path}/started_at")).and_then(|at| at.parse().ok());
+        ListedResult { engine, started_at, ..ListedResult::default() }
+    }
+}
+
+/// The JSON in a file, if there is any.
+fn json(path: &Path) -> Option<Value> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::stored::{Stored, open};
+
+    #[test]
+    fn a_folder_of_results_is_listed_from_the_newest() {
+        let base = tempfile::tempdir().unwrap();
+        let store = |name: &str, file: &str, text: &str| {
+            let folder = base.path().join(name);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(file), text).unwrap();
+        };
+        let summary = r#"{"verdict": {"valid": true, "outcome": "overloaded"}, "rates":
+            {"completed_requests_per_s": 9.5, "output_tokens_per_s": 100}, "latency": {"ttft": {"p95": {"value_ms": 67.5}}},
+            "run": {"workload": "chat", "engine": {"engine": "vllm"}, "started_at": "2026-11-21T04:05:07Z"}}"#;
+        let old = "chat-vllm-20261121T040507Z";
+        store(old, "run.jsonl", "{}\n");
+        store(old, "summary.json", summary);
+        let header = r#"{"header": {"workload": {"name": "long"}, "engine": {"engine": "mock"}}}"#;
+        let new = "long-mock-20261122T000000Z-2";
+        store(new, "run.jsonl", &format!("{header}\n"));
+        store("chat-vllm-20261121T040508Z", "asked.json", r#"{"kind": "ab", "workload": {"name": "chat"}}"#);
+        store("notes", "todo.txt", "nothing of ours");
+        let Stored::Results(folders) = open(base.path(), None).unwrap() else {
+            panic!("no folder of results")
+        };
+        assert_eq!(latest(base.path()).as_ref(), folders.first());
+        let listed = listed(&folders);
+        let names: Vec<_> = listed.iter().map(|result| result.name.as_str()).collect();
+        assert_eq!(names, [new, "chat-vllm-20261121T040508Z", old]);
+        let run = &listed[2];
+        assert_eq!(
+            (run.kind, run.verdict.as_deref(), run.ttft_p95_ms),
+            ("run", Some("OVERLOADED"), Some(67.5))
+        );
+        assert_eq!((run.requests_per_s, run.engine.as_deref()), (Some(9.5), Some("vllm")));
+        assert_eq!((listed[1].kind, listed[1].workload.as_deref()), ("ab", Some("chat")));
+        assert_eq!((listed[0].workload.as_deref(), &listed[0].verdict), (Some("long"), &None));
+        assert_eq!(listed[0].started_at, "2026-11-22T00:00:00Z".parse().ok());
+    }
+}
