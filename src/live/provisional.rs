@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, FigureKey, Metric, Objective, Quantile, Statistic, lag_bar_ms};
+use crate::analysis::{ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic};
 use crate::runner::{LiveLatency, LiveSpread, Snapshot, WindowCounts};
 use crate::units::{count, millis, three_digits};
 
@@ -55,15 +55,16 @@ fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
     vec![Remark::new(Standing::Good, format!("no problems so far{seen}"))]
 }
 
-/// p99 of the schedule lag against its limit. With few requests one outlier decides p99.
+/// p95 of the schedule lag against what it may add to that of the latency, at the most: a run is judged by what it does
+/// add. With few requests one outlier decides p95.
 fn lag(snapshot: &Snapshot) -> Option<Remark> {
     let lag = snapshot.schedule_lag.window?;
-    let median = snapshot.ttft.window.or(snapshot.e2e.window).map_or(0.0, |spread| millis(spread.p50));
-    let (p99, bound) = (millis(lag.p99), lag_bar_ms(median));
-    let (said, limit) = (format!("p99 schedule lag {} ms", three_digits(p99)), three_digits(bound));
-    Some(if p99 <= bound {
+    let latency = snapshot.ttft.window.or(snapshot.e2e.window).map_or(0.0, |spread| millis(spread.p95));
+    let (p95, bound) = (millis(lag.p95), LEAST_MS.max(SPOILED * latency));
+    let (said, limit) = (format!("p95 schedule lag {} ms", three_digits(p95)), three_digits(bound));
+    Some(if p95 <= bound {
         Remark::new(Standing::Good, said)
-    } else if lag.n < Quantile::P99.floor() {
+    } else if lag.n < Quantile::P95.floor() {
         Remark::new(Standing::Open, format!("{said} of {} requests, limit: {limit} ms", count(lag.n)))
     } else {
         Remark::new(Standing::Bad, format!("INVALID so far: {said}, limit: {limit} ms"))
@@ -157,9 +158,9 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
 mod tests {
     use super::*;
 
-    fn spread(n: u64, p50_ms: u64, p99_ms: u64) -> LiveLatency {
-        let (p50, p99) = (Duration::from_millis(p50_ms), Duration::from_millis(p99_ms));
-        LiveLatency { recent: None, window: Some(LiveSpread { n, p50, p99, ..LiveSpread::default() }) }
+    fn spread(n: u64, p50_ms: u64, p95_ms: u64) -> LiveLatency {
+        let (p50, p95) = (Duration::from_millis(p50_ms), Duration::from_millis(p95_ms));
+        LiveLatency { recent: None, window: Some(LiveSpread { n, p50, p95, ..LiveSpread::default() }) }
     }
 
     /// A thousand requests of the window, on time and answered after 80 ms.
@@ -195,7 +196,7 @@ mod tests {
         (snapshot.measured.with_slo, snapshot.measured.met) = (200, 180);
         let found = said(&snapshot, &["goodput > 15/s", "slo_attainment > 95%"]);
         let texts =
-            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90.0 %")];
+            [(Standing::Good, "goodput > 15/s: 18.0/s"), (Standing::Bad, "slo_attainment > 95%: 90 %")];
         assert_eq!(found[1..], texts.map(|(standing, text)| (standing, text.to_owned())));
     }
 

@@ -4,16 +4,19 @@ use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
+use crate::workload::Purpose;
 
 type Advice = fn(&Summary) -> Option<Finding>;
 
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 26] = [
+        const RULES: [Advice; 28] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
+            load::client_late,
+            load::cannot_tell,
             load::short_window,
             load::warm_up,
             load::not_settled,
@@ -59,6 +62,23 @@ impl Finding {
             // of the network.
             findings.retain(|finding| {
                 !matches!(finding.kind, FindingKind::MergedReads | FindingKind::OutsideServer)
+            });
+        }
+        if summary.run.purpose == Purpose::Smoke {
+            // Nobody asked how long answers take.
+            findings.retain(|finding| {
+                !matches!(
+                    finding.kind,
+                    FindingKind::ClientLate
+                        | FindingKind::CannotTell
+                        | FindingKind::ShortWindow
+                        | FindingKind::WarmUp
+                        | FindingKind::NotSettled
+                        | FindingKind::Drift
+                        | FindingKind::UnevenArrivals
+                        | FindingKind::NoSlo
+                        | FindingKind::ColdConnections
+                )
             });
         }
         findings
