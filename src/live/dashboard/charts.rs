@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::Color;
 use ratatui::text::Line;
 
-use super::time_chart::{MARGIN, TimeChart};
+use super::time_chart::{MARGIN, TimeChart, round_up};
 use super::view_state::{ViewState, is_roomy};
 use crate::analysis::Metric;
 use crate::analysis::wording::percent;
@@ -191,8 +191,10 @@ impl Charts<'_> {
 impl TimeAxis {
     /// To the end of the load, and on while answers are awaited.
     fn of(state: &ViewState<'_>, columns: u16) -> Self {
-        let end = state.watched.plan.window_end.max(state.now);
-        Self { seconds: end.as_secs_f64().max(1.0), columns: usize::from(columns) }
+        let end = state.watched.load_end(state.now, &state.snapshot).max(state.now).as_secs_f64();
+        // An estimate moves: the axis follows it in round steps.
+        let end = if state.watched.requests.is_some() { round_up(end) } else { end };
+        Self { seconds: end.max(1.0), columns: usize::from(columns) }
     }
 
     fn column_of(self, seconds: f64) -> usize {
