@@ -350,6 +350,7 @@ fn findings_name_what_is_off() {
     }
     let mut log = run(500, records);
     let expected = [
+        FindingKind::ClientLate,
         FindingKind::ShortWindow,
         FindingKind::NoSlo,
         FindingKind::OutputLength,

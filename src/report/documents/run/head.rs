@@ -14,6 +14,7 @@ use crate::report::document::{
 use crate::report::documents::parts::arrivals;
 use crate::report::documents::parts::cells::engine;
 use crate::units::{count, three_digits};
+use crate::workload::Purpose;
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let counts = &summary.requests;
@@ -23,6 +24,9 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
     if all > 0 {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
+    }
+    if summary.run.purpose == Purpose::Smoke {
+        sentence.push_str("; smoke: latencies are not judged");
     }
     let outcome = summary.verdict.outcome;
     let tone = match outcome {
@@ -91,7 +95,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
-    let ended = "by the moment of their end".to_owned();
+    let ended = "those that ended in the window".to_owned();
     let completed = known(rates.completed_requests_per_s);
     let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered, ended])];
     if let Some(output) = rates.output_tokens_per_s {
