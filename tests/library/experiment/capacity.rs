@@ -232,5 +232,9 @@ fn a_sweep_in_which_no_rate_passed_offers_nothing() {
 fn a_sweep_that_is_not_over_is_said_to_be() {
     let sweep = Sweep { stopped: StopReason::Interrupted, ..sweep(12.5) };
     let offer = offer("half", &sweep, &CONTRACT);
-    assert!(offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")), "{:?}", offer.notes);
+    assert!(
+        offer.notes.iter().any(|note| note.starts_with("the sweep is not finished")),
+        "{:?}",
+        offer.notes
+    );
 }
