@@ -27,7 +27,7 @@ pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
 pub(crate) use client::effects::{ClientEffect, SPOILED};
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary};
 pub use client::pauses::HostStallImpact;
-pub(crate) use client::pauses::LEAST_MS;
+pub(crate) use client::pauses::{DELAY_FLOOR_MS, LEAST_MS};
 pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;

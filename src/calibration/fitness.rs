@@ -2,18 +2,14 @@
 
 use serde::Serialize;
 
+use crate::analysis::{DELAY_FLOOR_MS, LEAST_MS};
 use crate::record::Calibration;
 use crate::units::{count, three_digits};
 
-/// A machine whose delays are beyond it at p99 is noisy, milliseconds: a twentieth of a TTFT of 20 ms.
-const NOISY_MS: f64 = 1.0;
-/// One whose delays are beyond it is not fit, milliseconds: a twentieth of a TTFT of 400 ms.
-const NOT_FIT_MS: f64 = 20.0;
-
 /// Whether runs on a machine can be trusted, by what its calibration found.
 ///
-/// The verdict on a run goes by the effect on its percentiles, which may be 5 %: up to the first bound hardly any run is
-/// INVALID for late stamps or late requests, and beyond the second most are.
+/// Up to the first of its bounds lateness has no effect that a verdict counts; beyond the second hardly any run is
+/// spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fitness {
@@ -29,8 +25,8 @@ impl Fitness {
     /// What a calibration says of its machine.
     pub(crate) fn of(found: &Calibration) -> Self {
         match worst_ms(found) {
-            ..=NOISY_MS => Self::Ready,
-            ..=NOT_FIT_MS => Self::Noisy,
+            ..=LEAST_MS => Self::Ready,
+            ..=DELAY_FLOOR_MS => Self::Noisy,
             _ => Self::NotFit,
         }
     }
@@ -52,8 +48,8 @@ impl Fitness {
                 let rate = count(two_digits_down(trusted_requests_per_s));
                 return format!("stamps within {stamps} ms at p99; trusted up to {rate} requests/s");
             }
-            Self::Noisy => NOISY_MS,
-            Self::NotFit => NOT_FIT_MS,
+            Self::Noisy => LEAST_MS,
+            Self::NotFit => DELAY_FLOOR_MS,
         };
         let so = match self {
             Self::NotFit => "expect INVALID runs",

@@ -17,6 +17,8 @@ use crate::units::count;
 pub(crate) const NOTED: f64 = 0.01;
 /// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
 pub(crate) const LEAST_MS: f64 = 1.0;
+/// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
+pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
 
 /// How much host stalls of the client could have moved a run's figures.
 ///

@@ -2,6 +2,7 @@
 
 use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
+use crate::analysis::client::pauses::DELAY_FLOOR_MS;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
 use crate::workload::Purpose;
@@ -57,7 +58,12 @@ impl Finding {
                 )
             });
         }
-        if [Rule::ClientStarved, Rule::HostStalls].iter().any(|rule| summary.verdict.breaks(*rule)) {
+        let late_loop = summary.client.and_then(|client| client.loop_delay);
+        if late_loop.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
+            || [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls]
+                .iter()
+                .any(|rule| summary.verdict.breaks(*rule))
+        {
             // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
             // of the network.
             findings.retain(|finding| {

@@ -201,9 +201,9 @@ fn a_stored_matrix_is_judged_again_from_its_logs() {
     let cells = |matrix: &Value| {
         let mut cells = matrix["cells"].clone();
         let cell = cells[0].as_object_mut().unwrap();
-        ["outcome", "valid", "reasons"].map(|key| cell.remove(key));
+        cell.retain(|key, _| key != "outcome" && key != "valid" && key != "reasons");
         for run in cell["runs"].as_array_mut().unwrap() {
-            ["outcome", "valid"].map(|key| run.as_object_mut().unwrap().remove(key));
+            run.as_object_mut().unwrap().retain(|key, _| key != "outcome" && key != "valid");
         }
         cells
     };
