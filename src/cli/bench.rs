@@ -366,7 +366,7 @@ mod tests {
             (&["--rate=max", "--input-tokens=9"], "add --max-concurrency N"),
             (&["short_chat", "--users=4", "--requests=3"], "`--requests` is 3, and there are 4 users"),
             (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
-            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from is about a trace"),
+            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from needs a trace"),
         ] {
             let stop = typed_alone(typed).err().unwrap();
             assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());

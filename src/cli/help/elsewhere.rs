@@ -52,7 +52,7 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
     ),
     (
         &["--random-prefix-len", "--prefix-repetition-prefix-len", "--prefix-prompt-length"],
-        "prefixes that prompts share are `shared_prefix` of a class in a workload file: skyline workloads show long_rag",
+        "prefixes that prompts share are `shared_prefix` of a class in a workload file: skyline workloads show agents",
     ),
     (
         &[

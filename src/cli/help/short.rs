@@ -241,9 +241,7 @@ fn short(verb: &str, shown: &[&str], arg: Arg) -> Arg {
     let said = said.filter(|(of, ..)| [verb, "*"].contains(of)).max_by_key(|(of, ..)| *of == verb);
     let arg = match said {
         // An option of one word is in the table of every verb.
-        Some((.., help)) if !arg.get_possible_values().is_empty() => {
-            arg.help(*help).hide_possible_values(true)
-        }
+        Some((.., help)) if arg.get_action().takes_values() => arg.help(*help).hide_possible_values(true),
         Some((.., help)) => arg.help(*help),
         None => arg,
     };

@@ -11,7 +11,7 @@ use super::values::{ROWS, fields, header, json, lengths, positive, slo, time, ur
 const BEGINNINGS: &[&[&str]] = &[&["aiperf", "profile"], &["genai-perf", "profile"]];
 
 const SESSIONS: &str =
-    "conversations are `sessions` of a class in a workload file (skyline guide conversations)";
+    "conversations are `conversation` of a class in a workload file (skyline guide conversations)";
 const PREFIXES: &str = "prefixes that prompts share are `shared_prefix` of a class in a workload file";
 const UNNEEDED: &str = "not needed";
 const CAPPED: &str = "no equal: --ramp raises a rate, and a cap is there from the beginning";
@@ -73,7 +73,7 @@ const FLAGS: &[Flag] = &[
     differs(&["--prefix-prompt-length", "--prompt-prefix-length"], One, PREFIXES),
     differs(&["--shared-system-prompt-length"], One, PREFIXES),
     differs(&["--user-context-prompt-length"], One, PREFIXES),
-    differs(&["--seq-dist", "--sequence-distribution"], One, "pairs of lengths are classes with weights in a workload file (skyline workloads show mixed_tenants)"),
+    differs(&["--seq-dist", "--sequence-distribution"], One, "pairs of lengths are classes with weights in a workload file (skyline workloads show bursty_mix)"),
     differs(&["--warmup-duration"], One, "--warmup-requests N warms the server up; --warmup TIME leaves the first part out"),
     differs(&["--concurrency-ramp-duration"], One, CAPPED),
     differs(&["--request-rate-ramp-duration"], One, "--ramp FROM:TO:OVER raises the rate"),
@@ -95,7 +95,7 @@ const FLAGS: &[Flag] = &[
     differs(&["--tokenizer-trust-remote-code"], Nothing, "not needed: nothing is executed"),
     differs(&["--connection-reuse-strategy"], One, "connections are kept and used again"),
     differs(&["--url-strategy"], One, "no equal: one address"),
-    differs(&["--model-selection-strategy"], One, "several models are `models` of a class in a workload file"),
+    differs(&["--model-selection-strategy"], One, "several models are `models` in a workload file (skyline guide workloads)"),
     differs(&["--transport", "--transport-type"], One, UNNEEDED),
     differs(&["--workers-max", "--max-workers"], One, UNNEEDED),
     differs(&["--record-processors", "--record-processor-service-count"], One, UNNEEDED),
@@ -143,7 +143,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         to.option("--model", *model);
     }
     if models.len() > 1 {
-        to.differs("--model", "the first; several are `models` of a class in a workload file");
+        to.differs("--model", "the first; several are `models` in a workload file (skyline guide workloads)");
     }
     match typed.one("--endpoint-type") {
         None | Some("chat") => {}

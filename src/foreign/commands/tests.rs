@@ -77,6 +77,7 @@ fn vllm_says_when_requests_leave() {
     ] {
         assert_eq!(vllm(flags), format!("{load}--input-tokens 1024 --output-tokens 128"), "{flags}");
     }
+    assert_eq!(vllm("--dataset-name burstgpt --dataset-path B.csv --request-rate 5"), "--trace B.csv");
     let all = typed(ForeignTool::Vllm, "vllm bench serve --num-prompts -1 --request-rate 5");
     assert!(all.words.iter().all(|word| word != "--requests"), "{:?}", all.words);
     assert!(all.differences.iter().any(|difference| difference.about == "--num-prompts -1"));

@@ -31,7 +31,10 @@ pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
     let typed = TypedFlags::read(FLAGS, flags);
     let mut to = Builder::new(&typed);
     server(&typed, &mut to);
-    load(&typed, &mut to);
+    // A trace says itself when its requests leave.
+    if !["burstgpt", "timed_trace"].contains(&typed.one("--dataset-name").unwrap_or_default()) {
+        load(&typed, &mut to);
+    }
     prompts(&typed, &mut to);
     request_bodies(&typed, &mut to);
     results(&typed, &mut to);
@@ -249,7 +252,8 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
             to.option("--trace", path.unwrap_or("trace.jsonl"));
             to.differs(
                 format!("--dataset-name {name}"),
-                "the trace is replayed at its own moments, with its lengths; --rate-scale changes their pace: leave --rate out",
+                "the trace is replayed at its own moments, with its lengths (--rate-scale changes the pace); vLLM takes the lengths of \
+                 BurstGPT alone",
             );
         }
         "hf" | "spec_bench" | "speed_bench" | "custom_audio" | "custom_image" | "custom_mm" => {

@@ -5,7 +5,7 @@ use super::flags::{Flag, differs, read, same};
 
 /// Why shared prefixes have no option.
 pub(super) const IN_A_FILE: &str = "prefixes that prompts share are `shared_prefix` of a class in a workload file (skyline workloads \
-                         show long_rag); here every prompt is as long, and all of it is its own";
+                         show agents); here every prompt is as long, and all of it is its own";
 const NO_TOKENIZER: &str = "not needed: the server counts tokens, or --tokenizer names a file";
 const OWN_PAGE: &str = "not needed: the run's report.html has it";
 const FILE_SAYS: &str = "rows of a file are taken as they are";
@@ -88,8 +88,8 @@ pub(super) const FLAGS: &[Flag] = &[
     differs(&["--profile"], Nothing, "no equal: start the server's profiler by itself"),
     differs(&["--probe-request-rate"], One, "no equal: run a second `skyline bench` at that rate beside the first"),
     differs(&["--use-beam-search"], Nothing, "no equal: one answer a request"),
-    differs(&["--lora-modules"], Many, "several models are `models` of a class in a workload file"),
-    differs(&["--lora-assignment"], One, "several models are `models` of a class in a workload file"),
+    differs(&["--lora-modules"], Many, "several models are `models` in a workload file (skyline guide workloads)"),
+    differs(&["--lora-assignment"], One, "several models are `models` in a workload file (skyline guide workloads)"),
     differs(&["--self-timed"], Nothing, "a trace is always replayed at its own moments"),
     differs(&["--no-self-timed"], Nothing, "a trace is always replayed at its own moments"),
     differs(&["--random-batch-size"], One, "no equal: one prompt a request"),

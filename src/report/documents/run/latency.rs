@@ -51,7 +51,7 @@ fn asked_table(rows: &[Row<'_>]) -> Table {
             .map(|(_, value, reservation)| format!("{}{}", figure(*value), mark(*reservation)));
         table.row([metric.title().to_owned()].into_iter().chain(figures).chain([count(row.n)]));
     }
-    table.detail_rows(|place| !HEADLINE.contains(&rows[place].0));
+    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
     let marks = rows.iter().flat_map(|(_, row)| row.asked.iter().map(|(.., reservation)| *reservation));
     table.explain_marks(
         marks,
