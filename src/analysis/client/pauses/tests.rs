@@ -54,7 +54,7 @@ fn a_machine_that_never_stood_still_touches_nothing() {
     );
     let check = check(&summary);
     assert_eq!((check.outcome, check.value), (CheckOutcome::Passed, Some(0.0)));
-    assert_eq!(check.sentence, "the client never stalled; no percentile moves by over 1.00 %");
+    assert_eq!(check.sentence, "the client never stalled; no percentile moves by over 1 %");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_short_pause_moves_no_percentile() {
     let check = check(&summary);
     assert_eq!(check.outcome, CheckOutcome::Passed);
     let said =
-        "the client stalled once (5.00 ms); 2 requests (1 %) affected; no percentile moves by over 1.00 %";
+        "the client stalled once (5.00 ms); 2 requests (1 %) affected; no percentile moves by over 1 %";
     assert_eq!(check.sentence, said);
 }
 

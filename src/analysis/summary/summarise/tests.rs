@@ -351,6 +351,7 @@ fn findings_name_what_is_off() {
     let mut log = run(500, records);
     let expected = [
         FindingKind::ShortWindow,
+        FindingKind::ClientLate,
         FindingKind::NoSlo,
         FindingKind::OutputLength,
         FindingKind::PromptLength,
