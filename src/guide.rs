@@ -39,7 +39,8 @@ topics! {
     validity "validity" "what each verdict means, every check, and how sure a figure is"
         ["verdict" "invalid" "overloaded" "intervals" "repeats"];
     objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
-    terminal "terminal" "the dashboard, progress, pipes and colours" ["dashboard" "live" "guide"];
+    terminal "terminal" "the dashboard, progress, pipes and colours; settings, completions, man pages"
+        ["dashboard" "live" "guide" "completions" "man" "settings" "config" "environment"];
     server "server" "the server's own metrics, GPUs, and a diagnosis of the figures"
         ["telemetry" "diagnosis" "gpu"];
     workloads "workloads" "write a workload: arrivals, lengths, classes, tenants, priorities"
@@ -60,7 +61,7 @@ topics! {
         ["calibrate" "merge" "accuracy" "shards" "calibration"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
-        ["vllm" "sglang" "guidellm" "aiperf" "k6"];
+        ["vllm" "sglang" "guidellm" "aiperf" "k6" "from-vllm" "from-guidellm" "from-aiperf"];
 }
 
 impl Topic {

@@ -70,6 +70,8 @@
 //! | to add a format of reports | `report/export.rs` |
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
+//! | options from the environment and from `skyline.toml` | `cli/args/config.rs` |
+//! | to translate a flag of another tool | `foreign/commands/mod.rs`, and the tables beside it |
 //!
 //! ## Many runs
 //!

@@ -223,6 +223,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             },
             limits: ClientLimits::default(),
             objectives: Vec::new(),
+            percentiles: Vec::new(),
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2, priority: None },
             stamps: StampSource::default(),
             shard: None,

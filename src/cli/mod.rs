@@ -7,17 +7,17 @@ mod calibrate;
 mod capacity;
 mod check;
 mod compare;
-mod guide;
 mod help;
+mod manual;
 mod matrix;
 mod merge;
 mod mock;
 mod output;
 mod report;
-mod shell;
 mod simulate;
 mod sweep;
 mod trace;
+mod translate;
 mod workloads;
 
 use std::ffi::OsString;
@@ -26,7 +26,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::args::config;
-use self::shell::{completions, man};
+use self::manual::{completions, guide, man};
+use crate::foreign::ForeignTool;
 use crate::guide::Topic;
 use crate::live::LineWriter;
 use crate::session::{Exit, Printer, Stop, command_line};
@@ -110,6 +111,12 @@ verbs! {
     Trace => trace::TraceVerbArgs,
     /// Read the guide: one chapter a topic
     Guide => guide::GuideArgs,
+    /// Say a command line of `vllm bench serve` with the options of Skyline
+    FromVllm => translate::TranslateArgs with ForeignTool::Vllm,
+    /// Say a command line of `guidellm benchmark` with the options of Skyline
+    FromGuidellm => translate::TranslateArgs with ForeignTool::GuideLlm,
+    /// Say a command line of `aiperf profile` with the options of Skyline
+    FromAiperf => translate::TranslateArgs with ForeignTool::AiPerf,
     /// Print completions for bash, zsh, fish, elvish or PowerShell
     Completions => completions::CompletionsArgs with Cli::command(),
     /// Print the man page, or write one of each verb
@@ -156,18 +163,38 @@ pub fn main() -> ExitCode {
 fn run(printer: Printer) -> Result<Exit, Stop> {
     let typed = std::env::args_os().collect();
     let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
-    if let Some(words) = config::in_words(&effect) {
+    command_line::take_effect(effect);
+    if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);
     }
-    let cli = parsed(effect.arguments.iter().cloned())
+    let cli = parsed(command_line::arguments())
         .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
-    command_line::take_effect(effect);
     cli.verb.run(printer)
 }
 
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+
+    use crate::foreign::ForeignTool;
+    use crate::foreign::commands::translate;
+
+    /// Command lines of the documentations of other tools.
+    const OTHERS: [(ForeignTool, &str); 3] = [
+        (ForeignTool::Vllm, include_str!("../../tests/data/commands/vllm.txt")),
+        (ForeignTool::GuideLlm, include_str!("../../tests/data/commands/guidellm.txt")),
+        (ForeignTool::AiPerf, include_str!("../../tests/data/commands/aiperf.txt")),
+    ];
+
+    #[test]
+    fn translations_of_other_tools_commands_are_understood() {
+        for (tool, commands) in OTHERS {
+            for line in commands.lines().filter(|line| !line.starts_with('#')) {
+                let words = translate(tool, &shlex::split(line).unwrap()).unwrap().words;
+                super::understands(&words).unwrap_or_else(|error| panic!("{line}\n{words:?}\n{error}"));
+            }
+        }
+    }
 
     #[test]
     fn the_command_line_is_sound() {

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantNames;
 
-use super::args::{ObjectiveArgs, ValidityArgs, one_of};
+use super::args::{ObjectiveArgs, ValidityArgs, config, one_of};
 use super::output::{
     AB, FormatArgs, Outputs, OwnFiles, RUN, RunList, SWEEP, exits, render, render_run, rendered,
 };
@@ -57,8 +57,8 @@ pub(super) fn run(args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> {
         (_, Some(schema)) => printer.data(schema).map(|()| Exit::Fine),
         (Some(run), None) => show(run, args, printer),
         (None, None) => {
-            let folder = Path::new(OUT);
-            let latest = stored::latest(folder).ok_or_else(|| nothing_stored(folder))?;
+            let folder = config::results_folder(&config::Surroundings::of_process());
+            let latest = stored::latest(&folder).ok_or_else(|| nothing_stored(&folder))?;
             printer.words(&format!("the latest result: {}", latest.display()));
             show(&latest, args, printer)
         }
@@ -88,9 +88,6 @@ fn show(path: &Path, args: &ReportArgs, printer: Printer) -> Result<Exit, Stop> 
         }
     }
 }
-
-/// Where runs are stored unless `--out` says otherwise.
-const OUT: &str = "results";
 
 fn nothing_stored(folder: &Path) -> Stop {
     Stop::usage(format!(

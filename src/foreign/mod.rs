@@ -1,9 +1,10 @@
-//! Results of other tools, read under our names.
+//! Results of other tools, read under our names; their command lines, said with our options.
 //!
 //! A tool's figure is taken over only where it means the same as ours ([`Metric`](crate::analysis::Metric) defines
 //! ours); the others are listed with the reason. All of their latencies count from sending, so none is our `ttft` or
 //! `e2e`, which count from the scheduled moment.
 
+pub(crate) mod commands;
 mod fields;
 mod figures;
 mod lenient;

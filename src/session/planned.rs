@@ -117,7 +117,7 @@ impl PlannedRun {
     fn in_full(self) -> Result<Self, Stop> {
         let drawn = self.plan.warmup_requests + self.plan.measured_requests;
         match self.workload.requests {
-            Some(asked) if drawn < asked => Err(Stop::usage(format!(
+            Some(asked) if drawn < asked && !self.workload.ends_by_count() => Err(Stop::usage(format!(
                 "the plan of `{}` with seed {} has {drawn} requests, and {asked} were requested: its arrivals end \
                  before\nhint: ask for fewer (--requests), raise the rate or take another --seed",
                 self.workload.name, self.workload.seed

@@ -17,3 +17,4 @@ mod shell;
 mod simulate;
 mod support;
 mod traffic;
+mod translate;

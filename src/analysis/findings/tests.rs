@@ -6,6 +6,7 @@ use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
 use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix,
+    StampSource,
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
@@ -301,6 +302,7 @@ fn gathered(late_ms: u64) -> Summary {
         record.merged_reads = 4;
     }
     let mut log = run(60_000, records);
+    log.header.stamps = StampSource::ReadReturned;
     let delay =
         Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
     log.footer.as_mut().unwrap().client =

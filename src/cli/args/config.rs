@@ -43,6 +43,20 @@ impl Surroundings {
     }
 }
 
+/// The folder of all results, where nothing was typed: that of `out`, else `results`.
+pub(in crate::cli) fn results_folder(surroundings: &Surroundings) -> PathBuf {
+    let set = surroundings.variables.iter().find(|(name, _)| name == "SKYLINE_OUT");
+    let in_file = |path: &PathBuf| {
+        let NodeValue::Table(entries) = parse_toml(&std::fs::read_to_string(path).ok()?).ok()?.value else {
+            return None;
+        };
+        let out = entries.into_iter().find(|entry| entry.key == "out")?;
+        text(&out.node.value)
+    };
+    let out = set.map(|(_, folder)| folder.clone()).or_else(|| surroundings.files.iter().find_map(in_file));
+    out.unwrap_or_else(|| "results".to_owned()).into()
+}
+
 /// What is said of an option: the value, and where it stands.
 #[derive(Debug)]
 struct Setting {
@@ -240,11 +254,11 @@ fn text(value: &NodeValue) -> Option<String> {
 }
 
 /// The line that says where options come from which were not typed; nothing where all were.
-pub(in crate::cli) fn in_words(effect: &InEffect) -> Option<String> {
+pub(in crate::cli) fn in_words(settings: &[(String, impl AsRef<str>)]) -> Option<String> {
     let mut sources: Vec<(&str, Vec<&str>)> = Vec::new();
-    for (argument, source) in &effect.settings {
+    for (argument, source) in settings.iter().map(|(argument, source)| (argument, source.as_ref())) {
         let option = argument.split('=').next().unwrap_or(argument);
-        match sources.iter_mut().find(|(known, _)| known == source) {
+        match sources.iter_mut().find(|(known, _)| *known == source) {
             Some((_, options)) => options.push(option),
             None => sources.push((source, vec![option])),
         }
@@ -324,9 +338,20 @@ mod tests {
         assert_eq!(desk.line(&environment, &["mock", "--port=1"]), "mock --port=1");
         assert_eq!(desk.line(&environment, &["bench", "--help"]), "bench --help");
         let effect = desk.of(&environment, &["bench", "chat"]).unwrap();
-        let words = in_words(&effect).unwrap();
+        let words = in_words(&effect.settings).unwrap();
         assert!(words.starts_with("settings: --url from SKYLINE_URL; "), "{words}");
         assert!(words.contains("--header, --header from ") && words.contains("here.toml"), "{words}");
+    }
+
+    #[test]
+    fn results_are_where_a_setting_says() {
+        let desk = Desk::new("url = \"x\"\n", "out = \"kept\"\n");
+        let files = ["here.toml", "user.toml"].map(|name| desk.0.path().join(name)).to_vec();
+        let variables = vec![("SKYLINE_OUT".to_owned(), "env".to_owned())];
+        let folder = |variables, files| results_folder(&Surroundings { variables, files });
+        assert_eq!(folder(variables, files.clone()), Path::new("env"));
+        assert_eq!(folder(Vec::new(), files), Path::new("kept"));
+        assert_eq!(folder(Vec::new(), Vec::new()), Path::new("results"));
     }
 
     #[test]

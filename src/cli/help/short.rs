@@ -7,7 +7,7 @@ use clap::{Arg, Command};
 const MOST_LINES: usize = 60;
 
 /// The options of the verbs that have more than a screen of them, by verb, in no order of their own. Other verbs show all.
-const FIRST_WEEK: [(&str, &[&str]); 7] = [
+const FIRST_WEEK: [(&str, &[&str]); 9] = [
     (
         "bench",
         &[
@@ -159,11 +159,20 @@ const FIRST_WEEK: [(&str, &[&str]); 7] = [
         ],
     ),
     ("report", &["format", "json", "full", "from", "objective", "allow-invalid"]),
+    (
+        "check",
+        &["workload", "engine", "url", "model", "wait", "header", "api-key-env", "endpoint", "json", "full"],
+    ),
+    (
+        "compare",
+        &["vary", "max-regression", "require-improvement", "page", "markdown", "format", "json", "full"],
+    ),
 ];
 
 /// What `-h` says of an argument where its help is long: in one verb, or in all (`*`).
 const SHORT: &[(&str, &str, &str)] = &[
     ("*", "workload", "Its name (`skyline workloads`), a TOML or JSON file, or - for standard input"),
+    ("check", "workload", "Send the `checks` of this workload too"),
     ("*", "seconds", "How long its load lasts [default: the workload's]"),
     ("matrix", "seconds", "Length of every run [default: the file's]"),
     ("calibrate", "seconds", "Measure for about this long in all"),
@@ -232,7 +241,8 @@ fn short(verb: &str, shown: &[&str], arg: Arg) -> Arg {
     let said = said.filter(|(of, ..)| [verb, "*"].contains(of)).max_by_key(|(of, ..)| *of == verb);
     let arg = match said {
         // An option of one word is in the table of every verb.
-        Some((.., help)) => arg.help(*help).hide_possible_values(true),
+        Some((.., help)) if arg.get_action().takes_values() => arg.help(*help).hide_possible_values(true),
+        Some((.., help)) => arg.help(*help),
         None => arg,
     };
     let is_shown = arg.is_positional() || shown.contains(&name.as_str());

@@ -98,7 +98,9 @@ pub(in crate::cli) fn show_dry_run(
     printer: Printer,
     format: Format,
 ) -> Result<(), Stop> {
-    facts.push(("command", command_line::masked(std::env::args_os()).join(" ")));
+    let settings = command_line::settings().into_iter();
+    facts.extend(settings.map(|(option, source)| ("setting", format!("{option} from {source}"))));
+    facts.push(("command", command_line::masked(command_line::arguments()).join(" ")));
     let json = || {
         let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
         report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))

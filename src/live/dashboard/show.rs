@@ -50,13 +50,16 @@ enum Ended {
 fn draw_until(watched: &WatchedRun, alt_screen: &AltScreen, stopped: &Receiver<()>) -> io::Result<Ended> {
     let mut terminal = Terminal::new(CrosstermBackend::new(FrameBuffer::default()))?;
     let theme = if wants_colour() { Theme::Colours } else { Theme::Plain };
+    let mut is_over = false;
     loop {
         let (now, snapshot) = watched.look();
         let state = ViewState { watched, now, snapshot, said: alt_screen.said(SAID), theme };
         terminal.draw(|frame| draw(&state, frame))?;
-        if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
+        if is_over {
             return Ok(Ended::Stopped);
         }
+        // The last frame shows how the run ended.
+        is_over = stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout);
         if !alt_screen.is_taken() {
             return Ok(Ended::GivenBack);
         }

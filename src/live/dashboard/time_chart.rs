@@ -172,7 +172,10 @@ impl Scale {
     fn label(&self, row: u16) -> (String, &'static str) {
         let line = self.lines.iter().rev().find(|(line, _)| *line == row);
         match line {
-            Some((_, bound)) => (format!("SLO {}", short(*bound)), "┼"),
+            Some((_, bound)) => {
+                let named = format!("SLO {}", short(*bound));
+                (if named.len() > usize::from(SCALE) { short(*bound) } else { named }, "┼")
+            }
             None if row == 0 => ("0".to_owned(), "┤"),
             None if row + 1 == self.rows && !self.is_empty => (short(self.top), "┤"),
             None => (String::new(), "│"),
@@ -185,8 +188,8 @@ fn short(value: f64) -> String {
     if value.fract() == 0.0 { count(value as u64) } else { three_digits(value) }
 }
 
-/// The next round number, for the top of a scale.
-fn round_up(value: f64) -> f64 {
+/// The next round number, for the end of a scale.
+pub(super) fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }

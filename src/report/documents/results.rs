@@ -81,7 +81,8 @@ mod tests {
             output_tokens_per_s: Some(123_456.0),
         };
         let broken = ListedResult { name: name(1), kind: "sweep", ..ListedResult::default() };
-        let text = render::text(&document("results", &[run, broken]), Style::PLAIN, Extent::Summary);
+        let narrow = Style { width: 80, ..Style::PLAIN };
+        let text = render::text(&document("results", &[run, broken]), narrow, Extent::Summary);
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let lines: Vec<_> = text.lines().filter(|line| line.contains("agents-vllm")).collect();
         assert_eq!(lines.len(), 3, "{text}");

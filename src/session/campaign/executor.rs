@@ -53,6 +53,10 @@ pub(crate) trait Campaign<E: Experiment> {
         let spoken = |runs| units::spoken(self.time_of(request, run, runs, experiment));
         match experiment.remaining() {
             RunsLeft::Exactly(0 | 1) | RunsLeft::AtMost(0 | 1) => String::new(),
+            // Nothing but the server says how long they take.
+            RunsLeft::Exactly(runs) | RunsLeft::AtMost(runs) if run.plan.is_open_ended() => {
+                format!("; {runs} runs left")
+            }
             RunsLeft::Exactly(runs) => format!("; {runs} runs left, about {}", spoken(runs)),
             RunsLeft::AtMost(runs) => format!("; at most {runs} runs left, up to {}", spoken(runs)),
         }

@@ -354,14 +354,14 @@ fn thousands_of_mistakes_are_cut_short() {
 #[test]
 fn names_given_twice_are_reported_beside_what_is_wrong_with_their_tables() {
     let text = "name = \"two\"\nhorizon_s = 60\n[arrival]\nkind = \"poisson\"\nrate_per_s = 2\n\
-                [[classes]]\nname = \"c\"\ninput_tokens = 7\n\
+                [[classes]]\nname = \"c\"\ninput_tokens = 0\n\
                 output_tokens = { kind = \"constant\", value = 1 }\n[[classes]]\nname = \"c\"\n\
                 input_tokens = { kind = \"constant\", value = 1 }\n\
                 output_tokens = { kind = \"constant\", value = 1 }\n\
                 [[tenants]]\nname = \"a\"\nclasses = [3]\n[[tenants]]\nname = \"a\"\n";
     let error = WorkloadSpec::from_toml(text, "a test").unwrap_err().to_string();
     for message in [
-        "`classes[0].input_tokens` is 7",
+        "`classes[0].input_tokens` is 0",
         "`classes[1]` has the name \"c\" of a class before it",
         "`tenants[0].classes[0]` is 3",
         "`tenants[1]` has the name \"a\" of a tenant before it",

@@ -38,7 +38,32 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     vec![latencies, remarks]
 }
 
+/// The latencies by the percentiles that the user asked for.
+fn asked_table(rows: &[Row<'_>]) -> Table {
+    let asked = rows.first().map(|(_, row)| row.asked.as_slice()).unwrap_or_default();
+    let titles =
+        std::iter::once(String::new()).chain(asked.iter().map(|(percentile, ..)| format!("p{percentile}")));
+    let mut table = Table::new("Latencies, ms", titles.map(TableColumn::new).chain([TableColumn::new("n")]));
+    for (metric, row) in rows {
+        let figures = row
+            .asked
+            .iter()
+            .map(|(_, value, reservation)| format!("{}{}", figure(*value), mark(*reservation)));
+        table.row([metric.title().to_owned()].into_iter().chain(figures).chain([count(row.n)]));
+    }
+    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
+    let marks = rows.iter().flat_map(|(_, row)| row.asked.iter().map(|(.., reservation)| *reservation));
+    table.explain_marks(
+        marks,
+        ["too few samples to rely on", "indicative: fewer than ten samples lie above it"],
+    );
+    table
+}
+
 fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
+    if rows.iter().any(|(_, row)| !row.asked.is_empty()) {
+        return asked_table(rows);
+    }
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let percentile = |quantile| {
         move |(metric, row): Row<'_>| {

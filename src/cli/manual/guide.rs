@@ -15,7 +15,7 @@ Examples:
   skyline guide
   skyline guide validity | less
   skyline guide --search \"prefix cache\"")]
-pub(super) struct GuideArgs {
+pub(in crate::cli) struct GuideArgs {
     /// The topic to show [default: a list of all]
     topic: Option<String>,
 
@@ -24,7 +24,7 @@ pub(super) struct GuideArgs {
     search: Option<String>,
 }
 
-pub(super) fn run(args: &GuideArgs, printer: Printer) -> Result<Exit, Stop> {
+pub(in crate::cli) fn run(args: &GuideArgs, printer: Printer) -> Result<Exit, Stop> {
     let text = match (&args.topic, &args.search) {
         (Some(topic), _) => Topic::find(topic).ok_or_else(|| unknown(topic))?.text.to_owned(),
         (None, Some(words)) => found(words)?,

@@ -1,0 +1,18 @@
+//! Command lines of other tools, said with the options of this program.
+//!
+//! A tool is a table: each of its flags with the option that means the same, or with a sentence where there is none. Flags
+//! that mean something only together are read by the tool's own file.
+
+mod aiperf;
+mod flags;
+mod guidellm;
+#[cfg(test)]
+mod tests;
+mod translate;
+mod translation;
+mod values;
+mod vllm;
+mod vllm_flags;
+
+pub(crate) use translate::translate;
+pub(crate) use translation::{Difference, Translation};

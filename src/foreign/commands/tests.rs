@@ -1,0 +1,187 @@
+//! Command lines of the tools' documentations, translated.
+
+use std::fmt::Write as _;
+
+use super::translate;
+use crate::foreign::ForeignTool;
+
+fn typed(tool: ForeignTool, line: &str) -> super::Translation {
+    translate(tool, &shlex::split(line).unwrap()).unwrap()
+}
+
+/// The options of a translation, without the address.
+fn options(tool: ForeignTool, line: &str) -> String {
+    let words = typed(tool, line).words;
+    let url = words.iter().position(|word| word == "--url").unwrap();
+    [&words[1..url], &words[url + 2..]].concat().join(" ")
+}
+
+fn vllm(flags: &str) -> String {
+    options(ForeignTool::Vllm, &format!("vllm bench serve {flags}")).replacen(
+        "bench --endpoint completions ",
+        "",
+        1,
+    )
+}
+
+fn guidellm(flags: &str) -> String {
+    options(ForeignTool::GuideLlm, &format!("guidellm benchmark {flags}"))
+}
+
+fn aiperf(flags: &str) -> String {
+    options(ForeignTool::AiPerf, &format!("aiperf profile --streaming {flags}"))
+}
+
+/// Each command of a file with its translation, what differs, and what is unknown.
+fn all(tool: ForeignTool, file: &str) -> String {
+    let mut shown = String::new();
+    for line in file.lines().filter(|line| !line.starts_with('#')) {
+        let translation = typed(tool, line);
+        let _ = writeln!(
+            shown,
+            "$ {line}\n{}",
+            shlex::try_join(translation.words.iter().map(String::as_str)).unwrap()
+        );
+        for difference in &translation.differences {
+            let _ = writeln!(shown, "  {}: {}", difference.about, difference.sentence);
+        }
+        assert!(translation.unknown.is_empty(), "{line}: {:?}", translation.unknown);
+    }
+    shown
+}
+
+#[test]
+fn commands_of_the_documentations_are_translated() {
+    insta::assert_snapshot!(
+        "vllm",
+        all(ForeignTool::Vllm, include_str!("../../../tests/data/commands/vllm.txt"))
+    );
+    let of_guidellm = include_str!("../../../tests/data/commands/guidellm.txt");
+    insta::assert_snapshot!("guidellm", all(ForeignTool::GuideLlm, of_guidellm));
+    insta::assert_snapshot!(
+        "aiperf",
+        all(ForeignTool::AiPerf, include_str!("../../../tests/data/commands/aiperf.txt"))
+    );
+}
+
+#[test]
+fn vllm_says_when_requests_leave() {
+    for (flags, load) in [
+        ("", "--rate max --requests 1000 --max-concurrency 1000 "),
+        ("--max-concurrency 8 --num_prompts=20", "--rate max --requests 20 --max-concurrency 8 "),
+        ("--request-rate 5 --burstiness 0.5", "--rate 5 --burstiness 0.5 --requests 1000 "),
+        (
+            "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 19 --num-prompts 100",
+            "--ramp 1:19:10s --requests 100 ",
+        ),
+    ] {
+        assert_eq!(vllm(flags), format!("{load}--input-tokens 1024 --output-tokens 128"), "{flags}");
+    }
+    assert_eq!(vllm("--dataset-name burstgpt --dataset-path B.csv --request-rate 5"), "--trace B.csv");
+    let all = typed(ForeignTool::Vllm, "vllm bench serve --num-prompts -1 --request-rate 5");
+    assert!(all.words.iter().all(|word| word != "--requests"), "{:?}", all.words);
+    assert!(all.differences.iter().any(|difference| difference.about == "--num-prompts -1"));
+}
+
+#[test]
+fn vllm_says_what_requests_are_like() {
+    let load = "--rate max --requests 9 --max-concurrency 9 ";
+    for (flags, requests) in [
+        ("--input-len 7 --output-len 8", "--input-tokens 7 --output-tokens 8"),
+        (
+            "--random-input-len 1000 --random-output-len 10 --random-range-ratio 0.5",
+            "--input-tokens vllm_range:1000:0.5 --output-tokens vllm_range:10:0.5",
+        ),
+        (
+            "--random-range-ratio '{\"input\": 0.3, \"output\": 0}'",
+            "--input-tokens vllm_range:1024:0.3 --output-tokens 128",
+        ),
+        ("--dataset-name sonnet", "--input-tokens 550 --output-tokens 150"),
+        ("--dataset-name prefix_repetition", "--input-tokens 512 --output-tokens 128"),
+        (
+            "--dataset-name custom --dataset-path my.jsonl --custom-output-len -1 --disable-shuffle",
+            "--dataset my.jsonl --dataset-format jsonl",
+        ),
+        (
+            "--goodput ttft:500 tpot:50 e2el:9000 --seed 7",
+            "--input-tokens 1024 --output-tokens 128 --slo ttft=500ms,tpot=50ms,e2e=9000ms --seed 7",
+        ),
+        (
+            "--min-p 0.1 --extra-body '{\"a\": 1}' --header x-team=a --label l --metadata k=v",
+            "--header x-team: a --rate max --requests 9 --max-concurrency 9 --input-tokens 1024 --output-tokens 128 \
+             --extra-body {\"min_p\":0.1,\"a\":1} --label k=v --label label=l",
+        ),
+    ] {
+        let load = if flags.contains("--header") { "" } else { load };
+        assert_eq!(vllm(&format!("--num-prompts 9 {flags}")), format!("{load}{requests}"), "{flags}");
+    }
+}
+
+#[test]
+fn guidellm_says_several_loads_at_once() {
+    let data = "--data prompt_tokens=100,output_tokens=50";
+    let lengths = "--input-tokens 100 --output-tokens 50";
+    for (flags, load) in [
+        ("--rate-type concurrent --rate 1,2,4 --max-seconds 30", "sweep 30 --users 1,2,4 "),
+        ("--profile poisson --rate 5 --max-requests 100", "bench --rate 5 --requests 100 "),
+        ("--profile kind=constant,rate=10", "bench --rate 10 --arrival constant "),
+        ("--profile constant --rate 10 --rampup 5 --max-seconds 60", "bench 60 --ramp 0:10:5s "),
+        ("--profile synchronous --max-requests 5", "bench --users 1 --requests 5 "),
+        (
+            "--profile throughput --max-seconds 9 --warmup 0.1",
+            "bench 9 --rate max --max-concurrency 512 --warmup 0.9s ",
+        ),
+    ] {
+        let words = guidellm(&format!("{flags} {data}"));
+        // The address stands behind the verb and the seconds.
+        assert_eq!(words, format!("{load}{lengths}"), "{flags}");
+    }
+    assert_eq!(
+        guidellm(
+            "--profile constant --data prompt_tokens=100,prompt_tokens_stdev=10,output_tokens=50,output_tokens_min=5,output_tokens_max=60"
+        ),
+        "bench --rate 1 --arrival constant --input-tokens normal:100:10 --output-tokens 5..60"
+    );
+    let secret = typed(
+        ForeignTool::GuideLlm,
+        r#"guidellm run --backend '{"kind": "openai_http", "api_key": "sk-1"}'"#,
+    );
+    assert!(!format!("{secret:?}").contains("sk-1"));
+}
+
+#[test]
+fn aiperf_says_its_load_and_traces() {
+    for (flags, options) in [
+        ("--concurrency 8", "bench --users 8 --requests 16 --input-tokens 550"),
+        (
+            "--request-rate 4 --arrival-pattern gamma --arrival-smoothness 0.5 --benchmark-duration 60 --osl 9 --osl-stddev 2",
+            "bench 60 --rate 4 --input-tokens 550 --output-tokens normal:9:2 --burstiness 0.5",
+        ),
+        ("--input-file t.jsonl --custom-dataset-type mooncake_trace", "bench --trace t.jsonl"),
+        (
+            "--request-count 3 --extra-inputs ignore_eos:true top_k:5 -H 'X-Team: a'",
+            "bench --users 1 --requests 3 --input-tokens 550 --extra-body {\"top_k\":5} --header X-Team: a",
+        ),
+    ] {
+        assert_eq!(aiperf(flags), options, "{flags}");
+    }
+    let whole = typed(ForeignTool::AiPerf, "aiperf profile -m a,b --api-key sk-1");
+    assert!(whole.words.contains(&"--no-stream".to_owned()), "{:?}", whole.words);
+    assert!(!format!("{whole:?}").contains("sk-1"));
+}
+
+#[test]
+fn unknown_flags_are_named_and_other_commands_refused() {
+    let line = "CUDA_VISIBLE_DEVICES=0 /opt/bin/vllm bench serve --frobnicate 3 4 --num-prompts 5 stray";
+    assert_eq!(typed(ForeignTool::Vllm, line).unknown, ["--frobnicate 3 4", "stray"]);
+    for (tool, line) in [
+        (ForeignTool::Vllm, "vllm serve model"),
+        (ForeignTool::Vllm, "vllm bench"),
+        (ForeignTool::GuideLlm, "guidellm report x.json"),
+        (ForeignTool::AiPerf, ""),
+        (ForeignTool::Sglang, "python -m sglang.bench_serving"),
+    ] {
+        let refused = translate(tool, &shlex::split(line).unwrap());
+        assert!(refused.is_err(), "{line}: {refused:?}");
+    }
+}
