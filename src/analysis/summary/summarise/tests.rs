@@ -352,7 +352,6 @@ fn findings_name_what_is_off() {
     let expected = [
         FindingKind::ClientLate,
         FindingKind::ShortWindow,
-        FindingKind::ClientLate,
         FindingKind::NoSlo,
         FindingKind::OutputLength,
         FindingKind::PromptLength,
