@@ -17,7 +17,6 @@ const FIRST_WEEK: [(&str, &[&str]); 9] = [
             "input-tokens",
             "output-tokens",
             "slo",
-            "trace",
             "repeats",
             "engine",
             "url",
