@@ -24,8 +24,10 @@ pub use arrivals::classes::ClassArrivals;
 pub use arrivals::figures::{ArrivalFigures, Untested};
 pub use arrivals::process::counts_over_runs;
 pub use arrivals::sequence::{ArrivalFit, ArrivalSequence};
+pub(crate) use client::effects::{ClientEffect, SPOILED};
 pub use client::load::{CalibrationSummary, ClientLoad, DelaySummary};
-pub use client::pauses::{HostStallImpact, TouchedPercentile};
+pub use client::pauses::HostStallImpact;
+pub(crate) use client::pauses::{DELAY_FLOOR_MS, LEAST_MS};
 pub use figures::across_runs::{AcrossRuns, FigureLevel, TARGET_PRECISION, Unresolvable, repeats_for};
 pub use figures::aliases::Alias;
 pub use figures::catalogue::Metric;
@@ -45,7 +47,7 @@ pub use latency::row::{LatencyRow, Percentile};
 pub use latency::table::LatencyTable;
 pub use load::closed_loop::{ClosedLoop, LoadForm};
 pub use load::rates::{InFlight, Rates, TimeAverage};
-pub use load::steady_state::{Beginning, SteadyState, Trend, Unsettled};
+pub use load::steady_state::{Beginning, SteadyState, Trend};
 pub use load::timeline::{Bin, BinWait, Timeline};
 pub use requests::observed::of_request;
 pub use requests::outcomes::{FailureCount, Failures, RequestCounts};
@@ -70,7 +72,4 @@ pub use summary::reproduction::{Fact, FactSource, ReportedFact, Reproduction};
 pub use summary::run::{RunDescription, Summary, Window};
 pub use summary::summarise::summarise;
 pub use verdict::check::{Check, CheckOutcome, Reason, Rule, Verdict, VerdictOutcome};
-pub(crate) use verdict::client::{
-    KERNEL_FLOOR_MS as DELAY_FLOOR_MS, LEAST_BAR_MS as LEAST_LAG_BAR_MS, lag_bar_ms,
-};
 pub(crate) use verdict::judge::ERROR_RATE_BAR;

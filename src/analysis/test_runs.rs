@@ -7,7 +7,8 @@ use crate::record::{
     StampSource, Telemetry, TelemetrySource, TokenChunk, TokenSource, Usage,
 };
 use crate::workload::{
-    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, RequestClass, Slo, WorkloadSpec,
+    ArrivalPattern, Distribution, Priority, PriorityShare, PromptSource, Purpose, RequestClass, Slo,
+    WorkloadSpec,
 };
 
 pub(crate) const fn ms(millis: u64) -> Timestamp {
@@ -192,6 +193,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
                 models: None,
                 checks: Vec::new(),
                 check_every_s: None,
+                purpose: Purpose::default(),
                 mock_hardware: None,
             },
             repeat: None,
@@ -221,6 +223,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             },
             limits: ClientLimits::default(),
             objectives: Vec::new(),
+            percentiles: Vec::new(),
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2, priority: None },
             stamps: StampSource::default(),
             shard: None,

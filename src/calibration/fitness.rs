@@ -2,14 +2,14 @@
 
 use serde::Serialize;
 
-use crate::analysis::{DELAY_FLOOR_MS, LEAST_LAG_BAR_MS};
+use crate::analysis::{DELAY_FLOOR_MS, LEAST_MS};
 use crate::record::Calibration;
 use crate::units::{count, three_digits};
 
 /// Whether runs on a machine can be trusted, by what its calibration found.
 ///
-/// Its bounds are those of the verdict: up to the first no run is INVALID for late stamps or late requests, and beyond
-/// the second hardly any is not.
+/// Up to the first of its bounds lateness has no effect that a verdict counts; beyond the second hardly any run is
+/// spared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fitness {
@@ -25,7 +25,7 @@ impl Fitness {
     /// What a calibration says of its machine.
     pub(crate) fn of(found: &Calibration) -> Self {
         match worst_ms(found) {
-            ..=LEAST_LAG_BAR_MS => Self::Ready,
+            ..=LEAST_MS => Self::Ready,
             ..=DELAY_FLOOR_MS => Self::Noisy,
             _ => Self::NotFit,
         }
@@ -48,7 +48,7 @@ impl Fitness {
                 let rate = count(two_digits_down(trusted_requests_per_s));
                 return format!("stamps within {stamps} ms at p99; trusted up to {rate} requests/s");
             }
-            Self::Noisy => LEAST_LAG_BAR_MS,
+            Self::Noisy => LEAST_MS,
             Self::NotFit => DELAY_FLOOR_MS,
         };
         let so = match self {

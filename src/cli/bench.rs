@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs};
+use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile};
 use super::output::{
     FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
     render_run, say_saved, show_dry_run,
@@ -49,6 +49,12 @@ pub(super) struct BenchArgs {
 
     #[command(flatten)]
     objectives: ObjectiveArgs,
+
+    /// Percentiles of the table of latencies, with commas between them, such as 50,95,99.5
+    /// [default: 50,90,95,99,99.9]
+    #[arg(long, visible_alias = "metric-percentiles", value_name = "LIST", value_delimiter = ',', help_heading = "Output",
+          value_parser = percentile)]
+    percentiles: Vec<f64>,
 
     #[command(flatten, next_help_heading = "Output")]
     validity: ValidityArgs,
@@ -161,7 +167,8 @@ impl BenchArgs {
         let settings = self.target.settings(LoadOption::OfOneRun, self.live.screen())?;
         let machine = if self.workload.repeats > 1 { settings.machine.of_series() } else { settings.machine };
         let (share, objectives) = (self.share.settings(), self.objectives.objectives());
-        let mut settings = RunSettings { share, objectives, machine, ..settings };
+        let mut settings =
+            RunSettings { share, objectives, machine, percentiles: self.percentiles.clone(), ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;
@@ -359,7 +366,7 @@ mod tests {
             (&["--rate=max", "--input-tokens=9"], "add --max-concurrency N"),
             (&["short_chat", "--users=4", "--requests=3"], "`--requests` is 3, and there are 4 users"),
             (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
-            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from is about a trace"),
+            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from needs a trace"),
         ] {
             let stop = typed_alone(typed).err().unwrap();
             assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());

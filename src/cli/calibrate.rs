@@ -37,7 +37,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     let length = Duration::from_secs(u64::from(args.seconds));
     let screen = Screen::detect();
     let name = format!("calibrating this machine: {} s", args.seconds);
-    let line = StepLine::start(if screen == Screen::Plain { Screen::Quiet } else { screen }, &name);
+    let line = StepLine::start(if screen == Screen::Plain { Screen::Quiet } else { screen }, name);
     let pacing = if args.no_realtime { Pacing::Precise } else { Pacing::RealTime };
     let found = calibrate(length, pacing, |stage| {
         let stage = match stage {
@@ -47,7 +47,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
         };
         match screen {
             Screen::Plain => printer.words(stage),
-            _ => line.at(format!("{name}; {stage}")),
+            _ => line.at(format!("{stage}; {} s in all", args.seconds)),
         }
     });
     drop(line);

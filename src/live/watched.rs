@@ -11,6 +11,9 @@ use crate::record::{PlanFacts, RunHeader};
 use crate::runner::{Progress, Snapshot};
 use crate::workload::{Slo, WorkloadSpec};
 
+/// How much longer a run lasts of which nothing is known yet.
+const UNKNOWN: Duration = Duration::from_secs(10);
+
 /// A run that is shown live. The figures stay where they are counted; a screen only reads them.
 #[derive(Clone, Debug)]
 pub(crate) struct WatchedRun {
@@ -26,6 +29,8 @@ pub(crate) struct WatchedRun {
     pub(crate) clock: RunClock,
     /// What is planned.
     pub(crate) plan: PlanFacts,
+    /// How many requests end the run, where the server decides when that is.
+    pub(crate) requests: Option<u64>,
     /// Which requests have planned times.
     pub(crate) paced: Paced,
     /// When it stops waiting for answers.
@@ -111,11 +116,21 @@ impl WatchedRun {
             clock,
             drained: plan.window_end.after(drain),
             plan: plan.clone(),
+            requests: workload.requests.filter(|_| plan.is_open_ended()),
             paced: Paced::by(workload),
             objectives: objectives.to_vec(),
             has_slo: slos(workload).any(|slo| !slo.is_empty()),
             bounds: bounds(workload, objectives),
             load_ends: load_ends.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+        }
+    }
+
+    /// When the load ends, by what is known at `now`: where so many requests end it, by how fast they have ended so far.
+    pub(super) fn load_end(&self, now: Timestamp, snapshot: &Snapshot) -> Timestamp {
+        let Some(requests) = self.requests else { return self.plan.window_end };
+        match snapshot.completed + snapshot.failed {
+            0 => now.after(UNKNOWN),
+            ended => Timestamp::from_secs_f64(now.as_secs_f64() * requests.max(ended) as f64 / ended as f64),
         }
     }
 

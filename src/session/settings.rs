@@ -30,6 +30,8 @@ pub(crate) struct RunSettings {
     pub(crate) share: Share,
     /// What each run is judged by.
     pub(crate) objectives: Vec<Objective>,
+    /// Percentiles of the table of latencies; empty: the usual ones.
+    pub(crate) percentiles: Vec<f64>,
     /// Which option lowers a load that is too much for this machine.
     pub(crate) load_option: LoadOption,
     /// Where progress is shown.

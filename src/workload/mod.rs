@@ -29,7 +29,7 @@ pub use prompt::{
 };
 pub(crate) use reading::nearest;
 pub use reading::{SpecError, SpecMistake};
-pub use spec::WorkloadSpec;
+pub use spec::{Purpose, WorkloadSpec};
 pub use trace::{BadLines, Trace, TraceFindings, TraceFormat, TraceKind, TraceSurvey, TraceZero, as_name};
 
 #[cfg(test)]

@@ -67,6 +67,29 @@ pub struct WorkloadSpec {
     /// changes nothing of the plan. Default: `h100`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mock_hardware: Option<String>,
+    /// What a run of it is for.
+    #[serde(skip_serializing_if = "Purpose::is_measurement")]
+    pub purpose: Purpose,
+}
+
+/// What a run is for: what its verdict judges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Figures that can be relied on: every rule is asked.
+    #[default]
+    Measurement,
+    /// Whether answers arrive: that none is lost, none is cut off and few fail. How long they took, and how late or busy
+    /// the client was, is not judged, so that the run passes on a shared machine.
+    Smoke,
+}
+
+impl Purpose {
+    /// Whether it is the default.
+    pub fn is_measurement(&self) -> bool {
+        *self == Self::Measurement
+    }
 }
 
 impl WorkloadSpec {
@@ -158,6 +181,9 @@ impl WorkloadSpec {
             if let (Some(Some(_)), Some([])) = (check_every_s, checks.as_deref()) {
                 fields.complain_of("check_every_s", "is given and there are no `checks`; leave it out");
             }
+            let purposes = [("measurement", Purpose::Measurement), ("smoke", Purpose::Smoke)];
+            let purpose =
+                fields.optional("purpose", Purpose::default(), |value| value.choice(&purposes));
             let (horizon_s, requests, arrival, warmup_s) = (horizon_s?, requests?, arrival?, warmup_s?);
             let whole = horizon_s.is_none() && requests.is_none();
             let recorded = arrival.found().and_then(|found| found.warmup_s).filter(|_| whole);
@@ -182,6 +208,7 @@ impl WorkloadSpec {
                 models: models?,
                 checks: checks?,
                 check_every_s: check_every_s?,
+                purpose: purpose?,
                 mock_hardware: mock_hardware?,
             })
         })

@@ -34,7 +34,7 @@ def junit():
     cases = list(suite)
     objectives = summary["objectives"]
     agree("cases", len(cases), 1 + len(objectives))
-    agree("valid", not cases[0].result, summary["verdict"]["valid"])
+    agree("valid", not cases[0].result, summary["verdict"]["outcome"] == "valid")
     kinds = {"met": None, "missed": Failure, "unresolvable": Error}
     for case, judged in zip(cases[1:], objectives):
         result = type(case.result[0]) if case.result else None

@@ -1,9 +1,9 @@
-//! How often the verdict is wrong: clean runs in virtual time that it refuses, overloaded ones that it lets pass.
+//! How often the verdict is wrong: clean runs in virtual time that are not VALID, overloaded ones that are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::virtual_time::{fly, header};
-use skyline::analysis::{Summary, summarise};
+use skyline::analysis::{FindingKind, Summary, VerdictOutcome, summarise};
 use skyline::experiment::SimulatedRun;
 use skyline::record::RunLog;
 use skyline::simulator::{BatchingConfig, Delay, Deployment, Efficiency, EngineModel, Fleet};
@@ -56,7 +56,7 @@ fn broken(seeds: u64, run: impl Fn(u64) -> Summary) -> (BTreeMap<String, u32>, u
     let (mut rules, mut any) = (BTreeMap::new(), 0);
     for seed in 0..seeds {
         let verdict = run(seed).verdict;
-        any += u32::from(!verdict.valid);
+        any += u32::from(verdict.outcome != VerdictOutcome::Valid);
         let broken: BTreeSet<String> =
             verdict.reasons.iter().map(|reason| format!("{:?}", reason.rule)).collect();
         for rule in broken {
@@ -93,7 +93,8 @@ fn short_clean_runs_are_refused_rarely_too() {
 
 /// The same minute at 130 % of what the server can do.
 #[test]
-fn overloaded_runs_are_refused() {
+fn overloaded_runs_are_called_so() {
+    assert_eq!(flown(&chat(8.0, 1), &a10g()).verdict.outcome, VerdictOutcome::Overloaded);
     let (_, a10g) = broken(20, |seed| flown(&chat(8.0, seed), &a10g()));
     let (_, places) = broken(20, |seed| flown(&chat(7.9, seed), &queued(16, seed)));
     assert_eq!((a10g, places), (20, 20), "of 20 each");
@@ -120,4 +121,19 @@ fn busy_runs_are_seldom_taken_for_overloaded_ones() {
 fn a_slight_overload_is_seen_in_most_minutes() {
     let unsettled = unsettled(20, [6.8, 6.7]);
     assert!(unsettled >= 30, "{unsettled} of 40");
+}
+
+/// Minutes at half load that are warned of as perhaps overloaded, and those at 110 % that are either OVERLOADED or
+/// warned of.
+#[test]
+fn calm_runs_are_seldom_doubted() {
+    let doubted = |summary: &Summary| {
+        summary.verdict.outcome != VerdictOutcome::Valid
+            || summary.findings.iter().any(|finding| finding.kind == FindingKind::CannotTell)
+    };
+    let count =
+        |rate: f64| (0..50).filter(|seed| doubted(&flown(&chat(rate, 9_000 + seed), &a10g()))).count();
+    let (calm, over) = (count(3.0), count(6.8));
+    assert!(calm <= 5, "{calm} of 50 at half load");
+    assert!(over >= 40, "{over} of 50 at 110 %");
 }

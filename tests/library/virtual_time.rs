@@ -46,6 +46,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         },
         limits: ClientLimits::default(),
         objectives: Vec::new(),
+        percentiles: Vec::new(),
         host: HostFacts::default(),
         stamps: StampSource::default(),
         shard: None,

@@ -11,12 +11,14 @@ use crate::analysis::requests::observed::{Observed, measure};
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::clock::Timestamp;
 use crate::record::{ChunkTrain, HostStall, RequestRecord, Shard, TokenChunk};
-use crate::units::{count, three_digits};
+use crate::units::count;
 
-/// A percentile is touched when it could be lower by more than this share of itself …
-pub(crate) const SHARE: f64 = 0.01;
-/// … and by more than this, milliseconds.
-const LEAST_MS: f64 = 1.0;
+/// An effect of the client is worth a word when it is over this share of a percentile …
+pub(crate) const NOTED: f64 = 0.01;
+/// … and over this, milliseconds: timers and schedulers of a healthy machine are as coarse as that.
+pub(crate) const LEAST_MS: f64 = 1.0;
+/// A p99 of the read loop's delay from which on the client has no time to spare, milliseconds.
+pub(crate) const DELAY_FLOOR_MS: f64 = 20.0;
 
 /// How much host stalls of the client could have moved a run's figures.
 ///
@@ -38,28 +40,28 @@ pub struct HostStallImpact {
     /// Their share of all measured requests; absent when there is none.
     pub share_touched: Option<f64>,
     /// Percentiles that stalls could have moved by over 1 % of the figure and over 1 ms, in the order of the report.
-    pub touched: Vec<TouchedPercentile>,
+    pub(crate) touched: Vec<TouchedPercentile>,
 }
 
 /// A percentile that stalls could have moved.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct TouchedPercentile {
+pub(crate) struct TouchedPercentile {
     /// The latency.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub metric: Metric,
+    pub(crate) metric: Metric,
     /// The percentile of it.
     #[serde(serialize_with = "by_name")]
     #[cfg_attr(test, schemars(with = "String"))]
-    pub quantile: Quantile,
+    pub(crate) quantile: Quantile,
     /// What is reported (where requests were cut off: the least that it can be), milliseconds.
-    pub reported_ms: f64,
+    pub(crate) reported_ms: f64,
     /// The same with every stall cut out of every latency, milliseconds: the true figure lies between the two.
-    pub without_stalls_ms: f64,
+    pub(crate) without_stalls_ms: f64,
 }
 
-fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
+pub(super) fn by_name<T: ToString, S: serde::Serializer>(name: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&name.to_string())
 }
 
@@ -88,11 +90,6 @@ impl HostStallImpact {
         })
     }
 
-    /// The first few of the percentiles that stalls could have moved, by name; `None` without one.
-    pub(crate) fn touched_in_words(&self) -> Option<String> {
-        named(&self.touched.iter().collect::<Vec<_>>())
-    }
-
     /// The stalls and the requests that they touched.
     pub(crate) fn in_words(&self) -> String {
         let Some(longest) = self.longest_ms else {
@@ -110,21 +107,6 @@ impl HostStallImpact {
         let requests = counted(self.requests_touched, "request");
         let share = self.share_touched.map(|share| format!(" ({})", percent(share))).unwrap_or_default();
         format!("the client stalled {how_long}; {requests}{share} affected")
-    }
-}
-
-/// The first few of the figures that could be lower, by name; `None` without one.
-pub(crate) fn named(touched: &[&TouchedPercentile]) -> Option<String> {
-    const NAMED: usize = 4;
-    let named = touched.iter().take(NAMED).map(|figure| {
-        let (reported, without) = (three_digits(figure.reported_ms), three_digits(figure.without_stalls_ms));
-        format!("{} {} ({reported} ms, without them {without} ms)", figure.quantile, figure.metric)
-    });
-    let named = named.collect::<Vec<_>>().join(", ");
-    match touched.len() {
-        0 => None,
-        few if few <= NAMED => Some(named),
-        many => Some(format!("{named} and {} more", many - NAMED)),
     }
 }
 
@@ -147,7 +129,7 @@ fn moved(reported: &LatencyTable, without: &LatencyTable) -> Vec<TouchedPercenti
             without_stalls_ms: without.percentile(quantile).figure.at_least(),
         })
     })
-    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(SHARE * figure.reported_ms))
+    .filter(|figure| figure.reported_ms - figure.without_stalls_ms > LEAST_MS.max(NOTED * figure.reported_ms))
     .collect()
 }
 

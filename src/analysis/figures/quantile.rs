@@ -45,6 +45,21 @@ impl Quantile {
         }
     }
 
+    /// What `samples` samples are worth for any share of them: as for the percentiles that are always reported, which want
+    /// about 6.5 samples above themselves, and ten from p99 on.
+    pub fn mark_of(share: f64, samples: u64) -> Option<SampleWarning> {
+        let above = samples as f64 * (1.0 - share);
+        if share <= 0.5 {
+            None
+        } else if above < 6.4 {
+            Some(SampleWarning::TooFewSamples)
+        } else if share >= 0.99 && above < 10.0 {
+            Some(SampleWarning::Indicative)
+        } else {
+            None
+        }
+    }
+
     /// What `samples` samples are worth for it; `None` when they are plenty.
     ///
     /// p99 under 1,000 and p99.9 under 10,000 samples rest on fewer than ten samples above them.

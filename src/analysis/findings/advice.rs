@@ -2,18 +2,22 @@
 
 use super::finding::{Finding, FindingKind};
 use super::{answers, load, server};
+use crate::analysis::client::pauses::DELAY_FLOOR_MS;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::verdict::check::Rule;
+use crate::workload::Purpose;
 
 type Advice = fn(&Summary) -> Option<Finding>;
 
 impl Finding {
     /// Everything that there is to say about a run, the gravest first.
     pub(crate) fn all(summary: &Summary) -> Vec<Self> {
-        const RULES: [Advice; 26] = [
+        const RULES: [Advice; 28] = [
             load::ending,
             load::drain_limit,
             load::cap_bound,
+            load::client_late,
+            load::cannot_tell,
             load::short_window,
             load::warm_up,
             load::not_settled,
@@ -54,11 +58,33 @@ impl Finding {
                 )
             });
         }
-        if [Rule::ClientStarved, Rule::HostStalls].iter().any(|rule| summary.verdict.breaks(*rule)) {
+        let late_loop = summary.client.and_then(|client| client.loop_delay);
+        if late_loop.is_some_and(|delay| delay.p99_ms > DELAY_FLOOR_MS)
+            || [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls]
+                .iter()
+                .any(|rule| summary.verdict.breaks(*rule))
+        {
             // A client that comes late to its own sockets finds answers gathered in them, and takes its own delay for that
             // of the network.
             findings.retain(|finding| {
                 !matches!(finding.kind, FindingKind::MergedReads | FindingKind::OutsideServer)
+            });
+        }
+        if summary.run.purpose == Purpose::Smoke {
+            // Nobody asked how long answers take.
+            findings.retain(|finding| {
+                !matches!(
+                    finding.kind,
+                    FindingKind::ClientLate
+                        | FindingKind::CannotTell
+                        | FindingKind::ShortWindow
+                        | FindingKind::WarmUp
+                        | FindingKind::NotSettled
+                        | FindingKind::Drift
+                        | FindingKind::UnevenArrivals
+                        | FindingKind::NoSlo
+                        | FindingKind::ColdConnections
+                )
             });
         }
         findings

@@ -27,6 +27,10 @@ pub enum FindingKind {
     DrainLimit,
     /// Requests waited for a slot under the concurrency cap.
     CapBound,
+    /// The client's lateness raised a percentile, and not by enough to make the run INVALID.
+    ClientLate,
+    /// The run is too short to say whether the server kept up.
+    CannotTell,
     /// The window is shorter than the slowest request.
     ShortWindow,
     /// The beginning of the window looks like warm-up.
@@ -82,6 +86,7 @@ impl FindingKind {
             Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
                 "validity"
             }
+            Self::ClientLate | Self::CannotTell => "validity",
             Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
             Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
             Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",

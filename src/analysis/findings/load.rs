@@ -1,9 +1,12 @@
 //! Advice on the load: how the run ended, whether it settled, and how its requests arrived.
 
 use super::finding::{Finding, FindingKind, finding};
+use crate::analysis::client::effects::{ClientEffect, SPOILED, did};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::summary::run::{Summary, Window};
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::verdict::steady_state;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
@@ -68,6 +71,31 @@ pub(super) fn cap_bound(summary: &Summary) -> Option<Finding> {
         three_digits(QUEUE_BAR_MS),
     );
     Some(finding(FindingKind::CapBound, sentence, "raise --max-concurrency or leave it out"))
+}
+
+/// What the client's lateness did to the percentiles by which a run is judged, short of making it INVALID.
+pub(super) fn client_late(summary: &Summary) -> Option<Finding> {
+    let rules = [Rule::ScheduleLag, Rule::ClientStarved, Rule::HostStalls];
+    let raised = rules.into_iter().filter_map(|rule| {
+        let effects = summary.client_effects.iter().filter(|effect| effect.rule == rule && effect.judged);
+        let effects: Vec<_> = effects.collect();
+        // A reason has said what spoils a figure.
+        let spoiled = effects.iter().any(|effect| effect.share() > SPOILED);
+        let named = ClientEffect::named(&effects).filter(|_| !spoiled)?;
+        Some(format!("{} {named}", did(rule)))
+    });
+    let raised: Vec<_> = raised.collect();
+    let sentence =
+        format!("{}; from over {} on the run would be INVALID", raised.join("; "), percent(SPOILED));
+    let cure = "free up CPU on this machine, or split the load (--shard)";
+    (!raised.is_empty()).then(|| finding(FindingKind::ClientLate, sentence, cure))
+}
+
+pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
+    let why = steady_state::unclear(summary)?;
+    let window = seconds(summary.window.length_s());
+    let sentence = format!("a window of {window} does not show whether the server kept up: {why}");
+    Some(finding(FindingKind::CannotTell, sentence, "run longer: four times as long tells twice as sharply"))
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {

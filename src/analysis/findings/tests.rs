@@ -4,9 +4,9 @@ use crate::analysis::findings::finding::FindingKind;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::summary::summarise::summarise;
 use crate::analysis::test_runs::{class, record, run};
-use crate::analysis::verdict::check::Rule;
 use crate::record::{
     ClientFacts, Delays, Failure, FailureKind, Phase, RequestRecord, ServerCounters, SharedPrefix,
+    StampSource,
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
@@ -302,6 +302,7 @@ fn gathered(late_ms: u64) -> Summary {
         record.merged_reads = 4;
     }
     let mut log = run(60_000, records);
+    log.header.stamps = StampSource::ReadReturned;
     let delay =
         Delays { n: 6_000, p50_ns: 1_000_000, p99_ns: late_ms * 1_000_000, max_ns: late_ms * 1_000_000 };
     log.footer.as_mut().unwrap().client =
@@ -313,6 +314,5 @@ fn gathered(late_ms: u64) -> Summary {
 fn a_starved_client_blames_no_proxy() {
     let (sound, starved) = (gathered(2), gathered(90));
     assert!(sentence(&sound, FindingKind::MergedReads).is_some(), "{:?}", sound.findings);
-    assert!(starved.verdict.breaks(Rule::ClientStarved));
     assert_eq!(sentence(&starved, FindingKind::MergedReads), None);
 }

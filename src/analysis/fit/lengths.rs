@@ -246,7 +246,7 @@ const MOST_CELLS: usize = 2_000;
 
 /// Counts, each with how often it came, the smallest first; never empty.
 #[derive(Clone, Debug)]
-pub(super) struct ObservedLengths {
+struct ObservedLengths {
     /// Count and times.
     pub(super) times: Vec<(u32, u64)>,
     pub(super) n: u64,

@@ -56,7 +56,7 @@ pub(crate) struct Received<'a> {
 
 /// A silence in which an answer was cut off, milliseconds: nobody knows how long it would have gone on.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct OpenGap {
+struct OpenGap {
     /// Since the last chunk.
     chunk: f64,
     /// Since the last token, shared out among as many tokens as the largest chunk of the answer had, for the next might

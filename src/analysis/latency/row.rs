@@ -1,7 +1,7 @@
 //! One latency over a run: its percentiles, with intervals that respect how requests depend on one another.
 
 use serde::Serialize;
-use serde::ser::SerializeStruct;
+use serde::ser::{SerializeMap as _, SerializeStruct as _};
 
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
@@ -25,6 +25,8 @@ pub struct LatencyRow {
     pub max: Figure,
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
+    /// Percentiles that the user asked for, each with its value and a reservation; empty where none were.
+    pub asked: Vec<(f64, Figure, Option<SampleWarning>)>,
     /// Whether requests that follow one another are alike beyond chance, so that `interval` is too narrow; absent
     /// where there are too few to tell, and for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
@@ -73,8 +75,20 @@ impl LatencyRow {
             min: sample.min()?,
             max: sample.max()?,
             percentiles: [p50?, p90?, p95?, p99?, p999?],
+            asked: Vec::new(),
             dependent: None,
         })
+    }
+
+    /// Adds percentiles that the user asked for.
+    #[must_use]
+    pub(crate) fn asked_for(mut self, sample: &Sample, percentiles: &[f64]) -> Self {
+        let of = |&percentile: &f64| {
+            let mark = Quantile::mark_of(percentile / 100.0, self.n);
+            Some((percentile, sample.quantile(percentile / 100.0)?, mark))
+        };
+        self.asked = percentiles.iter().filter_map(of).collect();
+        self
     }
 
     /// One of the percentiles.
@@ -127,26 +141,49 @@ fn bounds(figure: Figure) -> (Option<f64>, Option<f64>) {
     }
 }
 
+/// A percentile that the user asked for, as it is stored.
+#[derive(Serialize)]
+struct AskedPercentile {
+    value_ms: Option<f64>,
+    at_least_ms: Option<f64>,
+    at_most_ms: Option<f64>,
+    mark: Option<SampleWarning>,
+}
+
 impl Serialize for LatencyRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut row = serializer.serialize_struct("LatencyRow", 17)?;
-        row.serialize_field("n", &self.n)?;
-        row.serialize_field("censored", &self.censored)?;
-        row.serialize_field("mean_ms", &self.mean_ms)?;
-        row.serialize_field("std_ms", &self.std_ms)?;
-        row.serialize_field("min_ms", &self.min.exact())?;
+        let mut row = serializer.serialize_map(None)?;
+        row.serialize_entry("n", &self.n)?;
+        row.serialize_entry("censored", &self.censored)?;
+        row.serialize_entry("mean_ms", &self.mean_ms)?;
+        row.serialize_entry("std_ms", &self.std_ms)?;
+        row.serialize_entry("min_ms", &self.min.exact())?;
         let (at_least, at_most) = bounds(self.min);
-        row.serialize_field("min_at_least_ms", &at_least)?;
-        row.serialize_field("min_at_most_ms", &at_most)?;
-        for (key, percentile) in ["p50", "p90", "p95", "p99", "p99_9"].into_iter().zip(&self.percentiles) {
-            row.serialize_field(key, percentile)?;
+        row.serialize_entry("min_at_least_ms", &at_least)?;
+        row.serialize_entry("min_at_most_ms", &at_most)?;
+        let usual = ["p50", "p90", "p95", "p99", "p99_9"];
+        for (key, percentile) in usual.into_iter().zip(&self.percentiles) {
+            row.serialize_entry(key, percentile)?;
         }
-        row.serialize_field("max_ms", &self.max.exact())?;
+        for (percentile, figure, mark) in &self.asked {
+            let key = format!("p{percentile}").replace('.', "_");
+            if !usual.contains(&key.as_str()) {
+                let (at_least, at_most) = bounds(*figure);
+                let value = AskedPercentile {
+                    value_ms: figure.exact(),
+                    at_least_ms: at_least,
+                    at_most_ms: at_most,
+                    mark: *mark,
+                };
+                row.serialize_entry(&key, &value)?;
+            }
+        }
+        row.serialize_entry("max_ms", &self.max.exact())?;
         let (at_least, at_most) = bounds(self.max);
-        row.serialize_field("max_at_least_ms", &at_least)?;
-        row.serialize_field("max_at_most_ms", &at_most)?;
-        row.serialize_field("p99_over_p50", &self.p99_over_p50())?;
-        row.serialize_field("dependent", &self.dependent)?;
+        row.serialize_entry("max_at_least_ms", &at_least)?;
+        row.serialize_entry("max_at_most_ms", &at_most)?;
+        row.serialize_entry("p99_over_p50", &self.p99_over_p50())?;
+        row.serialize_entry("dependent", &self.dependent)?;
         row.end()
     }
 }

@@ -37,6 +37,7 @@ impl LatencyTable {
         // Where no answer reasoned first, none that is cut off was about to.
         let reasoned =
             observed.requests.iter().any(|request| request.latency.ttfa.and_then(Figure::exact).is_some());
+        let asked = &observed.log.header.percentiles;
         let mut gaps = Gaps::default();
         // What an answer had sent until it was cut off was received like any other.
         let answers: Vec<Received<'_>> =
@@ -46,15 +47,22 @@ impl LatencyTable {
         }
         let (chunk_gap, itl, stalls) = gaps.finish();
         let table = Self::from_rows(Metric::LATENCIES, |metric| match metric {
-            Metric::Itl => of_answers(&itl, &answers, Received::token_gaps),
-            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps),
+            Metric::Itl => {
+                of_answers(&itl, &answers, Received::token_gaps).map(|row| row.asked_for(&itl, asked))
+            }
+            Metric::ChunkGap => of_answers(&chunk_gap, &answers, Received::chunk_gaps)
+                .map(|row| row.asked_for(&chunk_gap, asked)),
             Metric::QueueWait if !capped => None,
             Metric::Ttfa if !reasoned => None,
             metric => {
                 let figures = figures(observed.requests.iter(), metric);
                 let mut row = of_requests(&figures)?;
                 row.dependent = are_dependent(&figures);
-                Some(row)
+                Some(if asked.is_empty() {
+                    row
+                } else {
+                    row.asked_for(&figures.iter().copied().collect(), asked)
+                })
             }
         });
         (table, stalls)

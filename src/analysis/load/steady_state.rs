@@ -84,17 +84,17 @@ pub struct SteadyState {
     /// The part of the window that looks like warm-up; absent where none does.
     pub beginning: Option<Beginning>,
     /// The halves of a window that looks unsettled as a whole; absent where it does not.
-    pub unsettled: Option<Unsettled>,
+    pub(crate) unsettled: Option<Unsettled>,
 }
 
 /// A window in which nothing settled: the best place to cut its beginning off would lie in its second half.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub struct Unsettled {
+pub(crate) struct Unsettled {
     /// Requests waiting or in flight in its first half, on average.
-    pub present: f64,
+    pub(crate) present: f64,
     /// The same in its second half.
-    pub present_after: f64,
+    pub(crate) present_after: f64,
 }
 
 /// The beginning of a window, before the system had settled.

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::reproduction::Reproduction;
 use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
@@ -26,7 +27,7 @@ use crate::analysis::verdict::check::Verdict;
 use crate::record::{
     ClientLimits, DeploymentFacts, EngineFacts, HostFacts, PromptMethod, Repeat, RunEnding, Shard,
 };
-use crate::workload::ArrivalPattern;
+use crate::workload::{ArrivalPattern, Purpose};
 
 /// Everything that analysis found in a run; `summary.json` is this. What there is nothing to say about is
 /// `null`, never 0.
@@ -87,6 +88,8 @@ pub struct Summary {
     pub server: Option<ServerSide>,
     /// What its host stalls could have done to the latencies; absent where they were not watched.
     pub host_stalls: Option<HostStallImpact>,
+    /// By how much this machine's lateness could have raised the latencies; empty where it did not matter.
+    pub(crate) client_effects: Vec<ClientEffect>,
     /// The same figures under the names that other tools give them, and figures of theirs that are not ours.
     pub aliases: Vec<Alias>,
     /// What is reported of the server, by which source, and what is missing to repeat the run.
@@ -103,6 +106,9 @@ pub struct Summary {
 pub struct RunDescription {
     /// Name of the workload.
     pub workload: String,
+    /// What it was for; left out where that is a measurement.
+    #[serde(skip_serializing_if = "Purpose::is_measurement")]
+    pub purpose: Purpose,
     /// Seed of its schedule.
     pub seed: u64,
     /// Its place among runs that repeat one another; absent for a run by itself.

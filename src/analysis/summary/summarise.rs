@@ -3,6 +3,7 @@
 use super::reproduction::Reproduction;
 use super::run::{RunDescription, Summary, Window};
 use crate::analysis::arrivals::figures::ArrivalFigures;
+use crate::analysis::client::effects::ClientEffect;
 use crate::analysis::client::load::{CalibrationSummary, ClientLoad};
 use crate::analysis::client::pauses::HostStallImpact;
 use crate::analysis::figures::aliases::Alias;
@@ -33,6 +34,8 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
     let outcomes: Vec<_> = observed.requests.iter().map(|request| request.slo).collect();
     let (latency, stalls) = LatencyTable::of_run(&observed);
     let host_stalls = HostStallImpact::of(&observed, &latency);
+    let client = ClientLoad::of(log);
+    let client_effects = ClientEffect::all(&observed, &latency, client.as_ref(), host_stalls.as_ref());
     let by_tenant = Group::by_tenant(&observed);
     let rates = Rates::of(&observed);
     let mut summary = Summary {
@@ -60,9 +63,10 @@ pub fn summarise(log: &RunLog, objectives: &[Objective]) -> Summary {
         stalls,
         in_flight: InFlight::of(&observed),
         steady_state: SteadyState::of(&observed),
-        client: ClientLoad::of(log),
+        client,
         server: ServerSide::of(&observed, &rates),
         host_stalls,
+        client_effects,
         aliases: Alias::all(&observed),
         reproduction: Reproduction::of(log),
         findings: Vec::new(),
@@ -79,6 +83,7 @@ fn describe(log: &RunLog) -> RunDescription {
     RunDescription {
         load: LoadForm::of(&header.workload),
         workload: header.workload.name,
+        purpose: header.workload.purpose,
         seed: header.workload.seed,
         repeat: header.repeat,
         arrival: header.workload.arrival,

@@ -8,14 +8,20 @@ use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::count;
+use crate::workload::Purpose;
 
-/// Judges a run. Where an objective is about the error rate, it takes the place of the limit here.
+/// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
     let mut checks = accounting(summary, objectives);
     // Of a run without a request there is nothing else to say.
-    if !observed.requests.is_empty() {
+    let purpose = Some(summary.run.purpose).filter(|_| !observed.requests.is_empty());
+    if purpose == Some(Purpose::Smoke) {
+        checks.push(steady_state::left(summary));
+        checks.extend(tokens::checks(observed));
+        checks.push(client::files_and_ports(summary));
+    } else if purpose.is_some() {
         checks.extend(summary.arrivals.checks(&summary.run.arrival));
-        checks.extend(client::lag_checks(summary));
+        checks.push(client::lag_check(summary));
         checks.push(laws::littles_law(observed));
         checks.extend(laws::interactive_law(summary));
         checks.extend(steady_state::checks(summary));

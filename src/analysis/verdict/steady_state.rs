@@ -5,11 +5,12 @@ use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
 use crate::analysis::load::closed_loop::LoadForm;
 use crate::analysis::load::steady_state::Trend;
+use crate::analysis::statistics::Estimate;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
 use crate::record::RunEnding;
 use crate::units::{count, three_digits};
-use crate::workload::RateProfile;
+use crate::workload::{Purpose, RateProfile};
 
 /// Over the window the requests present and the latency may both surely grow by this share of their means: nothing, but
 /// for what rounding makes of level figures and what matters to nobody in a run of millions.
@@ -18,12 +19,18 @@ const GROWTH_BAR: f64 = 0.01;
 const LEFT_BAR: f64 = 0.01;
 /// Where growth cannot be judged, the median wait for a first token may be this share of the window.
 const WAIT_BAR: f64 = 0.1;
+/// Growth of over this share of the mean is what an overload looks like, and chance now and then.
+const SEEN: f64 = 0.5;
+/// Fewer requests fill fewer sections, and how much their neighbours' memory leaves of them is less sure.
+const PLENTY: u64 = 100;
+/// How much wider the 99 % interval of a short window is than the 95 % interval: Student's t with 4 degrees of freedom.
+const SURER: f64 = 4.604 / 2.776;
 /// Fewer requests say nothing of a queue.
 const LEAST: u64 = 30;
 const GROWTH: Measure = Measure {
     rule: Rule::SteadyState,
     statistic: "growth of requests present or of latency over the window, whichever is less, as a share of its mean \
-                (lower end of its 95 % interval)",
+                (lower end of its 95 % interval, under 100 requests of its 99 % interval)",
 };
 const CURE: &str = "lower the rate until completions match arrivals; a longer run only grows the queue";
 
@@ -82,6 +89,9 @@ fn wait(summary: &Summary) -> Check {
 /// How often that fires in virtual time, for an A10G under vLLM and a queue before 16 places together, in windows of 55 s
 /// of Poisson traffic after 5 s of warm-up (130 to 450 requests): at 50 % of what they can do in 1 of 400 runs, at 80 %
 /// in 7 of 400 (1.8 %), at 110 % in 166 of 200 (83 %), at 130 % in all of 100.
+///
+/// A short window must show it the more surely: see [`least_share`]. What then looks like growth and may be chance is a
+/// warning: see [`unclear`].
 fn growth(summary: &Summary) -> Check {
     let measure = GROWTH;
     if summary.run.load == LoadForm::Closed {
@@ -93,7 +103,8 @@ fn growth(summary: &Summary) -> Check {
              periods of a rate that changes",
         );
     };
-    let (Some(present), Some(latency)) = (state.present.least_share(), state.latency_ms.least_share()) else {
+    let sure = |trend: &Trend| least_share(trend, summary.requests.executed());
+    let (Some(present), Some(latency)) = (sure(&state.present), sure(&state.latency_ms)) else {
         return measure.not_tested("no request was present in the window");
     };
     let grew = present.min(latency);
@@ -122,12 +133,50 @@ fn growth(summary: &Summary) -> Check {
     measure.at_most(grew, GROWTH_BAR, sentence, cure(summary))
 }
 
+/// The least that a figure grew by, as a share of its mean: the lower end of the 95 % interval of its growth; in a window
+/// of fewer requests than fill all its sections that of the 99 % interval, for so few sections do not tell their own
+/// memory. Absent where the mean is 0.
+fn least_share(trend: &Trend, requests: u64) -> Option<f64> {
+    let Estimate { value, low, .. } = trend.growth;
+    let low = if requests < PLENTY { value - SURER * (value - low) } else { low };
+    (trend.mean > 0.0).then(|| low / trend.mean)
+}
+
+/// Why the data do not tell an overload from chance, where they do not: too few requests, or growth as in an overload
+/// that is not sure.
+pub(crate) fn unclear(summary: &Summary) -> Option<String> {
+    let requests = summary.requests.executed();
+    if summary.run.load == LoadForm::Closed
+        || summary.run.arrival.rate_profile() == RateProfile::Changing
+        || summary.window.cut_short
+        || summary.verdict.breaks(Rule::SteadyState)
+        || summary.run.purpose == Purpose::Smoke
+        || requests == 0
+    {
+        return None;
+    }
+    let Some(state) = &summary.steady_state else {
+        let few = || format!("of {}, where {LEAST} would tell", counted(requests, "request"));
+        return (requests < LEAST).then(few);
+    };
+    let looks_overloaded = |trend: &Trend| trend.growth.value > SEEN * trend.mean;
+    let [present, latency] = [&state.present, &state.latency_ms];
+    (looks_overloaded(present) && looks_overloaded(latency)).then(|| {
+        format!(
+            "the requests waiting or in flight grew by {} of their mean over the window, and latency by {}, which may be \
+             chance",
+            share(present),
+            share(latency)
+        )
+    })
+}
+
 fn share(trend: &Trend) -> String {
     percent(trend.growth.value / trend.mean)
 }
 
 /// The drain limit came before the queue was worked off.
-fn left(summary: &Summary) -> Check {
+pub(super) fn left(summary: &Summary) -> Check {
     let measure = Measure {
         rule: Rule::SteadyState,
         statistic: "share of the requests that were still running when the run stopped waiting",

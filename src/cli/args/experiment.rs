@@ -44,7 +44,7 @@ impl ObjectiveArgs {
 /// Whether an INVALID run fails the command.
 #[derive(Clone, Copy, Debug, Args)]
 pub(in crate::cli) struct ValidityArgs {
-    /// Exit with 0 or 1 as if an INVALID run were valid; the report still says INVALID, and why
+    /// Exit with 0 or 1 as if the run were valid; the report still says INVALID, and why
     #[arg(long)]
     allow_invalid: bool,
 }

@@ -80,6 +80,7 @@ impl TargetArgs {
             },
             pacing: if self.machine.no_realtime { Pacing::Precise } else { Pacing::RealTime },
             share: Share::default(),
+            percentiles: Vec::new(),
             objectives: Vec::new(),
             load_option,
             screen,

@@ -53,6 +53,14 @@ pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
     }
 }
 
+/// A percentile such as `99.5`, with or without a `p`.
+pub(in crate::cli) fn percentile(text: &str) -> Result<f64, String> {
+    match text.trim().trim_start_matches('p').parse::<f64>() {
+        Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
+        _ => Err(format!("`{text}` is not a percentile above 0 and below 100")),
+    }
+}
+
 /// Zero or a number above it.
 pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {

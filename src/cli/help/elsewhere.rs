@@ -79,7 +79,10 @@ const ELSEWHERE: &[(&[&str], &str)] = &[
         "--ramp FROM:TO:OVER raises the rate, as in --ramp 1:20:60s",
     ),
     (&["--percentile-metrics"], "there is nothing to choose: TTFT, TPOT, ITL and e2e are always shown"),
-    (&["--metric-percentiles"], "--percentiles 50,95,99.5 chooses the percentiles of the table"),
+    (
+        &["--metric-percentiles", "--percentiles"],
+        "bench has --percentiles 50,95,99.5 for the table of latencies",
+    ),
     (
         &["--ignore-eos"],
         "there is nothing to say: answers are forced to the requested length where the engine can; extra fields of the body are \

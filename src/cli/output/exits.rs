@@ -95,8 +95,8 @@ pub(in crate::cli) fn of_matrix(matrix: &Matrix, invalid: InvalidRuns) -> Exit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::analysis::summarise;
     use crate::analysis::test_runs::{self, record};
+    use crate::analysis::{Reason, Rule, Verdict, VerdictOutcome, summarise};
     use crate::experiment::{Load, LoadAxis, Search, SearchStep, Sustained, SweepPlan, Swept, Trial};
 
     #[test]
@@ -116,6 +116,29 @@ mod tests {
         assert_eq!(passes(Require::Better), [true, false, false, false, false]);
         assert_eq!(of_ab(AbOverall::Invalid, Require::NotWorse), Exit::Invalid);
         assert_eq!(of_ab(AbOverall::Unfinished, Require::Better), Exit::Interrupted);
+    }
+
+    #[test]
+    fn a_server_that_does_not_keep_up_is_one_and_a_run_that_cannot_be_trusted_is_three() {
+        use VerdictOutcome::{Invalid, Overloaded};
+        let summary = |outcomes: &[VerdictOutcome]| {
+            let reason = |&outcome| Reason {
+                rule: Rule::SteadyState,
+                outcome,
+                sentence: String::new(),
+                cure: String::new(),
+            };
+            let log = test_runs::run(1_000, vec![record(0).build()]);
+            let verdict = Verdict::of(outcomes.iter().map(reason).collect(), Vec::new());
+            Summary { verdict, ..summarise(&log, &[]) }
+        };
+        let exits = |outcomes: &[VerdictOutcome]| {
+            [InvalidRuns::LeftOut, InvalidRuns::Counted].map(|invalid| of_run(&summary(outcomes), invalid))
+        };
+        assert_eq!(exits(&[]), [Exit::Fine, Exit::Fine]);
+        assert_eq!(exits(&[Overloaded]), [Exit::Missed, Exit::Missed]);
+        assert_eq!(exits(&[Invalid]), [Exit::Invalid, Exit::Fine]);
+        assert_eq!(exits(&[Overloaded, Invalid]), [Exit::Invalid, Exit::Missed]);
     }
 
     /// A minute of four requests a second that meets what is demanded.

@@ -58,6 +58,7 @@ impl Simulation {
             engine: engine(model),
             limits: ClientLimits::default(),
             objectives: self.objectives.iter().map(ToString::to_string).collect(),
+            percentiles: Vec::new(),
             host: host_facts(None),
             stamps: StampSource::default(),
             shard: None,

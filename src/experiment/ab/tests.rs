@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::analysis::test_runs::{class, record, run};
-use crate::analysis::{Rule, Summary, summarise};
+use crate::analysis::{Reason, Rule, Summary, Verdict, VerdictOutcome, summarise};
 use crate::experiment::driver::InvalidRuns;
 use crate::record::{Failure, FailureKind, Repeat, RequestRecord, RunLog};
 use crate::workload::{Priority, Slo};
@@ -132,6 +132,18 @@ fn a_server_that_fails_more_is_no_better_for_being_fast() {
     assert_eq!(test.verdict, AbOverall::Inconclusive);
     assert!(test.sentence.contains("only because more of its requests failed"), "{}", test.sentence);
     assert!(test.notes.iter().any(|note| note.starts_with("WARNING: 2 rounds with INVALID runs")));
+}
+
+#[test]
+fn a_round_in_which_a_server_did_not_keep_up_counts() {
+    let overloaded = |round: u64| {
+        let (rule, outcome) = (Rule::SteadyState, VerdictOutcome::Overloaded);
+        let reason = Reason { rule, outcome, sentence: "it grew".to_owned(), cure: "lower it".to_owned() };
+        Summary { verdict: Verdict::of(vec![reason], Vec::new()), ..summary(round, 200, 0) }
+    };
+    let test = judged(InvalidRuns::LeftOut, |_| summary(1, 100, 0), overloaded);
+    assert_eq!((test.verdict, test.counted_rounds), (AbOverall::Worse, 8));
+    assert!(test.notes[0].starts_with("B was OVERLOADED in 8 rounds"), "{:?}", test.notes);
 }
 
 #[test]

@@ -124,7 +124,7 @@ impl VirtualRun {
 
 /// The turns that are known and not yet sent.
 #[derive(Debug)]
-pub(super) struct LaterTurns {
+struct LaterTurns {
     /// Draws the turns; absent where there are no sessions.
     sessions: Option<SessionPlanner>,
     /// By moment, then by index.

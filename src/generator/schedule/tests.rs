@@ -6,7 +6,7 @@ use super::*;
 use crate::generator::draws::class_draws::prefixes_of;
 use crate::generator::request::Prompt;
 use crate::workload::{
-    ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, RateStage, RequestClass,
+    ArrivalPattern, Distribution, ModelMix, PriorityShare, PromptSource, Purpose, RateStage, RequestClass,
     SharedPrefixes, Slo, Tenant,
 };
 
@@ -58,6 +58,7 @@ fn workload() -> WorkloadSpec {
         models: None,
         checks: Vec::new(),
         check_every_s: None,
+        purpose: Purpose::default(),
         mock_hardware: None,
     }
 }

@@ -13,7 +13,7 @@ use crate::analysis::wording::counted;
 use crate::clock::Timestamp;
 use crate::live::wrap::wrapped;
 use crate::record::PlanFacts;
-use crate::units::spoken;
+use crate::units::{count, spoken};
 
 /// From this many columns on, the time of day at which the load ends is shown.
 const WIDE: u16 = 72;
@@ -54,13 +54,19 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let [title_area, time] = Layout::vertical([Constraint::Fill(1), Constraint::Length(1)]).areas(area);
     frame.render_widget(Paragraph::new(title(state, frame.area())), title_area);
 
+    let watched = state.watched;
+    let end = watched.load_end(state.now, &state.snapshot);
+    let ended = state.snapshot.completed + state.snapshot.failed;
     let said = match state.snapshot.stopped {
         Some(at) => stopped(at, state.now, state.snapshot.in_flight),
         None => {
-            let when = when(state.now, &state.watched.plan, state.watched.drained);
-            let load_goes_on = state.now < state.watched.plan.window_end && area.width >= WIDE;
-            let ends = if load_goes_on {
-                format!(" · load ends at {}", state.watched.load_ends)
+            let when = match watched.requests {
+                Some(requests) => counted_out(state.now, end, ended, requests),
+                None => when(state.now, &watched.plan, watched.drained),
+            };
+            let is_wide = area.width >= WIDE && watched.requests.is_none();
+            let ends = if state.now < end && is_wide {
+                format!(" · load ends at {}", watched.load_ends)
             } else {
                 String::new()
             };
@@ -71,7 +77,7 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let [bar, words] =
         Layout::horizontal([Constraint::Fill(1), Constraint::Length(said.chars().count() as u16)])
             .areas(time);
-    let end = state.watched.plan.window_end.as_nanos().max(1);
+    let end = end.as_nanos().max(1);
     let over = state.now.as_nanos().min(end) as f64 / end as f64;
     let columns = usize::from(bar.width.saturating_sub(1));
     let done = (over * columns as f64).round() as usize;
@@ -103,11 +109,15 @@ fn left(time: Duration) -> String {
     past(Duration::from_secs(time.as_secs_f64().ceil() as u64))
 }
 
+/// The elapsed time of a run that so many requests end, and what remains if it goes on as before.
+fn counted_out(now: Timestamp, end: Timestamp, ended: u64, requests: u64) -> String {
+    let so_far =
+        format!("{} of {} requests in {}", count(ended), count(requests), past(now.since(Timestamp::ZERO)));
+    if ended == 0 { so_far } else { format!("{so_far} · about {} left", left(end.since(now))) }
+}
+
 /// The elapsed and the remaining time at `now`.
 fn when(now: Timestamp, plan: &PlanFacts, drained: Timestamp) -> String {
-    if plan.is_open_ended() {
-        return past(now.since(Timestamp::ZERO));
-    }
     let end = plan.window_end.as_secs_f64();
     let of = if end < LONG_S {
         format!("{:.0} of {end:.0} s", now.as_secs_f64().floor())

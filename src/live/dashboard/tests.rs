@@ -35,6 +35,7 @@ fn watched() -> WatchedRun {
             window_start: at(10.0),
             window_end: at(70.0),
         },
+        requests: None,
         paced: Paced::Requests,
         drained: at(130.0),
         objectives: Vec::new(),
@@ -210,6 +211,18 @@ fn a_breach_is_red() {
         cells.iter().filter(|cell| cell.fg == Color::Red).count()
     };
     assert!(red(Theme::Colours) > 30 && red(Theme::Plain) == 0, "{}", red(Theme::Colours));
+}
+
+/// Where the server decides when a run is over, the axis ends where it is expected to.
+#[test]
+fn a_run_of_so_many_requests_has_an_estimate() {
+    let mut watched = WatchedRun { requests: Some(1_200), paced: Paced::Nothing, ..watched() };
+    watched.plan.window_end = PlanFacts::OPEN_END;
+    watched.plan.window_start = Timestamp::ZERO;
+    let picture = picture(80, 24, &watched, 41.2, in_the_window(), &[]);
+    assert!(picture.contains("797 of 1,200 requests in 41 s · about 21 s left"), "{picture}");
+    // 62 s are expected, and the charts reach to 80.
+    assert!(picture.contains("┬0") && picture.contains("┬75 s"), "{picture}");
 }
 
 /// However long a run is, its charts reach from its beginning to its end.

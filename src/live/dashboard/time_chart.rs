@@ -188,8 +188,8 @@ fn short(value: f64) -> String {
     if value.fract() == 0.0 { count(value as u64) } else { three_digits(value) }
 }
 
-/// The next round number, for the top of a scale.
-fn round_up(value: f64) -> f64 {
+/// The next round number, for the end of a scale.
+pub(super) fn round_up(value: f64) -> f64 {
     if value <= 0.0 {
         return 1.0;
     }

@@ -18,7 +18,7 @@ use crate::record::request::turn::SessionCounts;
 use crate::record::run::client::{ClientFacts, Delays, HostStall, Shard, StampSource};
 use crate::record::run::header::{RunEnding, RunFooter, RunHeader};
 use crate::record::telemetry::{Reading, Telemetry, TelemetrySource};
-use crate::units::{spoken, three_digits};
+use crate::units::spoken;
 
 /// Farthest apart that the shards of one run may start, as a share of the window: for that part of it only some of
 /// them made load. Synchronised clocks agree far better.
@@ -100,7 +100,7 @@ pub enum MergeError {
     #[error(
         "{name} began {} after the first of the shards, so they did not load the server together (the limit is {}: {} % of \
          the window, {} at most)\nhint: run them again with the same --start-at",
-        spoken(*.late), spoken(*.limit), three_digits(100.0 * APART), spoken(FARTHEST)
+        spoken(*.late), spoken(*.limit), 100.0 * APART, spoken(FARTHEST)
     )]
     Apart {
         /// The run that started last.

@@ -43,6 +43,9 @@ pub struct RunHeader {
     /// Objectives that the run is judged by, as typed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objectives: Vec<String>,
+    /// Percentiles that the user asked for; absent: the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub percentiles: Vec<f64>,
     /// The client machine.
     pub host: HostFacts,
     /// The source of arrival stamps.

@@ -242,6 +242,13 @@ impl From<&Percentile> for TableCell {
 }
 
 /// The mean over several runs with the mark of its reservation.
+impl TableCell {
+    /// The cell with one more mark behind its figure.
+    pub(crate) fn marked(self, mark: &str) -> Self {
+        Self { text: self.text + mark, ..self }
+    }
+}
+
 impl From<&AcrossRuns> for TableCell {
     fn from(across: &AcrossRuns) -> Self {
         mean(across, 1.0).into()

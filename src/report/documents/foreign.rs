@@ -26,12 +26,12 @@ pub fn document(runs: &[ForeignRun]) -> Document {
         };
         head.fact("requests", requests(run));
         let level = if runs.len() == 1 { Level::Summary } else { Level::Page };
-        let mut whole = Section::continued(level);
-        whole.fact("whole run", whole_run(run));
-        let mut counted = Section::continued(Level::Page);
-        counted.fact("tokens", tokens(run));
+        let mut more = Section::continued(Level::Page);
+        let place = if runs.len() == 1 { &mut head } else { &mut more };
+        place.fact("whole run", whole_run(run));
+        more.fact("tokens", tokens(run));
         let reservations = Section::continued(level).with_notes(run.reservations.iter().map(Note::warning));
-        document.add([head, whole, counted]);
+        document.add([head, more]);
         document.add(latency(run));
         document.add([reservations, refused(run)]);
     }

@@ -247,6 +247,7 @@ impl RunContext {
             deployment: settings.deployment.clone(),
             limits: settings.requests.limits(),
             objectives: settings.objectives.iter().map(ToString::to_string).collect(),
+            percentiles: settings.percentiles.clone(),
             host: machine::host_facts(Some(settings.pacing.priority())),
             shard: settings.share.shard,
             calibration: conditions.calibration,

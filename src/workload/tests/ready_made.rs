@@ -6,7 +6,7 @@ use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::source::PromptSource;
 use crate::workload::reading::mistakes::SpecError;
-use crate::workload::spec::WorkloadSpec;
+use crate::workload::spec::{Purpose, WorkloadSpec};
 use crate::workload::tests::least;
 
 #[test]
@@ -90,6 +90,10 @@ fn agents_fit_the_context_and_promise_something() {
 fn the_smoke_test_lasts_five_seconds() {
     let spec = WorkloadSpec::load("smoke").unwrap();
     assert_eq!((spec.horizon_s, spec.arrival.expected_arrivals(5.0)), (5.0, 50.0));
+    assert_eq!(spec.purpose, Purpose::Smoke);
+    let stored = |spec: &WorkloadSpec| serde_json::to_value(spec).unwrap()["purpose"].clone();
+    assert_eq!(stored(&spec), "smoke");
+    assert!(stored(&WorkloadSpec::load("short_chat").unwrap()).is_null(), "left out where it is the default");
 }
 
 #[test]

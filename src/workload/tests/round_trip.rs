@@ -12,7 +12,7 @@ use crate::workload::lengths::Distribution;
 use crate::workload::library;
 use crate::workload::prompt::dataset::{Dataset, DatasetFindings, DatasetFormat, RowFilter, RowOrder};
 use crate::workload::prompt::source::{Conversation, ImageFindings, Images, PromptSource, SharedPrefixes};
-use crate::workload::spec::WorkloadSpec;
+use crate::workload::spec::{Purpose, WorkloadSpec};
 
 fn distribution() -> impl Strategy<Value = Distribution> {
     let bounds = (1u32..100, 1000u32..1_000_000);
@@ -320,6 +320,7 @@ fn spec() -> impl Strategy<Value = WorkloadSpec> {
                 models,
                 checks: Vec::new(),
                 check_every_s: None,
+                purpose: Purpose::default(),
                 mock_hardware: Some("h100".to_owned()),
             }
         },

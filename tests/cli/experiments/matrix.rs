@@ -197,11 +197,17 @@ fn a_stored_matrix_is_judged_again_from_its_logs() {
     );
     assert_eq!(again["decision"]["contract"]["stop_when"], "all_run");
     assert_eq!(again["decision"]["variants"], stored["decision"]["variants"]);
-    // A reason is worded anew; its figures are the stored ones.
-    let mut cells = stored["cells"].clone();
-    assert!(again["cells"][0]["reasons"][0].as_str().unwrap().contains("23.0 ms"), "{again}");
-    cells[0]["reasons"] = again["cells"][0]["reasons"].clone();
-    assert_eq!(again["cells"], cells);
+    // Whether its runs can be trusted follows today's rules; the figures are the stored ones.
+    let cells = |matrix: &Value| {
+        let mut cells = matrix["cells"].clone();
+        let cell = cells[0].as_object_mut().unwrap();
+        cell.retain(|key, _| key != "outcome" && key != "valid" && key != "reasons");
+        for run in cell["runs"].as_array_mut().unwrap() {
+            run.as_object_mut().unwrap().retain(|key, _| key != "outcome" && key != "valid");
+        }
+        cells
+    };
+    assert_eq!(cells(&again), cells(&stored));
 }
 
 /// Two servers that are there all the time, at addresses of their own.

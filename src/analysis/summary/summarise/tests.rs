@@ -350,6 +350,7 @@ fn findings_name_what_is_off() {
     }
     let mut log = run(500, records);
     let expected = [
+        FindingKind::ClientLate,
         FindingKind::ShortWindow,
         FindingKind::NoSlo,
         FindingKind::OutputLength,
@@ -365,7 +366,7 @@ fn findings_name_what_is_off() {
         record.admitted = Some(record.dispatched.after(Duration::from_millis(40)));
     }
     let capped = summarise(&log, &[]);
-    assert_eq!(kinds(&capped)[..2], [FindingKind::CapBound, FindingKind::ShortWindow]);
+    assert_eq!(kinds(&capped)[..2], [FindingKind::CapBound, FindingKind::ClientLate]);
     assert_eq!(capped.latency.row(Metric::QueueWait).unwrap().max, Figure::Exact(40.0));
 }
 

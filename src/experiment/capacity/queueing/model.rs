@@ -271,6 +271,7 @@ impl Model<'_> {
             deployment: self.sweep.deployment.clone(),
             limits: ClientLimits::default(),
             objectives: self.sweep.plan.objectives.iter().map(ToString::to_string).collect(),
+            percentiles: Vec::new(),
             host: HostFacts::default(),
             stamps: StampSource::default(),
             shard: None,

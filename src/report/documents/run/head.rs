@@ -14,6 +14,7 @@ use crate::report::document::{
 use crate::report::documents::parts::arrivals;
 use crate::report::documents::parts::cells::engine;
 use crate::units::{count, three_digits};
+use crate::workload::Purpose;
 
 pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let counts = &summary.requests;
@@ -23,6 +24,9 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     let (all, met) = (summary.objectives.len(), summary.objectives.iter().filter(|one| one.passed()).count());
     if all > 0 {
         let _ = write!(sentence, "; {met} of {} met", counted(all as u64, "objective"));
+    }
+    if summary.run.purpose == Purpose::Smoke {
+        sentence.push_str("; smoke: latencies are not judged");
     }
     let outcome = summary.verdict.outcome;
     let tone = match outcome {
@@ -55,7 +59,11 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let mut key = Section::continued(Level::Summary);
     key.figures(key_figures(summary));
     let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
-    vec![Section::continued(Level::Summary).with_notes(why), key, objectives]
+    let mut more = Section::continued(Level::Page);
+    if !summary.verdict.reasons.is_empty() {
+        more.remark("More: skyline guide validity");
+    }
+    vec![Section::continued(Level::Summary).with_notes(why), more, key, objectives]
 }
 
 /// An objective with the interval of its figure, which its line has only where the bound lies inside.
@@ -91,7 +99,7 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         Some(offered) => format!("{}/s offered", known(Some(offered))),
         None => "closed loop: users decide".to_owned(),
     };
-    let ended = "by the moment of their end".to_owned();
+    let ended = "those that ended in the window".to_owned();
     let completed = known(rates.completed_requests_per_s);
     let mut figures = vec![KeyFigure::new("requests completed", completed, "/s").below([offered, ended])];
     if let Some(output) = rates.output_tokens_per_s {
@@ -174,6 +182,13 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     let note = |finding: &Finding| Note::warning(&finding.sentence).cure(&finding.cure);
     let news = summary.findings.iter().filter(|finding| !is_said(finding, summary));
     let hidden = news.clone().count().saturating_sub(room);
+    let mut all = Section::page("Findings").with_notes(summary.findings.iter().map(note));
+    let mut topics: Vec<_> = summary.findings.iter().filter_map(|finding| finding.kind.topic()).collect();
+    topics.sort_unstable();
+    topics.dedup();
+    if !topics.is_empty() {
+        all.remark(format!("More: skyline guide {}", topics.join(", skyline guide ")));
+    }
     let mut more = Section::continued(Level::Brief);
     if hidden > 0 {
         more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));
@@ -181,7 +196,7 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     [
         Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
         more,
-        Section::page("Findings").with_notes(summary.findings.iter().map(note)),
+        all,
     ]
 }
 

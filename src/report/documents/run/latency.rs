@@ -1,7 +1,7 @@
 //! Latencies of a run: percentiles with their intervals, what their marks mean, and stalls.
 
-use crate::analysis::wording::{counted, seconds};
-use crate::analysis::{LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary};
+use crate::analysis::wording::{counted, percent, seconds};
+use crate::analysis::{ClientEffect, LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary};
 use crate::report::document::{
     Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
 };
@@ -38,9 +38,41 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     vec![latencies, remarks]
 }
 
+/// The latencies by the percentiles that the user asked for.
+fn asked_table(rows: &[Row<'_>]) -> Table {
+    let asked = rows.first().map(|(_, row)| row.asked.as_slice()).unwrap_or_default();
+    let titles =
+        std::iter::once(String::new()).chain(asked.iter().map(|(percentile, ..)| format!("p{percentile}")));
+    let mut table = Table::new("Latencies, ms", titles.map(TableColumn::new).chain([TableColumn::new("n")]));
+    for (metric, row) in rows {
+        let figures = row
+            .asked
+            .iter()
+            .map(|(_, value, reservation)| format!("{}{}", figure(*value), mark(*reservation)));
+        table.row([metric.title().to_owned()].into_iter().chain(figures).chain([count(row.n)]));
+    }
+    table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
+    let marks = rows.iter().flat_map(|(_, row)| row.asked.iter().map(|(.., reservation)| *reservation));
+    table.explain_marks(
+        marks,
+        ["too few samples to rely on", "indicative: fewer than ten samples lie above it"],
+    );
+    table
+}
+
 fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
+    if rows.iter().any(|(_, row)| !row.asked.is_empty()) {
+        return asked_table(rows);
+    }
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
-    let percentile = |quantile| move |(_, row): Row<'_>| TableCell::from(row.percentile(quantile));
+    let percentile = |quantile| {
+        move |(metric, row): Row<'_>| {
+            let cell = TableCell::from(row.percentile(quantile));
+            let raised = summary.client_effects.iter();
+            let mut raised = raised.filter(|effect| (effect.metric, effect.quantile) == (metric, quantile));
+            if raised.next().is_some() { cell.marked(RAISED) } else { cell }
+        }
+    };
     let mut table = Table::of("Latencies, ms", rows.iter().copied())
         .column("", |(metric, _)| metric.title())
         .column(detail("n", 6), |(_, row)| row.n)
@@ -58,6 +90,9 @@ fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
     explain(&mut table, summary, rows);
     table
 }
+
+/// The mark of a percentile that this machine's lateness could have raised.
+const RAISED: &str = "†";
 
 /// How far the tail of each latency that users feel lies from its middle.
 fn tails(section: &mut Section, rows: &[Row<'_>]) {
@@ -118,6 +153,10 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
     table.explain_marks(percentiles().map(|percentile| percentile.mark), [&too_few, indicative]);
+    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
+        let worst = percent(worst);
+        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
+    }
     let shown = |sign| {
         let ends = rows.iter().flat_map(|(_, row)| [figure(row.min), figure(row.max)]);
         percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))

@@ -5,7 +5,9 @@ use serde_json::Value;
 
 use super::prompts;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::analysis::{ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window};
+use crate::analysis::{
+    ClientEffect, ClientLoad, Fact, FactSource, HostStallImpact, LoadForm, Summary, Window,
+};
 use crate::record::{ClientLimits, EngineFacts, RunEnding, RunLog, StampSource};
 use crate::report::document::{Section, Statement};
 use crate::report::documents::parts::{arrivals, cells};
@@ -35,6 +37,9 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     let waiting = waiting.map(|waiting| mean_and_peak(waiting.mean, waiting.peak));
     section.facts("waiting", waiting.map(|figures| format!("{figures}, for a slot under the cap")));
     section.facts("host stalls", summary.host_stalls.as_ref().map(host_stalls));
+    let mut effects: Vec<_> = summary.client_effects.iter().collect();
+    effects.sort_by_key(|effect| !effect.judged);
+    section.facts("client raised", ClientEffect::named(&effects));
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
     let lost = summary.client.is_some_and(|client| client.priority_lost);
@@ -102,14 +107,12 @@ fn server(section: &mut Section, summary: &Summary) {
 /// The times this machine stalled.
 fn host_stalls(stalls: &HostStallImpact) -> String {
     let Some(longest) = stalls.longest_ms else { return "none".to_owned() };
-    let moved = stalls.touched_in_words().map(|named| format!("; could have moved {named}"));
     format!(
-        "{}, {} in total, longest {}; {} touched{}",
+        "{}, {} in total, longest {}; {} touched",
         count(stalls.count),
         seconds(stalls.total_s),
         seconds(longest / 1e3),
         counted(stalls.requests_touched, "request"),
-        moved.unwrap_or_default()
     )
 }
 

@@ -134,7 +134,7 @@ fn one(sweep: &Sweep, frontier: &Frontier) -> Chart {
     let mut series =
         vec![Series::points("Pareto frontier", Palette::First, LineStyle::Solid, frontier_points)];
     if !dominated.is_empty() {
-        let name = "dominated, saturated or not trusted";
+        let name = "dominated, overloaded or not trusted";
         series.push(Series::points(name, Palette::Fourth, LineStyle::None, dominated));
     }
     let better = if frontier.cheaper_is_less { "up and left is better" } else { "up and right is better" };

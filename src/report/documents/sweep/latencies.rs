@@ -127,7 +127,7 @@ pub(super) fn is_trusted(point: &SweepPoint) -> bool {
 pub(super) fn standing(point: &SweepPoint) -> &'static str {
     match point.class {
         _ if !is_trusted(point) => ", not trusted",
-        LoadClass::Saturated => ", saturated",
+        LoadClass::Saturated => ", overloaded",
         _ => "",
     }
 }

@@ -83,7 +83,7 @@ const fn word(class: LoadClass) -> &'static str {
     match class {
         LoadClass::Passed => "passed",
         LoadClass::Failed => "failed",
-        LoadClass::Saturated => "saturated",
+        LoadClass::Saturated => "overloaded",
         LoadClass::Undecided => "undecided",
         LoadClass::Unknown => "unknown",
         LoadClass::Measured => "",

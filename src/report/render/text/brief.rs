@@ -1,10 +1,10 @@
 //! Short forms for a screen: a text loses its last clauses, but never a limit, until it fits.
 
 use super::lines::wrap;
-use crate::report::document::Note;
+use crate::report::document::{Note, NoteKind};
 use crate::report::render::printable::printable;
 
-/// What begins a clause without which the text before it is still a sentence; so does a figure in a list of them.
+/// What begins a clause without which the text before it is still a sentence.
 const SEPARATORS: [&str; 9] =
     ["; ", ": ", ", and ", ", or ", ", but ", ", which ", ", mostly ", ", such as ", ", although "];
 
@@ -21,24 +21,37 @@ pub(super) fn fact_in_brief(text: &str, lines: usize, width: usize) -> String {
     fitting(shorter(clauses(text, |separator| separator != ": ")), lines, width)
 }
 
+/// At last a text loses what stands in brackets at its end, piece by piece.
 fn fitting(mut forms: Vec<String>, lines: usize, width: usize) -> String {
+    if let Some((begin, inside)) = forms.last().and_then(|last| last.strip_suffix(')')?.split_once(" (")) {
+        let pieces: Vec<_> =
+            inside.match_indices("; ").map(|(at, _)| format!("{begin} ({})", &inside[..at])).collect();
+        let whole =
+            pieces.into_iter().rev().filter(|piece| piece.matches('(').count() == piece.matches(')').count());
+        let shorter: Vec<String> = whole.chain([begin.to_owned()]).collect();
+        forms.extend(shorter);
+    }
     let found = forms.iter().position(|form| wrap(form, width).len() <= lines);
     forms.swap_remove(found.unwrap_or(forms.len() - 1))
 }
 
-/// A note in two lines: the second begins with the cure, or both run on. What caused it and what would confirm it have no
-/// room.
+/// A note in two lines, and an error in three: the last begins with the cure, or both run on. What caused it and what would
+/// confirm it have no room.
 pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String>) {
     let sentence = printable(&note.sentence);
     let Some(cure) = note.cure.as_deref().filter(|cure| !cure.is_empty()).map(printable) else {
-        return (brief(&sentence, 2, width), None);
+        let is_demand = matches!(note.kind, NoteKind::Met | NoteKind::Missed | NoteKind::Undecided);
+        let short = if is_demand { fact_in_brief } else { brief };
+        return (short(&sentence, 2, width), None);
     };
-    let (sentences, cures) = (forms(&sentence), forms(&cure));
-    let is_line = |text: &str, width: usize| wrap(text, width).len() == 1;
-    let below = cures.iter().find(|cure| is_line(cure, width.saturating_sub(ARROW)));
-    if let (true, Some(below)) = (is_line(&sentence, width), below) {
-        return (sentence, Some(below.clone()));
+    let below = brief(&cure, 1, width.saturating_sub(ARROW));
+    if note.kind == NoteKind::Error {
+        return (brief(&sentence, 2, width), Some(below));
     }
+    if wrap(&sentence, width).len() == 1 && wrap(&below, width.saturating_sub(ARROW)).len() == 1 {
+        return (sentence, Some(below));
+    }
+    let (sentences, cures) = (forms(&sentence), forms(&cure));
     let pairs = sentences.iter().flat_map(|sentence| cures.iter().map(move |cure| (sentence, cure)));
     let forms: Vec<String> = pairs.map(|(sentence, cure)| format!("{sentence} → {cure}")).collect();
     let fitting = forms.iter().filter(|form| wrap(form, width).len() <= 2);
@@ -49,19 +62,21 @@ pub(super) fn note_in_brief(note: &Note, width: usize) -> (String, Option<String
 /// Characters of the arrow before a cure.
 const ARROW: usize = 2;
 
-/// The text, then the text without its last clause, and so on; at last without what stands in brackets at its end.
+/// The text, then the text without its last clause, and so on.
 fn forms(text: &str) -> Vec<String> {
-    let mut forms = shorter(clauses(text, |_| true));
-    let bracket =
-        forms.last().and_then(|last| last.strip_suffix(')')?.find(" (").map(|at| last[..at].to_owned()));
-    forms.extend(bracket);
-    forms
+    shorter(clauses(text, |_| true))
 }
 
 fn shorter(mut clauses: Vec<&str>) -> Vec<String> {
     let mut forms = vec![clauses.concat()];
     let has_limit = |clause: &str| LIMITS.iter().any(|limit| clause.contains(limit));
-    while let Some(last) = (1..clauses.len()).rev().find(|&place| !has_limit(clauses[place])) {
+    // What a limit is of stands after the colon before it.
+    let is_kept = |clauses: &[&str], place: usize| {
+        let next = clauses.get(place + 1);
+        has_limit(clauses[place])
+            || clauses[place].starts_with(": ") && next.is_some_and(|next| has_limit(next))
+    };
+    while let Some(last) = (1..clauses.len()).rev().find(|&place| !is_kept(&clauses, place)) {
         clauses.remove(last);
         forms.push(clauses.concat());
     }
@@ -79,7 +94,8 @@ fn clauses(text: &str, separates: impl Fn(&str) -> bool) -> Vec<&str> {
             '`' | '"' => quoted = !quoted,
             _ => {}
         }
-        if depth == 0 && !quoted && at > from && begins_clause(&text[at..], &separates) {
+        let begins = |separator: &&str| text[at..].starts_with(*separator) && separates(separator);
+        if depth == 0 && !quoted && at > from && SEPARATORS.iter().any(|separator| begins(separator)) {
             let before = &text[from..at];
             if !before.ends_with("limit") && !before.ends_with("limits") {
                 all.push(before);
@@ -89,11 +105,6 @@ fn clauses(text: &str, separates: impl Fn(&str) -> bool) -> Vec<&str> {
     }
     all.push(&text[from..]);
     all
-}
-
-fn begins_clause(rest: &str, separates: impl Fn(&str) -> bool) -> bool {
-    SEPARATORS.iter().any(|separator| rest.starts_with(separator) && separates(separator))
-        || rest.strip_prefix(", ").is_some_and(|item| item.starts_with(|sign: char| sign.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -117,25 +128,27 @@ mod tests {
             brief("left out: rounds 2, 4 and 5 (of the first: 3 ms; limit: 1 ms (five times that))", 1, 40),
             "left out: rounds 2, 4 and 5"
         );
-        let text = "the cache was 97 % full, and 3 requests were preempted: they start again; limit: 95 %";
+        let text = "the cache was 97 % full, and 3 requests were preempted; limit: 95 %";
         assert_eq!(brief(text, 1, 60), "the cache was 97 % full; limit: 95 %");
+        let text = "the server counts 112 tokens, and 100 were requested: 12 % more; limit: 10 %";
+        assert_eq!(brief(text, 1, 60), "the server counts 112 tokens: 12 % more; limit: 10 %");
+        let text =
+            "unresolvable: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms; which counts as missed)";
+        let short = "unresolvable: p50 ttft < 110ms (100 ms, interval 80 ms to 120 ms)";
+        assert_eq!(fact_in_brief(text, 1, 76), short);
     }
 
     #[test]
-    fn a_note_has_its_cure_in_two_lines() {
+    fn a_note_has_its_cure_in_its_last_line_or_runs_on() {
         let cure = "lower the rate until completions match arrivals; if answers take longer, raise --drain";
+        let short = "lower the rate until completions match arrivals";
         let (line, below) = note_in_brief(&Note::error(LATE).cure(cure), 76);
-        assert_eq!(
-            (line.as_str(), below),
-            (
-                "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %) → lower the rate until \
-                 completions match arrivals",
-                None
-            )
-        );
+        assert_eq!((line, below.as_deref()), (brief(LATE, 2, 76), Some(short)));
+        let (line, below) = note_in_brief(&Note::warning(LATE).cure(cure), 76);
+        let first = "30 of 600 requests were still running when the drain limit ended (5 %; limit: 1 %)";
+        assert_eq!((line, below), (format!("{first} → {short}"), None));
         let (line, below) =
             note_in_brief(&Note::warning("host stalls: 430 ms; limit: 100 ms").cure(cure), 76);
-        assert_eq!(line, "host stalls: 430 ms; limit: 100 ms");
-        assert_eq!(below.as_deref(), Some("lower the rate until completions match arrivals"));
+        assert_eq!((line.as_str(), below.as_deref()), ("host stalls: 430 ms; limit: 100 ms", Some(short)));
     }
 }

@@ -103,10 +103,24 @@ impl TextLines {
     }
 }
 
+/// The words of a text; a figure and its unit are one.
+fn words(text: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        let unit = word.trim_end_matches([',', ';', ':', '.', ')']);
+        let is_figure = |before: &&mut String| before.ends_with(|sign: char| sign.is_ascii_digit());
+        match words.last_mut().filter(is_figure) {
+            Some(figure) if matches!(unit, "%" | "ms" | "s" | "min") => *figure = format!("{figure} {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
 /// Breaks a text into lines of at most `width` characters at its spaces, and a longer word where the line ends.
 pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
+    for word in &words(text) {
         let Some(line) = lines.last_mut() else { break };
         let used = line.chars().count();
         if used == 0 {
@@ -115,7 +129,7 @@ pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
             line.push(' ');
             line.push_str(word);
         } else {
-            lines.push(word.to_owned());
+            lines.push(word.clone());
         }
         while let Some(line) = lines.last_mut()
             && let Some((end, _)) = line.char_indices().nth(width)
@@ -146,5 +160,6 @@ mod tests {
         lines.wrapped(Weight::Normal, "  cure: ", "free up CPU on this machine, or split the load");
         assert_eq!(lines.out, "  cure: free up CPU on this machine, or\n        split the load\n");
         assert_eq!(wrap("see aaaaabbbbbcc now", 5), ["see", "aaaaa", "bbbbb", "cc", "now"]);
+        assert_eq!(wrap("limit: 10 %, not 12 ms", 9), ["limit:", "10 %, not", "12 ms"]);
     }
 }

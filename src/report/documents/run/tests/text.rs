@@ -54,10 +54,10 @@ fn a_valid_run_names_the_figures_that_a_pause_could_have_moved() {
     log.footer.as_mut().unwrap().client =
         Some(ClientFacts { host_stalls: vec![pause], ..ClientFacts::default() });
     let page = shown(&log, &[]);
-    let line = page.split("  host stalls   ").nth(1).unwrap().split("\n  client").next().unwrap();
+    let line = page.split("  client raised ").nth(1).unwrap().split("\n  c").next().unwrap();
     let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(page.starts_with("VALID"), "{page}");
-    assert!(line.contains("touched; could have moved p99") && line.contains(" ms, without them "), "{line}");
+    assert!(line.contains("p99 ttft from ") && page.contains("†"), "{line}");
 }
 
 #[test]

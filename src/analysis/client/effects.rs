@@ -1,0 +1,177 @@
+//! By how much this machine's own lateness could have made the reported percentiles longer.
+
+use serde::Serialize;
+
+use super::load::ClientLoad;
+use super::pauses::{HostStallImpact, LEAST_MS, NOTED, by_name};
+use crate::analysis::figures::catalogue::Metric;
+use crate::analysis::figures::percentile::{Figure, Sample};
+use crate::analysis::figures::quantile::Quantile;
+use crate::analysis::latency::table::LatencyTable;
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::verdict::check::Rule;
+use crate::analysis::wording::percent;
+use crate::record::{RequestRecord, StampSource};
+use crate::units::{millis, three_digits};
+
+/// An effect of more than this share of a percentile spoils it.
+pub(crate) const SPOILED: f64 = 0.05;
+/// A timer itself may be this late without the event loop being so, milliseconds.
+const TIMER_MS: f64 = 2.0;
+
+/// A reported percentile that this machine could have made longer by over 1 % of it and over 1 ms.
+///
+/// What counts of a client's lateness is what it does to a figure: a late request among ten thousand moves no median,
+/// and 5 ms of delay are nothing beside a TTFT of 2 s. So each kind of lateness is turned into
+/// `effect = q(M) − q(M without it)` for every percentile q of a latency M:
+///
+/// - Sending late: M counts from the scheduled moment, so for each request it is known how much of its TTFT or e2e
+///   passed in this program: `dispatched − scheduled`, and on a connection that stood already `sent − dispatched` (from
+///   the slot on, where it waited for one), of which no more than the event loop's longest delay is laid to this
+///   program. The percentile is taken anew without that time: the effect is exact.
+/// - Reading late: stamps that are taken when a read returns have the event loop's delay in them, and nobody knows how
+///   much of it each has. The effect on a percentile of TTFT or e2e is bounded by that of the delay: its median for p50,
+///   its p99 for p90 to p99, its longest for p99.9, each less what the timer that measures it may be late itself. TPOT
+///   divides the delay of two stamps by the tokens between them. Stamps of the kernel are free of all this.
+/// - Standing still: the least that a latency can have been is its length without the stalls in it, so the effect is
+///   no more than the percentile less that of the latencies without stalls.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(crate) struct ClientEffect {
+    /// The rule that judges it: of the schedule lag for late sending, of a starved client for late reading, of host
+    /// stalls.
+    pub(crate) rule: Rule,
+    /// The latency.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub(crate) metric: Metric,
+    /// The percentile of it.
+    #[serde(serialize_with = "by_name")]
+    #[cfg_attr(test, schemars(with = "String"))]
+    pub(crate) quantile: Quantile,
+    /// What is reported (where requests were cut off: the least that it can be), milliseconds.
+    pub(crate) reported_ms: f64,
+    /// The same without the client's lateness, milliseconds: the true figure lies between the two.
+    pub(crate) without_ms: f64,
+    /// Whether the run is judged by it: a p50, p90 or p95 of enough samples.
+    pub(crate) judged: bool,
+}
+
+/// What a broken rule says that the client did, in words that an effect follows.
+pub(crate) const fn did(rule: Rule) -> &'static str {
+    match rule {
+        Rule::ScheduleLag => "the client sent requests late, which raised",
+        Rule::ClientStarved => "the client read answers late, which may have raised",
+        _ => "the client stalled, which may have raised",
+    }
+}
+
+/// The percentiles by which a run is judged. Those further out rest on so few requests that the one hiccup which a
+/// long run may well have moves them: they are marked, and the run stays what it is.
+const JUDGED: [Quantile; 3] = [Quantile::P50, Quantile::P90, Quantile::P95];
+
+impl ClientEffect {
+    /// All that are large enough, by their rule.
+    pub(crate) fn all(
+        observed: &Observed<'_>,
+        latency: &LatencyTable,
+        client: Option<&ClientLoad>,
+        stalls: Option<&HostStallImpact>,
+    ) -> Vec<Self> {
+        let stood_still = stalls
+            .iter()
+            .flat_map(|impact| &impact.touched)
+            .map(|touched| (Rule::HostStalls, touched.metric, touched.quantile, touched.without_stalls_ms));
+        let all =
+            sent_late(observed, client).into_iter().chain(read_late(latency, client)).chain(stood_still);
+        all.filter_map(|(rule, metric, quantile, without_ms)| {
+            let percentile = latency.percentile(metric, quantile)?;
+            let judged =
+                Metric::MAIN.contains(&metric) && JUDGED.contains(&quantile) && percentile.mark.is_none();
+            let reported_ms = percentile.figure.at_least();
+            Some(Self { rule, metric, quantile, reported_ms, without_ms, judged })
+        })
+        .filter(|effect| effect.ms() > LEAST_MS && effect.share() > NOTED)
+        .collect()
+    }
+
+    fn ms(&self) -> f64 {
+        self.reported_ms - self.without_ms
+    }
+
+    /// How much of what is reported it is.
+    pub(crate) fn share(&self) -> f64 {
+        self.ms() / self.reported_ms
+    }
+
+    /// `p95 ttft from 100 ms to 105 ms (4.76 %)`.
+    fn in_words(&self) -> String {
+        let [reported, without] = [self.reported_ms, self.without_ms].map(three_digits);
+        let share = percent(self.share());
+        format!("{} {} from {without} ms to {reported} ms ({share})", self.quantile, self.metric)
+    }
+
+    /// The first few of these by name; `None` without one.
+    pub(crate) fn named(effects: &[&Self]) -> Option<String> {
+        const NAMED: usize = 4;
+        let named: Vec<_> = effects.iter().take(NAMED).map(|effect| effect.in_words()).collect();
+        let more = effects.len().saturating_sub(NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        (!named.is_empty()).then(|| format!("{}{more}", named.join(", ")))
+    }
+}
+
+/// A percentile without what the lateness that a rule is about added to it.
+type Without = (Rule, Metric, Quantile, f64);
+
+fn sent_late(observed: &Observed<'_>, client: Option<&ClientLoad>) -> Vec<Without> {
+    let longest_ms = client.and_then(|client| client.loop_delay).map_or(0.0, |delay| delay.max_ms);
+    let on_time = |metric: Metric| -> Sample {
+        let requests = observed.requests.iter();
+        requests
+            .filter_map(|request| {
+                let late = lateness_ms(request.record, longest_ms);
+                Some(match request.latency.get(metric)? {
+                    Figure::Exact(ms) => Figure::Exact((ms - late).max(0.0)),
+                    open => Figure::AtLeast((open.at_least() - late).max(0.0)),
+                })
+            })
+            .collect()
+    };
+    let of = |metric| {
+        let sample = on_time(metric);
+        Quantile::ALL.map(|quantile| {
+            let without = sample.quantile(quantile.fraction())?;
+            Some((Rule::ScheduleLag, metric, quantile, without.at_least()))
+        })
+    };
+    [Metric::Ttft, Metric::E2e].into_iter().flat_map(of).flatten().collect()
+}
+
+/// How long a request that was due lay in this program, milliseconds.
+fn lateness_ms(record: &RequestRecord, longest_loop_delay_ms: f64) -> f64 {
+    let ready = record.admitted.unwrap_or(record.dispatched);
+    let handed =
+        record.sent.filter(|_| !record.opened_connection).map_or(0.0, |sent| millis(sent.since(ready)));
+    millis(record.dispatched.since(record.scheduled)) + handed.min(longest_loop_delay_ms)
+}
+
+fn read_late(latency: &LatencyTable, client: Option<&ClientLoad>) -> Vec<Without> {
+    let stamped_late = client.filter(|client| client.stamps == StampSource::ReadReturned);
+    let Some(delay) = stamped_late.and_then(|client| client.loop_delay) else { return Vec::new() };
+    let of = |(metric, quantile): (Metric, Quantile)| {
+        let late_ms = match quantile {
+            Quantile::P50 => delay.p50_ms,
+            Quantile::P90 | Quantile::P95 | Quantile::P99 => delay.p99_ms,
+            Quantile::P999 => delay.max_ms,
+        };
+        let reported = latency.percentile(metric, quantile)?.figure.at_least();
+        let without = (reported - (late_ms - TIMER_MS).max(0.0)).max(0.0);
+        Some((Rule::ClientStarved, metric, quantile, without))
+    };
+    let metrics = [Metric::Ttft, Metric::E2e].into_iter();
+    metrics.flat_map(|metric| Quantile::ALL.map(|quantile| (metric, quantile))).filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Runs whose client was late by what is known.
+
+use super::*;
+use crate::analysis::findings::finding::FindingKind;
+use crate::analysis::summary::run::Summary;
+use crate::analysis::summary::summarise::summarise;
+use crate::analysis::test_runs::{record, run};
+use crate::analysis::verdict::check::{Check, CheckOutcome, Rule, VerdictOutcome};
+use crate::record::{ClientFacts, Delays};
+
+/// `n` requests, one a millisecond, each with its first token 100 ms after it left; request `i` leaves `lag(i)` ms late.
+fn held_up(n: u64, lag: impl Fn(u64) -> u64) -> Summary {
+    let records = (0..n).map(|i| {
+        let dispatched = i + lag(i);
+        record(i).sent_at(i, dispatched, dispatched).paced(dispatched + 100, 10, 3).usage(100, 3).build()
+    });
+    summarise(&run(n, records.collect()), &[])
+}
+
+fn check(summary: &Summary) -> Check {
+    let mut checks = summary.verdict.checks.iter().filter(|check| check.rule == Rule::ScheduleLag);
+    checks.next().unwrap().clone()
+}
+
+fn outcome(summary: &Summary) -> CheckOutcome {
+    check(summary).outcome
+}
+
+/// The percentiles of TTFT that late sending raised, and whether the run is judged by each.
+fn raised(summary: &Summary) -> Vec<(Quantile, bool)> {
+    let effects = summary.client_effects.iter();
+    let ttft = effects.filter(|effect| effect.metric == Metric::Ttft && effect.rule == Rule::ScheduleLag);
+    ttft.map(|effect| (effect.quantile, effect.judged)).collect()
+}
+
+#[test]
+fn late_sending_counts_by_what_it_does_to_the_percentiles() {
+    use CheckOutcome::{Failed, Passed};
+    use Quantile::{P50, P90, P95, P99, P999};
+    let warns = |summary: &Summary| {
+        let mut findings = summary.findings.iter();
+        findings.find(|finding| finding.kind == FindingKind::ClientLate).map(|found| found.sentence.clone())
+    };
+    // One in fifteen leaves 4 ms late: p95 is 104 ms instead of 100 ms. That is a warning.
+    let some = held_up(1_000, |i| if i % 15 == 0 { 4 } else { 0 });
+    assert_eq!(outcome(&some), Passed);
+    assert_eq!(raised(&some), [(P95, true), (P99, false), (P999, false)]);
+    let said = warns(&some).unwrap();
+    assert!(
+        said.starts_with(
+            "the client sent requests late, which raised p95 ttft from 100 ms to 104 ms (3.85 %)"
+        ),
+        "{said}"
+    );
+    // 6 ms late it spoils p95.
+    let more = held_up(1_000, |i| if i % 15 == 0 { 6 } else { 0 });
+    assert_eq!((outcome(&more), more.verdict.outcome), (Failed, VerdictOutcome::Invalid));
+    let said = check(&more).sentence;
+    assert!(
+        said.contains("p95 ttft from 100 ms to 106 ms (5.66 %)") && said.contains("limit: 5 %"),
+        "{said}"
+    );
+    assert_eq!(warns(&more), None, "a reason has said it");
+    // One in fifty by half a second: that moves p99 alone, which is marked.
+    let tail = held_up(1_000, |i| if i % 50 == 0 { 500 } else { 0 });
+    assert_eq!(outcome(&tail), Passed);
+    assert_eq!((raised(&tail), warns(&tail)), (vec![(P99, false), (P999, false)], None));
+    // All of them by 4 ms.
+    assert_eq!(raised(&held_up(1_000, |_| 4))[..3], [(P50, true), (P90, true), (P95, true)]);
+    // Less than a millisecond is none.
+    assert_eq!(raised(&held_up(1_000, |_| 1)), []);
+}
+
+#[test]
+fn one_hiccup_among_few_requests_does_not_decide() {
+    let hiccup = held_up(150, |i| if i == 70 { 400 } else { 0 });
+    assert_eq!(outcome(&hiccup), CheckOutcome::Passed);
+}
+
+#[test]
+fn a_request_that_lay_in_the_client_after_its_dispatch_left_late_too() {
+    let log = |opened_connection| {
+        let records = (0..1_000).map(|i| {
+            let mut record = record(i).sent_at(i, i, i + 50).paced(i + 150, 10, 3).usage(100, 3).build();
+            record.opened_connection = opened_connection;
+            record
+        });
+        let mut log = run(1_000, records.collect());
+        let delays = Delays { n: 1_000, p50_ns: 0, p99_ns: 0, max_ns: 30_000_000 };
+        let client = ClientFacts { loop_delay: Some(delays), ..ClientFacts::default() };
+        log.footer.as_mut().unwrap().client = Some(client);
+        summarise(&log, &[])
+    };
+    // Of the 50 ms no more than the longest delay of the loop was this program's.
+    let found = log(false).client_effects[0];
+    assert_eq!((found.reported_ms, found.without_ms), (150.0, 120.0));
+    assert_eq!(raised(&log(true)), [], "opening a connection takes the server too");
+}
