@@ -51,7 +51,7 @@ const COMMANDS: [(&str, &str, usize); 3] = [
     ),
     (
         "from-aiperf",
-        "aiperf profile -m llama-3.1-8b --url URL --streaming --concurrency 2 --request-count 8 --isl 32 --osl 4",
+        "aiperf profile -m plain --url URL --streaming --concurrency 2 --request-count 8 --isl 32 --osl 4",
         8,
     ),
 ];
