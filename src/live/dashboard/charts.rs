@@ -212,13 +212,18 @@ impl TimeAxis {
         of: impl Fn(&SecondCounts, f64) -> Option<[f64; 2]>,
     ) -> Vec<Option<[f64; 2]>> {
         let (entries, each) = (&state.snapshot.seconds, state.snapshot.each_s.max(1) as f64);
-        let entry_at = |column: usize| column as f64 * self.seconds / self.columns as f64 / each;
+        let per_column = self.seconds / self.columns as f64 / each;
+        let entry_at = |column: f64| (column * per_column) as usize;
         (0..self.columns)
             .map_while(|column| {
-                let first = entry_at(column) as usize;
-                let end =
-                    (entry_at(column + 1).ceil() as usize).clamp(first + 1, entries.len().max(first + 1));
-                let entries = entries.get(first..end)?;
+                // An entry wider than a column is in several, by their middles; of narrower ones each is in one.
+                let column = column as f64;
+                let (first, end) = if per_column < 1.0 {
+                    (entry_at(column + 0.5), entry_at(column + 0.5) + 1)
+                } else {
+                    (entry_at(column), entry_at(column + 1.0))
+                };
+                let entries = entries.get(first..end.min(entries.len()).max(first + 1))?;
                 Some(of(&SecondCounts::joined(entries), entries.len() as f64 * each))
             })
             .collect()
