@@ -26,6 +26,7 @@ macro_rules! topics {
 
         $(
             #[doc = include_str!(concat!("guide/", $name, ".md"))]
+            #[allow(clippy::doc_markdown, reason = "chapters are read as they stand, in a terminal")]
             pub mod $module {}
         )*
     };
