@@ -86,7 +86,9 @@ pub(crate) fn leave() {
     if let Some(echo) = echo {
         echo.show();
     }
-    said.iter().for_each(|line| write_message(line));
+    for line in &said {
+        write_message(line);
+    }
 }
 
 /// Writes a message to standard error, wrapped where that is a terminal. A closed pipe is no reason to stop.

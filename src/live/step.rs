@@ -46,12 +46,12 @@ impl StepLine {
         let clock = RunClock::starting_in(Duration::ZERO);
         let name = Mutex::new(name.into());
         let step = Arc::new(Step { name, done: AtomicU64::new(0), of: AtomicU64::new(0), clock });
-        let (stop, stopped) = mpsc::channel();
+        let (stop, ended) = mpsc::channel();
         let shown = Arc::clone(&step);
         let show = move || match screen.fitting() {
             Screen::Quiet => {}
-            Screen::Dashboard | Screen::Line => shown.redraw(&stopped),
-            Screen::Plain => shown.print(&stopped, say),
+            Screen::Dashboard | Screen::Line => shown.redraw(&ended),
+            Screen::Plain => shown.print(&ended, say),
         };
         let thread = match screen {
             Screen::Quiet => None,

@@ -48,7 +48,8 @@ pub(crate) struct WatchedRun {
 /// What latencies should not exceed, milliseconds: what objectives demand of percentiles of all requests; of a latency
 /// without one, what the SLOs demand.
 pub(super) fn bounds(workload: &WorkloadSpec, objectives: &[Objective]) -> Vec<(Metric, f64)> {
-    let of_slo: [(Metric, fn(&Slo) -> Option<f64>); 3] = [
+    type OfSlo = fn(&Slo) -> Option<f64>;
+    let of_slo: [(Metric, OfSlo); 3] = [
         (Metric::Ttft, |slo| slo.ttft_ms),
         (Metric::Tpot, |slo| slo.tpot_ms),
         (Metric::E2e, |slo| slo.e2e_ms),

@@ -142,7 +142,7 @@ impl Outlet {
 pub(super) fn start(pacing: Pacing, feed: RequestFeed, outlet: Outlet) {
     match pacing {
         Pacing::Precise | Pacing::RealTime => {
-            _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet))
+            _ = std::thread::spawn(move || dispatch_precisely(feed, &outlet));
         }
         Pacing::Timer => _ = tokio::spawn(dispatch_by_timer(feed, outlet)),
     }

@@ -254,7 +254,9 @@ impl WorkloadSpec {
         overrides.dataset.apply(&mut spec.classes);
         for class in &mut spec.classes {
             let replace = |lengths: &mut Distribution, typed: &Option<Distribution>| {
-                typed.iter().for_each(|typed| lengths.clone_from(typed));
+                if let Some(typed) = typed {
+                    lengths.clone_from(typed);
+                }
             };
             replace(&mut class.input_tokens, &overrides.input_tokens);
             replace(&mut class.output_tokens, &overrides.output_tokens);

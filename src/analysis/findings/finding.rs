@@ -83,13 +83,20 @@ impl FindingKind {
     /// The topic of the guide that explains it.
     pub const fn topic(self) -> Option<&'static str> {
         Some(match self {
-            Self::DrainLimit | Self::ShortWindow | Self::WarmUp | Self::NotSettled | Self::Drift => {
-                "validity"
-            }
-            Self::ClientLate | Self::CannotTell => "validity",
+            Self::DrainLimit
+            | Self::ShortWindow
+            | Self::WarmUp
+            | Self::NotSettled
+            | Self::Drift
+            | Self::ClientLate
+            | Self::CannotTell => "validity",
             Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
-            Self::UnevenArrivals | Self::NoSlo | Self::OutputLength => "workloads",
-            Self::PromptLength | Self::EstimatedTokens | Self::TokenMismatch => "workloads",
+            Self::UnevenArrivals
+            | Self::NoSlo
+            | Self::OutputLength
+            | Self::PromptLength
+            | Self::EstimatedTokens
+            | Self::TokenMismatch => "workloads",
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
             Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",

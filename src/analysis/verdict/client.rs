@@ -63,7 +63,7 @@ fn read_delay(summary: &Summary) -> Check {
             format!("p99 client read-loop delay {delay} ms, of which the kernel's stamps are free")
         }
     };
-    by_effect(READ_LATE, summary, sentence, CURE)
+    by_effect(READ_LATE, summary, &sentence, CURE)
 }
 
 pub(super) fn files_and_ports(summary: &Summary) -> Check {
@@ -87,7 +87,7 @@ pub(super) fn lag_check(summary: &Summary) -> Check {
         return SENT_LATE.not_tested("no request was dispatched");
     };
     let lag = three_digits(lag.percentile(Quantile::P99).figure.at_least());
-    by_effect(SENT_LATE, summary, format!("p99 schedule lag {lag} ms"), CURE)
+    by_effect(SENT_LATE, summary, &format!("p99 schedule lag {lag} ms"), CURE)
 }
 
 /// The check of [`Rule::HostStalls`].
@@ -96,12 +96,12 @@ pub(crate) fn stall_check(summary: &Summary) -> Check {
         return STOOD_STILL.not_tested("host stalls were not measured");
     };
     let cure = "run again on a machine with spare cores, without a CPU quota and without suspension";
-    by_effect(STOOD_STILL, summary, impact.in_words(), cure)
+    by_effect(STOOD_STILL, summary, &impact.in_words(), cure)
 }
 
 /// What a kind of lateness did to the percentiles by which a run is judged, or else to those further out; `found` says
 /// how late the client was.
-fn by_effect(measure: Measure, summary: &Summary, found: String, cure: &str) -> Check {
+fn by_effect(measure: Measure, summary: &Summary, found: &str, cure: &str) -> Check {
     let effects = summary.client_effects.iter().filter(|effect| effect.rule == measure.rule);
     let (judged, others): (Vec<&ClientEffect>, Vec<_>) = effects.partition(|effect| effect.judged);
     let worst = judged.iter().map(|effect| effect.share()).fold(0.0, f64::max);

@@ -13,7 +13,7 @@ use crate::mock::StopLength;
 use crate::units;
 
 /// The longest time that can be typed: sums of a few are still times.
-const LONGEST: Duration = Duration::from_hours(24 * 366 * 100);
+const LONGEST: Duration = Duration::from_secs(60 * 60 * 24 * 366 * 100);
 
 /// A duration such as `250ms`, `90s` or `2m`.
 pub(in crate::cli) fn duration(text: &str) -> Result<Duration, String> {

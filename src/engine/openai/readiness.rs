@@ -16,7 +16,7 @@ use crate::record::FailureKind;
 use crate::units::spoken;
 
 /// How long a server is awaited that may be loading its model, unless another time is given.
-pub const DEFAULT_WAIT: Duration = Duration::from_mins(2);
+pub const DEFAULT_WAIT: Duration = Duration::from_secs(2 * 60);
 /// The same where somebody has to do something first: nothing listens on this machine, say.
 const SHORT_WAIT: Duration = Duration::from_secs(5);
 /// Time between two attempts.

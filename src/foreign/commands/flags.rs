@@ -69,19 +69,16 @@ impl TypedFlags {
             let many = |words: &mut std::iter::Peekable<std::slice::Iter<'_, String>>| {
                 std::iter::from_fn(|| words.next_if(|word| !is_flag(word)).cloned()).collect::<Vec<_>>()
             };
-            match flag {
-                Some(flag) => {
-                    match flag.takes {
-                        Takes::One if values.is_empty() => values.extend(words.next().cloned()),
-                        Takes::Many => values.extend(many(&mut words)),
-                        Takes::Nothing | Takes::One => {}
-                    }
-                    typed.known.push((flag, values));
+            if let Some(flag) = flag {
+                match flag.takes {
+                    Takes::One if values.is_empty() => values.extend(words.next().cloned()),
+                    Takes::Many => values.extend(many(&mut words)),
+                    Takes::Nothing | Takes::One => {}
                 }
-                None => {
-                    values.extend(if is_flag(&name) { many(&mut words) } else { Vec::new() });
-                    typed.unknown.push([vec![name], values].concat().join(" "));
-                }
+                typed.known.push((flag, values));
+            } else {
+                values.extend(if is_flag(&name) { many(&mut words) } else { Vec::new() });
+                typed.unknown.push([vec![name], values].concat().join(" "));
             }
         }
         typed

@@ -107,7 +107,7 @@ fn server(typed: &TypedFlags, to: &mut Builder) {
         None => {}
         Some("chat_completions" | "/v1/chat/completions") => to.option("--endpoint", "chat"),
         Some("text_completions" | "completions" | "/v1/completions") => {
-            to.option("--endpoint", "completions")
+            to.option("--endpoint", "completions");
         }
         Some(other) => to.differs(
             format!("--request-type {other}"),
@@ -284,7 +284,7 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
 /// Where results go.
 fn results(typed: &TypedFlags, to: &mut Builder) {
     if let Some(folder) = typed.one("--output-dir") {
-        let is_file = folder.ends_with(".json") || folder.ends_with(".yaml") || folder.ends_with(".csv");
+        let is_file = std::path::Path::new(folder).extension().is_some();
         if is_file {
             to.differs(
                 format!("--output-path {folder}"),

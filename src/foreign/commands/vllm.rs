@@ -180,29 +180,7 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
         }
     };
     match name {
-        "random" | "random-mm" | "random-rerank" => {
-            let input = typed.one("--random-input-len").or(typed.one("--input-len")).unwrap_or("1024");
-            let output = typed.one("--random-output-len").or(general).unwrap_or("128");
-            let prefix = typed.one("--random-prefix-len").and_then(positive).unwrap_or(0.0);
-            let input = (input.parse().unwrap_or(0.0) + prefix).to_string();
-            to.option("--input-tokens", ranged(&input, typed.one("--random-range-ratio"), "input"));
-            to.option("--output-tokens", ranged(output, typed.one("--random-range-ratio"), "output"));
-            if prefix > 0.0 {
-                to.differs("--random-prefix-len", IN_A_FILE);
-            }
-            if name == "random" {
-                to.differs(
-                    "--dataset-name random",
-                    "prompts are words; other ones in each run, so that no run finds the prefix cache of another (--salt N sends \
-                     the same again, as vLLM does with the same --seed)",
-                );
-            } else {
-                to.differs(
-                    format!("--dataset-name {name}"),
-                    format!("only the lengths are taken over: {NO_IMAGES}"),
-                );
-            }
-        }
+        "random" | "random-mm" | "random-rerank" => random(typed, to, name),
         "sharegpt" => {
             to.option("--dataset", path.unwrap_or("ShareGPT_V3_unfiltered_cleaned_split.json"));
             to.option("--dataset-format", "sharegpt");
@@ -271,6 +249,29 @@ fn prompts(typed: &TypedFlags, to: &mut Builder) {
                 "unknown: lengths of 1024 and 128 tokens stand in its place",
             );
         }
+    }
+}
+
+/// Prompts of drawn lengths.
+fn random(typed: &TypedFlags, to: &mut Builder, name: &str) {
+    let general = typed.one("--output-len");
+    let input = typed.one("--random-input-len").or(typed.one("--input-len")).unwrap_or("1024");
+    let output = typed.one("--random-output-len").or(general).unwrap_or("128");
+    let prefix = typed.one("--random-prefix-len").and_then(positive).unwrap_or(0.0);
+    let input = (input.parse().unwrap_or(0.0) + prefix).to_string();
+    to.option("--input-tokens", ranged(&input, typed.one("--random-range-ratio"), "input"));
+    to.option("--output-tokens", ranged(output, typed.one("--random-range-ratio"), "output"));
+    if prefix > 0.0 {
+        to.differs("--random-prefix-len", IN_A_FILE);
+    }
+    if name == "random" {
+        to.differs(
+            "--dataset-name random",
+            "prompts are words; other ones in each run, so that no run finds the prefix cache of another (--salt N sends \
+             the same again, as vLLM does with the same --seed)",
+        );
+    } else {
+        to.differs(format!("--dataset-name {name}"), format!("only the lengths are taken over: {NO_IMAGES}"));
     }
 }
 

@@ -69,8 +69,8 @@ fn heights(rows: u16, charts: u16) -> Vec<u16> {
 /// All charts from the top on, each with its rank: the lowest matters most.
 fn all(state: &ViewState<'_>, axis: TimeAxis) -> Vec<(u8, TimeChart)> {
     let charts = Charts { state, axis };
-    let ttft = charts.latency("TTFT ms", Metric::Ttft, |second| second.ttft, state.snapshot.ttft);
-    let tpot = charts.latency("TPOT ms", Metric::Tpot, |second| second.tpot, state.snapshot.tpot);
+    let ttft = charts.latency("TTFT ms", Metric::Ttft, |second| second.ttft, &state.snapshot.ttft);
+    let tpot = charts.latency("TPOT ms", Metric::Tpot, |second| second.tpot, &state.snapshot.tpot);
     let tpot_rank = if tpot.bounds.is_empty() { 5 } else { 1 };
     let mut all = vec![
         (0, ttft),
@@ -111,7 +111,7 @@ impl Charts<'_> {
         name: &'static str,
         metric: Metric,
         of: fn(&SecondCounts) -> Option<(Duration, Duration)>,
-        now: LiveLatency,
+        now: &LiveLatency,
     ) -> TimeChart {
         let figure = |name: &str, time: Duration| format!("{name} {}", three_digits(millis(time)));
         let heights = |(p50, p99)| [millis(p50), millis(p99)];

@@ -57,21 +57,20 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let watched = state.watched;
     let end = watched.load_end(state.now, &state.snapshot);
     let ended = state.snapshot.completed + state.snapshot.failed;
-    let said = match state.snapshot.stopped {
-        Some(at) => stopped(at, state.now, state.snapshot.in_flight),
-        None => {
-            let when = match watched.requests {
-                Some(requests) => counted_out(state.now, end, ended, requests),
-                None => when(state.now, &watched.plan, watched.drained),
-            };
-            let is_wide = area.width >= WIDE && watched.requests.is_none();
-            let ends = if state.now < end && is_wide {
-                format!(" · load ends at {}", watched.load_ends)
-            } else {
-                String::new()
-            };
-            when + &ends
-        }
+    let said = if let Some(at) = state.snapshot.stopped {
+        stopped(at, state.now, state.snapshot.in_flight)
+    } else {
+        let when = match watched.requests {
+            Some(requests) => counted_out(state.now, end, ended, requests),
+            None => when(state.now, &watched.plan, watched.drained),
+        };
+        let is_wide = area.width >= WIDE && watched.requests.is_none();
+        let ends = if state.now < end && is_wide {
+            format!(" · load ends at {}", watched.load_ends)
+        } else {
+            String::new()
+        };
+        when + &ends
     };
     let said = format!(" {said} ");
     let [bar, words] =

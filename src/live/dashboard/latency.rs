@@ -42,12 +42,12 @@ pub(super) fn draw(state: &ViewState<'_>, frame: &mut Frame<'_>, area: Rect) {
     let width = |columns: &[Column]| room.saturating_sub(NAME + GAP) / (2 * columns.len());
     let columns = STATISTICS.into_iter().find(|columns| width(columns) >= FIGURE).unwrap_or(STATISTICS[2]);
     let each = width(columns).clamp(FIGURE, WIDEST);
-    let heads: String = columns.iter().map(|(name, _)| format!("{name:>each$}")).collect();
+    let heads = columns.iter().map(|(name, _)| format!("{name:>each$}")).collect::<Vec<_>>().concat();
     let figures = |spread: Option<LiveSpread>| -> String {
         let figure = |of: fn(&LiveSpread) -> Duration| {
             spread.as_ref().map_or("–".to_owned(), |spread| three_digits(millis(of(spread))))
         };
-        columns.iter().map(|(_, of)| format!("{:>each$}", figure(*of))).collect()
+        columns.iter().map(|(_, of)| format!("{:>each$}", figure(*of))).collect::<Vec<_>>().concat()
     };
     let line = |name: &str, recent: Span<'static>, window: Span<'static>| {
         let name = Span::styled(format!(" {name:<4}"), theme.quiet());

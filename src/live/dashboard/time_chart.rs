@@ -61,12 +61,13 @@ impl TimeChart {
         let scale = Scale::of(self, area.height);
         frame.render_widget(Paragraph::new(self.margin(&scale, theme)), margin);
         let rows = (0..area.height).rev().map(|row| {
-            Line::from_iter((0..usize::from(columns.width)).map(|column| {
+            let cells = (0..usize::from(columns.width)).map(|column| {
                 let heights = self.columns.get(column).copied().flatten();
                 let (sign, style) = self.cell(&scale, row, heights, theme);
                 let style = if column < faint { style.add_modifier(Modifier::DIM) } else { style };
                 Span::styled(sign, style)
-            }))
+            });
+            Line::from(cells.collect::<Vec<_>>())
         });
         frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()), columns);
     }

@@ -146,7 +146,7 @@ impl Fields<'_> {
     fn common(&self, path: &str) -> ListedResult {
         let engine = self.text(&format!("{path}/engine/engine")).or_else(|| self.text("/engine/engine"));
         let started_at = self.text(&format!("{path}/started_at")).and_then(|at| at.parse().ok());
-        ListedResult { engine, started_at, ..ListedResult::default() }
+        ListedResult { started_at, engine, ..ListedResult::default() }
     }
 }
 

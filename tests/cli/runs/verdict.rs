@@ -44,7 +44,8 @@ fn a_cap_that_lets_too_few_through_is_an_overload() {
     // On a busy machine the client may be late too: of five runs one is on time.
     let overloaded = (0..5).any(|_| {
         let desk = Desk::new();
-        let capped = ["bench", "quick.toml", "--hardware", "a10g", "--max-concurrency", "1", "--drain", "60s"];
+        let capped =
+            ["bench", "quick.toml", "--hardware", "a10g", "--max-concurrency", "1", "--drain", "60s"];
         let run = desk.skyline(&capped).assert().stdout(contains("did not keep up"));
         assert_eq!(outcomes(&desk, "steady_state")[0], "failed");
         let output = run.get_output();

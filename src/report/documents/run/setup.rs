@@ -43,11 +43,13 @@ pub(crate) fn what_was_run(summary: &Summary) -> Section {
     section.facts("calibrated", run.calibration.as_ref().map(calibration::in_one_line));
     section.facts("client", summary.client.as_ref().map(client));
     let lost = summary.client.is_some_and(|client| client.priority_lost);
-    let priority = run.host.priority.as_ref().map(|priority| match lost {
-        false => format!("{priority}, of the threads that send and read"),
-        true => {
-            format!("{priority} at first; then normal, because a thread ran for half a second without a rest")
-        }
+    let priority = run.host.priority.as_ref().map(|priority| {
+        let then = if lost {
+            " at first; then normal, because a thread ran for half a second without a rest"
+        } else {
+            ", of the threads that send and read"
+        };
+        format!("{priority}{then}")
     });
     section.facts("priority", priority);
     section

@@ -95,7 +95,7 @@ fn clauses(text: &str, separates: impl Fn(&str) -> bool) -> Vec<&str> {
             _ => {}
         }
         let begins = |separator: &&str| text[at..].starts_with(*separator) && separates(separator);
-        if depth == 0 && !quoted && at > from && SEPARATORS.iter().any(|separator| begins(separator)) {
+        if depth == 0 && !quoted && at > from && SEPARATORS.iter().any(begins) {
             let before = &text[from..at];
             if !before.ends_with("limit") && !before.ends_with("limits") {
                 all.push(before);
