@@ -109,8 +109,8 @@ fn a_plan_beyond_the_machine_is_flown_when_that_is_wished() {
         let desk = Desk::new();
         let typed =
             ["bench", "quick.toml", "0.001", "--rate", "100000", "--drain", "0s", "--allow-invalid", wish];
-        // No answer comes in time, so the server is overloaded.
-        desk.skyline(&typed).assert().code(predicate::in_iter([0, 1]));
+        // It is run, and no server keeps up with it.
+        desk.skyline(&typed).assert().code(1);
         assert_eq!(desk.runs().len(), 1, "{wish}");
     }
 }

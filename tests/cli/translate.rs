@@ -51,7 +51,7 @@ const COMMANDS: [(&str, &str, usize); 3] = [
     ),
     (
         "from-aiperf",
-        "aiperf profile -m llama-3.1-8b --url URL --streaming --concurrency 2 --request-count 8 --isl 32 --osl 4",
+        "aiperf profile -m plain --url URL --streaming --concurrency 2 --request-count 8 --isl 32 --osl 4",
         8,
     ),
 ];
@@ -63,7 +63,7 @@ fn translations_run_against_a_server() {
     use std::process::{Command, Stdio};
 
     let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms"])
+        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms", "--served-model-name", "llama-3.1-8b"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();

@@ -156,7 +156,7 @@ pub(crate) fn unclear(summary: &Summary) -> Option<String> {
         return None;
     }
     let Some(state) = &summary.steady_state else {
-        let few = || format!("of {}, where {LEAST} would tell", counted(requests, "request"));
+        let few = || format!("it holds {}, and {LEAST} would show it", counted(requests, "request"));
         return (requests < LEAST).then(few);
     };
     let looks_overloaded = |trend: &Trend| trend.growth.value > SEEN * trend.mean;

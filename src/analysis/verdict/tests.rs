@@ -358,7 +358,7 @@ fn what_may_be_chance_is_a_warning() {
     ));
     assert_eq!(outcome, VerdictOutcome::Valid);
     assert!(
-        said.as_ref().is_some_and(|said| said.ends_with("of 20 requests, where 30 would tell")),
+        said.as_ref().is_some_and(|said| said.ends_with("it holds 20 requests, and 30 would show it")),
         "{said:?}"
     );
     assert_eq!(warns(&steady()), (VerdictOutcome::Valid, None));

@@ -53,7 +53,7 @@ pub(super) const FLAGS: &[Flag] = &[
     same(&["--temperature"], "--temperature"),
     same(&["--top-p"], "--top-p"),
     same(&["--top-k"], "--top-k"),
-    differs(&["--metric-percentiles"], One, "the report has p50, p90, p95, p99 and p99.9 of each"),
+    same(&["--metric-percentiles"], "--percentiles"),
     read(&["--min-p"], One),
     read(&["--frequency-penalty"], One),
     read(&["--presence-penalty"], One),

@@ -248,7 +248,7 @@ fn who_interrupts_the_wait_for_a_server_waits_no_longer() {
         .spawn()
         .unwrap();
     let mut words = BufReader::new(waiting.stderr.take().unwrap()).lines();
-    assert!(words.any(|line| line.unwrap().contains("waiting for the server")));
+    assert!(words.any(|line| line.unwrap().contains("waiting for http://127.0.0.1:9")));
     signal(&waiting, "-INT");
     assert!(words.any(|line| line.unwrap().contains("stopped while the server was awaited")));
     assert_eq!(waiting.wait().unwrap().code(), Some(130));

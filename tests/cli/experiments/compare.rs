@@ -96,7 +96,7 @@ fn repeats_of_the_same_seed_are_paired_and_make_a_page() {
     ])
     .assert()
     .code(0)
-    .stdout(contains("paired t").and(contains("Welch's t")).and(contains("Over time: 3")));
+    .stdout(contains("paired t").and(contains("plans of their own, Welch's")).and(contains("Over time: 3")));
     let page = std::fs::read_to_string(desk.file("x", "").with_file_name("page.html")).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("<svg") && !page.contains("<script"));
     let run = format!("{one}/run-1");
@@ -109,7 +109,8 @@ fn what_deserves_no_belief_is_not_compared() {
     let good = simulated(&desk, "good", &[]);
     // A server that is far too slow for the rate: that is an answer.
     let slow = simulated(&desk, "slow", &["--ttft", "5s", "--itl", "100ms", "--places", "1"]);
-    let compared = desk.skyline(&["compare", &good, &slow, "--vary", "simulated"]).assert().code(0);
+    let compared =
+        desk.skyline(&["compare", &good, &slow, "--vary", "simulated", "--vary", "model"]).assert().code(0);
     compared.stdout(contains("; OVERLOADED"));
     // A log that lost a request.
     let bad = simulated(&desk, "bad", &[]);

@@ -56,7 +56,7 @@ fn an_engine_is_fitted_to_a_run_and_predicts_other_rates() {
 fn what_does_not_fit_is_not_predicted_from() {
     let desk = Desk::new();
     let queue = ["simulate", "chat", "60", "--rate", "2", "--ttft", "log-normal:400ms:0.8", "--itl", "10ms"];
-    desk.skyline(&queue).args(["--places", "4", "--out", "results", "--allow-invalid"]).assert().success();
+    desk.skyline(&queue).args(["--places", "4", "--out", "results"]).assert().code(1);
     let refused = desk.skyline(&["simulate", "chat", "60", "--fit", "results"]).assert().code(3);
     let words = String::from_utf8(refused.get_output().stderr.clone()).unwrap();
     assert!(words.contains("POOR FIT") && words.contains("nothing is predicted"), "{words}");

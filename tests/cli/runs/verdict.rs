@@ -29,7 +29,7 @@ fn ten_chats_a_second_overload_an_a10g_and_three_do_not() {
         .assert()
         .code(1)
         .stdout(contains("OVERLOADED"));
-    desk.skyline(&["report", run.to_str().unwrap(), "--format", "junit"])
+    desk.skyline(&["report", run.to_str().unwrap(), "--format", "junit=-"])
         .assert()
         .code(1)
         .stdout(contains("<failure type=\"overloaded\"").or(contains("type=\"overloaded\"")));

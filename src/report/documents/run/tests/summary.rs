@@ -71,6 +71,8 @@ fn the_full_report_leaves_nothing_of_the_summary_out() {
     let found = summarise(&minute(), &[]);
     let full = run_text(&found, Extras::default(), Style::PLAIN, Extent::Full);
     for word in summary(&minute(), &[]).split_whitespace() {
+        // A clause that ends on a screen may go on there.
+        let word = word.trim_end_matches([':', ';', ',']);
         assert!(full.contains(word), "{word} is not in {full}");
     }
 }
