@@ -37,7 +37,7 @@ topics! {
     report "report" "what each line of a report means, and the page of a run" ["page" "names"];
     metrics "metrics" "every figure: its name, unit, formula, and its name in other tools" ["figures" "glossary"];
     validity "validity" "what each verdict means, every check, and how sure a figure is"
-        ["verdict" "invalid" "overloaded" "intervals" "repeats"];
+        ["verdict" "invalid" "overloaded" "intervals" "repeats" "smoke"];
     objectives "objectives" "bounds on figures, exit codes, and jobs of CI" ["ci" "exit-codes" "slo"];
     terminal "terminal" "the dashboard, progress, pipes and colours; settings, completions, man pages"
         ["dashboard" "live" "guide" "completions" "man" "settings" "config" "environment"];
@@ -58,7 +58,7 @@ topics! {
     simulate "simulate" "predict a deployment in virtual time; fit an engine to runs" ["engine-fit" "fit"];
     mock "mock" "a server of known behaviour, with faults and a truth log" ["faults"];
     machine "machine" "what this machine can measure, several generators, measured accuracy"
-        ["calibrate" "merge" "accuracy" "shards" "calibration"];
+        ["calibrate" "merge" "accuracy" "shards" "calibration" "realtime"];
     formats "formats" "CSV, JSON, Parquet, JUnit, OpenMetrics and others; the schemas" ["csv" "json" "schema" "otlp"];
     other_tools "other-tools" "commands and results of vLLM, SGLang, GuideLLM, AIPerf"
         ["vllm" "sglang" "guidellm" "aiperf" "k6" "from-vllm" "from-guidellm" "from-aiperf"];

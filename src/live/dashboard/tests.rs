@@ -222,7 +222,7 @@ fn a_run_of_so_many_requests_has_an_estimate() {
     let picture = picture(80, 24, &watched, 41.2, in_the_window(), &[]);
     assert!(picture.contains("797 of 1,200 requests in 41 s · about 21 s left"), "{picture}");
     // 62 s are expected, and the charts reach to 80.
-    assert!(picture.contains("┬0") && picture.contains("┬75 s"), "{picture}");
+    assert!(picture.contains("┬0") && picture.contains("┬60 s"), "{picture}");
 }
 
 /// However long a run is, its charts reach from its beginning to its end.
