@@ -46,18 +46,18 @@ impl StepLine {
         let clock = RunClock::starting_in(Duration::ZERO);
         let name = Mutex::new(name.into());
         let step = Arc::new(Step { name, done: AtomicU64::new(0), of: AtomicU64::new(0), clock });
-        let (stop, ended) = mpsc::channel();
+        let (hang_up, end) = mpsc::channel();
         let shown = Arc::clone(&step);
         let show = move || match screen.fitting() {
             Screen::Quiet => {}
-            Screen::Dashboard | Screen::Line => shown.redraw(&ended),
-            Screen::Plain => shown.print(&ended, say),
+            Screen::Dashboard | Screen::Line => shown.redraw(&end),
+            Screen::Plain => shown.print(&end, say),
         };
         let thread = match screen {
             Screen::Quiet => None,
             _ => std::thread::Builder::new().name("step line".to_owned()).spawn(show).ok(),
         };
-        Self { step, stop: Some(stop), thread }
+        Self { step, stop: Some(hang_up), thread }
     }
 
     /// The same of a step that does so many things.

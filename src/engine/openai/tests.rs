@@ -35,8 +35,8 @@ async fn engine(target: Target) -> OpenAiEngine {
 }
 
 /// The progress of a connection to what will never be ready: an attempt may take its time, a second one is in vain.
-fn never_ready(progress: ConnectProgress) {
-    let slow = matches!(&progress, ConnectProgress::Waiting { reason, .. } if reason == "no answer yet");
+fn never_ready(progress: &ConnectProgress) {
+    let slow = matches!(progress, ConnectProgress::Waiting { reason, .. } if reason == "no answer yet");
     assert!(slow, "{progress:?}");
 }
 

@@ -86,7 +86,7 @@ async fn a_plain_server_asked_for_tls_is_given_up_at_once() {
     });
     let mut target = Target::new(url.parse().unwrap(), Dialect::Vllm);
     target.tls.check = crate::engine::target::CertificateCheck::Skipped;
-    let error = OpenAiEngine::connect(target, Duration::from_mins(10), never_ready);
+    let error = OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
     let error = error.await.err().unwrap().to_string();
     assert!(
         error.contains("does not speak TLS") && error.contains("hint: ") && error.contains("http://"),

@@ -70,7 +70,8 @@ async fn certificates_are_checked_by_default() {
     let error = OpenAiEngine::connect(stranger, Duration::ZERO, |_| ()).await.err().unwrap().to_string();
     assert!(error.contains("holds no certificate") && error.contains("Cargo.toml"), "{error}");
     // Waiting does not make a certificate valid, so there is no wait.
-    let connecting = OpenAiEngine::connect(strict, Duration::from_mins(10), never_ready);
+    let connecting =
+        OpenAiEngine::connect(strict, Duration::from_mins(10), |progress| never_ready(&progress));
     if let Err(error) = connecting.await {
         let error = error.to_string();
         // Where the system has no roots at all, that is reported first.

@@ -95,7 +95,7 @@ impl Listening {
         let proxy = Proxy::find(&matcher, url.whole()).unwrap();
         assert!(proxy.is_some());
         let endpoint = url.endpoint().unwrap_or_default();
-        let mut target = Target { proxy, endpoint, ..Target::new(url, Dialect::Openai) };
+        let mut target = Target { endpoint, proxy, ..Target::new(url, Dialect::Openai) };
         target.tls.check = CertificateCheck::Skipped;
         target
     }
@@ -215,7 +215,8 @@ async fn a_server_without_a_list_of_models_needs_the_models_name_alone() {
 async fn a_proxy_that_refuses_is_named_at_once() {
     let server = listen("127.0.0.1:0", LIST, 407).await.unwrap();
     let target = server.proxied("https://example.org".parse().unwrap());
-    let connecting = OpenAiEngine::connect(target, Duration::from_mins(10), never_ready);
+    let connecting =
+        OpenAiEngine::connect(target, Duration::from_mins(10), |progress| never_ready(&progress));
     let error = connecting.await.err().unwrap().to_string();
     for part in [&format!("the proxy http://{}: it refuses with 407", server.address), "NO_PROXY=HOST"] {
         assert!(error.contains(part) && !error.contains("secret"), "{error}");
@@ -243,7 +244,7 @@ async fn every_turn_of_a_session_carries_its_id() {
     let engine = connect(target).await.unwrap();
     for index in [7, 70, 700] {
         let turn =
-            (index != 700).then(|| Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
+            (index != 700).then_some(Turn { session: 7, number: 0, of: None, begun: 0, history_tokens: 0 });
         let planned = PlannedRequest { index, turn, ..PlannedRequest::default() };
         let request = engine.prepare(&planned.into_spec(Prompt::default()));
         let mut answer = engine.generate(request, RunClock::starting_in(Duration::ZERO));
