@@ -63,7 +63,7 @@ fn translations_run_against_a_server() {
     use std::process::{Command, Stdio};
 
     let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
-        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms", "--served-model-name", "llama-3.1-8b"])
+        .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms", "--served-model-name", "plain"])
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
