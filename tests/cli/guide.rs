@@ -68,7 +68,7 @@ fn every_topic_that_is_named_exists() {
         let mut words: Vec<String> = named.captures_iter(&text).map(|found| found[1].to_owned()).collect();
         if path.extension().is_some_and(|extension| extension == "md") {
             words.extend(more.captures_iter(&text).flat_map(|line| {
-                also.captures_iter(&line[1].to_owned()).map(|found| found[1].to_owned()).collect::<Vec<_>>()
+                also.captures_iter(&line[1]).map(|found| found[1].to_owned()).collect::<Vec<_>>()
             }));
         }
         for word in words {
@@ -205,7 +205,7 @@ fn shortened(words: &[String], url: &str) -> Vec<String> {
             short.extend(more.map(str::to_owned));
         }
         "report" if !words.iter().any(|word| word == "--json-schema") => {
-            short.push("--allow-invalid".to_owned())
+            short.push("--allow-invalid".to_owned());
         }
         "calibrate" => short.extend(["--seconds".to_owned(), "1".to_owned()]),
         _ => {}
@@ -226,9 +226,8 @@ fn desk() -> Desk {
     desk.file("experiments.toml", std::str::from_utf8(&table.get_output().stdout).unwrap());
     desk.file("measured.csv", "batch,ms\n1,10\n8,12\n");
     let usage = r#""usage": {"prompt_tokens": 8, "completion_tokens": 9}"#;
-    let lines: String =
-        (0..9).map(|second| format!("{{\"ts\": \"2026-01-02T03:04:0{second}Z\", {usage}}}\n")).collect();
-    desk.file("access.jsonl", &lines);
+    let lines = (0..9).map(|second| format!("{{\"ts\": \"2026-01-02T03:04:0{second}Z\", {usage}}}\n"));
+    desk.file("access.jsonl", &lines.collect::<Vec<_>>().concat());
     for folder in ["frames", "reports"] {
         fs::create_dir(desk.path().join(folder)).unwrap();
     }
