@@ -24,7 +24,7 @@ use crate::record::EngineFacts;
 
 impl OpenAiEngine {
     /// Waits up to `wait` for the server and finds its model and version; reports to `progress`. Without a `wait`, what
-    /// keeps the server from being ready decides: 5 s where waiting rarely helps, else [`DEFAULT_WAIT`].
+    /// keeps the server from being ready decides: 5 s where waiting rarely helps, else `DEFAULT_WAIT`.
     ///
     /// # Errors
     ///
