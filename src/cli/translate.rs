@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::foreign::ForeignTool;
-use crate::foreign::commands::{Difference, Translation, translate};
+use crate::foreign::commands::{Translation, TranslationGap, translate};
 use crate::session::{Exit, Printer, Stop};
 
 /// Print the command that does the same, and what differs.
@@ -31,7 +31,7 @@ pub(super) fn run(args: &TranslateArgs, tool: ForeignTool, printer: Printer) -> 
         printer.words(&format!("\nUnknown, and left out: {}", unknown.join("; ")));
     }
     printer.words(&format!("\nWhat differs from {tool}:"));
-    for Difference { about, sentence } in differences {
+    for TranslationGap { about, sentence } in differences {
         printer.words(&format!("  {about}: {sentence}"));
     }
     Ok(Exit::Fine)

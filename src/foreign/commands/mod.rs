@@ -15,4 +15,4 @@ mod vllm;
 mod vllm_flags;
 
 pub(crate) use translate::translate;
-pub(crate) use translation::{Difference, Translation};
+pub(crate) use translation::{Translation, TranslationGap};

@@ -8,14 +8,14 @@ pub(crate) struct Translation {
     /// The command, word by word; the first is `skyline`.
     pub(crate) words: Vec<String>,
     /// What is otherwise, flag by flag, then of the whole.
-    pub(crate) differences: Vec<Difference>,
+    pub(crate) differences: Vec<TranslationGap>,
     /// Flags that the tool's table does not have, with their values.
     pub(crate) unknown: Vec<String>,
 }
 
 /// What differs about something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Difference {
+pub(crate) struct TranslationGap {
     /// A flag as it was typed, or a subject.
     pub(crate) about: String,
     /// How it differs, or why there is no equal.
@@ -44,7 +44,7 @@ pub(super) struct Builder {
     options: Vec<String>,
     /// Options of the same meaning and value, which stand last.
     same: Vec<(&'static str, String)>,
-    differences: Vec<Difference>,
+    differences: Vec<TranslationGap>,
 }
 
 impl Builder {
@@ -98,7 +98,7 @@ impl Builder {
     }
 
     pub(super) fn differs(&mut self, about: impl Into<String>, sentence: impl Into<String>) {
-        self.differences.push(Difference { about: about.into(), sentence: sentence.into() });
+        self.differences.push(TranslationGap { about: about.into(), sentence: sentence.into() });
     }
 
     pub(super) fn finish(mut self, typed: TypedFlags) -> Translation {
