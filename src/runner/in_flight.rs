@@ -67,6 +67,8 @@ impl<E: Engine> InFlightSet<E> {
         self.running.is_empty() && self.queue.is_empty()
     }
 
+    /// Sends a request, or lets it wait under the concurrency cap: its latency counts from the scheduled moment, so the
+    /// wait counts in it.
     pub(super) fn admit(&mut self, mut released: DispatchedRequest) {
         let request = &released.ready.request;
         self.progress.released(released.dispatched, request.scheduled, request.phase);
