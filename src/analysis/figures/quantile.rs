@@ -45,9 +45,17 @@ impl Quantile {
         }
     }
 
+    /// The one with this share of the samples at or below it, if any.
+    pub fn of_share(share: f64) -> Option<Self> {
+        Self::ALL.into_iter().find(|quantile| (quantile.fraction() - share).abs() < 1e-9)
+    }
+
     /// What `samples` samples are worth for any share of them: as for the percentiles that are always reported, which want
     /// about 6.5 samples above themselves, and ten from p99 on.
     pub fn mark_of(share: f64, samples: u64) -> Option<SampleWarning> {
+        if let Some(reported) = Self::of_share(share) {
+            return reported.mark(samples);
+        }
         let above = samples as f64 * (1.0 - share);
         if share <= 0.5 {
             None
@@ -129,6 +137,8 @@ mod tests {
             (Quantile::P999, 10_000, None),
         ] {
             assert_eq!(quantile.mark(samples), mark, "{quantile} of {samples}");
+            let asked = quantile.to_string()[1..].parse::<f64>().unwrap() / 100.0;
+            assert_eq!(Quantile::mark_of(asked, samples), mark, "{asked} of {samples}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::record::{
 };
 use crate::workload::{
     ArrivalPattern, Dataset, DatasetFindings, DatasetFormat, Distribution, Priority, PromptSource, RateStage,
-    SharedPrefixes, Slo, Spike, Trace, TraceFindings, TraceFormat,
+    SharedPrefixes, Slo, Spike, ThinkTime, Trace, TraceFindings, TraceFormat,
 };
 
 fn sentence(summary: &Summary, kind: FindingKind) -> Option<String> {
@@ -76,6 +76,29 @@ fn a_window_that_never_settles_is_told() {
         ),
         "{said}"
     );
+}
+
+#[test]
+fn a_warm_up_is_advised_that_leaves_something_of_the_run() {
+    // Sixteen users, one more each 50 ms; each has an answer after 130 ms and asks again.
+    let advice = |requests: usize| {
+        let mut moments: Vec<u64> =
+            (0..16).flat_map(|user| (0..200).map(move |turn| user * 50 + turn * 130)).collect();
+        moments.sort_unstable();
+        let end = moments[requests];
+        let records = moments.iter().zip(0..).take(requests + 100).map(|(&at, i)| {
+            let phase = if at < end { Phase::Measured } else { Phase::Cooldown };
+            record(i).phase(phase).sent_at(at, at, at).paced(at + 20, 11, 11).build()
+        });
+        let mut log = run(end, records.collect());
+        log.header.workload.arrival = ArrivalPattern::of_users(16, ThinkTime::default());
+        let findings = summarise(&log, &[]).findings;
+        let found = findings.into_iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
+        assert!(found.sentence.ends_with("(MSER-5); 16 users begin over 800 ms"), "{}", found.sentence);
+        found.cure
+    };
+    assert_eq!(advice(1_000), "lengthen the warm-up: --warmup 1s");
+    assert_eq!(advice(120), "run for several times as long (or more --requests), with --warmup 1s");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::analysis::{ClientEffect, LatencyRow, Metric, Percentile, Quantile, Sa
 use crate::report::document::{
     Level, Section, Table, TableCell, TableColumn, figure, mark, percentile, range,
 };
+use crate::report::documents::parts::arrivals;
 use crate::units::{count, three_digits};
 
 /// The rows of the table; the other metrics are in the JSON.
@@ -28,7 +29,8 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut latencies = Section::summary("Latency, ms; TTFT, TTFA and e2e from the scheduled moment");
+    let origin = arrivals::latency_origin(summary.run.load);
+    let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
     latencies.table(table(summary, &rows));
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
@@ -39,16 +41,17 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
 }
 
 /// The latencies by the percentiles that the user asked for.
-fn asked_table(rows: &[Row<'_>]) -> Table {
+fn asked_table(summary: &Summary, rows: &[Row<'_>]) -> Table {
     let asked = rows.first().map(|(_, row)| row.asked.as_slice()).unwrap_or_default();
     let titles =
         std::iter::once(String::new()).chain(asked.iter().map(|(percentile, ..)| format!("p{percentile}")));
     let mut table = Table::new("Latencies, ms", titles.map(TableColumn::new).chain([TableColumn::new("n")]));
     for (metric, row) in rows {
-        let figures = row
-            .asked
-            .iter()
-            .map(|(_, value, reservation)| format!("{}{}", figure(*value), mark(*reservation)));
+        let figures = row.asked.iter().map(|(percentile, value, reservation)| {
+            let quantile = Quantile::of_share(percentile / 100.0);
+            let raised = quantile.is_some_and(|quantile| is_raised(summary, *metric, quantile));
+            format!("{}{}{}", figure(*value), mark(*reservation), if raised { RAISED } else { "" })
+        });
         table.row([metric.title().to_owned()].into_iter().chain(figures).chain([count(row.n)]));
     }
     table.detail_rows(|place| !Metric::MAIN_AND_ITL.contains(&rows[place].0));
@@ -57,20 +60,19 @@ fn asked_table(rows: &[Row<'_>]) -> Table {
         marks,
         ["too few samples to rely on", "indicative: fewer than ten samples lie above it"],
     );
+    explain_raised(&mut table, summary);
     table
 }
 
 fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
     if rows.iter().any(|(_, row)| !row.asked.is_empty()) {
-        return asked_table(rows);
+        return asked_table(summary, rows);
     }
     let detail = |title: &str, worth| TableColumn::new(title).worth(worth).detail();
     let percentile = |quantile| {
         move |(metric, row): Row<'_>| {
             let cell = TableCell::from(row.percentile(quantile));
-            let raised = summary.client_effects.iter();
-            let mut raised = raised.filter(|effect| (effect.metric, effect.quantile) == (metric, quantile));
-            if raised.next().is_some() { cell.marked(RAISED) } else { cell }
+            if is_raised(summary, metric, quantile) { cell.marked(RAISED) } else { cell }
         }
     };
     let mut table = Table::of("Latencies, ms", rows.iter().copied())
@@ -93,6 +95,18 @@ fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
 
 /// The mark of a percentile that this machine's lateness could have raised.
 const RAISED: &str = "†";
+
+fn is_raised(summary: &Summary, metric: Metric, quantile: Quantile) -> bool {
+    let mut effects = summary.client_effects.iter();
+    effects.any(|effect| (effect.metric, effect.quantile) == (metric, quantile))
+}
+
+fn explain_raised(table: &mut Table, summary: &Summary) {
+    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
+        let worst = percent(worst);
+        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
+    }
+}
 
 /// How far the tail of each latency that users feel lies from its middle.
 fn tails(section: &mut Section, rows: &[Row<'_>]) {
@@ -153,10 +167,7 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
     table.explain_marks(percentiles().map(|percentile| percentile.mark), [&too_few, indicative]);
-    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
-        let worst = percent(worst);
-        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
-    }
+    explain_raised(table, summary);
     let shown = |sign| {
         let ends = rows.iter().flat_map(|(_, row)| [figure(row.min), figure(row.max)]);
         percentiles().map(percentile).chain(ends).any(|text| text.starts_with(sign))
