@@ -80,25 +80,27 @@ fn a_window_that_never_settles_is_told() {
 
 #[test]
 fn a_warm_up_is_advised_that_leaves_something_of_the_run() {
-    // Sixteen users, one more each 50 ms; each has an answer after 130 ms and asks again.
-    let advice = |requests: usize| {
-        let mut moments: Vec<u64> =
-            (0..16).flat_map(|user| (0..200).map(move |turn| user * 50 + turn * 130)).collect();
+    // One more of 64 users each `pause` ms, each of whom asks again 2.6 of those later, for `length` ms.
+    let advice = |pause: u64, length: u64| {
+        let stay = pause * 26 / 10;
+        let of_user = |user: u64| (user * pause..length + stay).step_by(usize::try_from(stay).unwrap());
+        let mut moments: Vec<u64> = (0..64).flat_map(of_user).collect();
         moments.sort_unstable();
-        let end = moments[requests];
-        let records = moments.iter().zip(0..).take(requests + 100).map(|(&at, i)| {
-            let phase = if at < end { Phase::Measured } else { Phase::Cooldown };
-            record(i).phase(phase).sent_at(at, at, at).paced(at + 20, 11, 11).build()
+        let records = (0..).zip(moments).map(|(i, at)| {
+            let phase = if at < length { Phase::Measured } else { Phase::Cooldown };
+            record(i).phase(phase).sent_at(at, at, at).chunks(&[(at + stay, 1)]).build()
         });
-        let mut log = run(end, records.collect());
-        log.header.workload.arrival = ArrivalPattern::of_users(16, ThinkTime::default());
+        let mut log = run(length, records.collect());
+        let ramp_s = 64.0 * pause as f64 / 1e3;
+        log.header.workload.arrival =
+            ArrivalPattern::Users { users: 64, think_time_s: ThinkTime::default(), ramp_s };
         let findings = summarise(&log, &[]).findings;
         let found = findings.into_iter().find(|finding| finding.kind == FindingKind::WarmUp).unwrap();
-        assert!(found.sentence.ends_with("(MSER-5); 16 users begin over 800 ms"), "{}", found.sentence);
+        assert!(found.sentence.contains("(MSER-5); 64 users begin over "), "{}", found.sentence);
         found.cure
     };
-    assert_eq!(advice(1_000), "lengthen the warm-up: --warmup 1s");
-    assert_eq!(advice(120), "run for several times as long (or more --requests), with --warmup 1s");
+    assert_eq!(advice(50, 14_000), "lengthen the warm-up: --warmup 4s");
+    assert_eq!(advice(5, 800), "run for several times as long (or more --requests), with --warmup 1s");
 }
 
 #[test]

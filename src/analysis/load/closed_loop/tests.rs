@@ -197,7 +197,7 @@ fn a_late_client_lowers_the_load_of_a_closed_loop_and_raises_no_latency() {
     assert_eq!((outcome, warned), (Failed, false), "a reason has said it");
     assert!(
         said.ends_with(
-            "the client held each request back for 60 ms on average, which lowered the load by 6 %; limit: 5 %"
+            "the client held each request back for 60.0 ms on average, which lowered the load by 6 %; limit: 5 %"
         ),
         "{said}"
     );
