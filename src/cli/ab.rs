@@ -225,8 +225,10 @@ impl AbArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let (spec, [a, b]) =
-            both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
+        let (spec, [a, b]) = both(
+            self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer),
+            self.settings(salt),
+        )?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
@@ -251,7 +253,7 @@ impl AbArgs {
         let [a, b] = &runs.sides;
         let mut facts = planned_requests(workload);
         facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
-        facts.extend(planned_load(&runs.rounds));
+        facts.extend(planned_load(&runs.rounds, 2));
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
         facts.extend(planned_limits(&a.settings));
         facts.push(("warm-up requests", self.design.warmup_requests.to_string()));

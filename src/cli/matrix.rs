@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::exits;
+use super::output::{exits, planned_settings};
 use crate::analysis::Objective;
 use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
 use crate::engine::{DEFAULT_WAIT, Dialect};
@@ -164,7 +164,9 @@ impl MatrixArgs {
             requests: cell.runs.iter().map(requests).sum(),
         };
         let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
-        let document = || documents::matrix_plan(&plan.experiments, &rows);
+        let document = || {
+            documents::with_settings(documents::matrix_plan(&plan.experiments, &rows), &planned_settings())
+        };
         self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 

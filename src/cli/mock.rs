@@ -58,6 +58,7 @@ pub(super) struct MockArgs {
     answers: Vec<CannedAnswer>,
 
     /// Inject this fault into that share of requests, such as `reset_mid_stream=0.01`; repeat for more
+    /// [default: none]
     #[arg(long = "fault", value_name = "FAULT=PROBABILITY", help_heading = "Answers")]
     faults: Vec<FaultChance>,
 

@@ -20,7 +20,7 @@ pub use ab::document as ab;
 pub use calibration::{calibration_json, document as calibration};
 pub use check::{CheckedPrompt, document as check, json as check_json};
 pub use compare::{compared, compared_foreign, compared_sweeps};
-pub use dry_run::document as dry_run;
+pub use dry_run::{document as dry_run, with_settings};
 pub use foreign::{document as foreign, in_words as foreign_in_words};
 pub use matrix::{PlannedRow, document as matrix, matrix_plan};
 pub use models::{capacity, engine_fit, fit, predicted_rates, prediction};
