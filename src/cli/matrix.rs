@@ -165,7 +165,7 @@ impl MatrixArgs {
         };
         let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
         let document = || documents::matrix_plan(&plan.experiments, &rows);
-        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
+        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
     /// Whether the row of this name is asked for.
