@@ -39,7 +39,7 @@ pub(super) fn run(args: &CheckArgs, printer: Printer) -> Result<Exit, Stop> {
     let exit = if checks.iter().any(|(_, unmet)| unmet.is_some()) { Exit::Missed } else { Exit::Fine };
     let (facts, smoke) = (connection.engine.facts(), &connection.smoke);
     let json = || documents::check_json(facts, smoke, &checks);
-    args.show.whole(printer, || documents::check(facts, smoke, &checks), json)?;
+    args.show.with_json(printer, || documents::check(facts, smoke, &checks), json)?;
     Ok(exit)
 }
 

@@ -167,7 +167,7 @@ impl MatrixArgs {
         let document = || {
             documents::with_settings(documents::matrix_plan(&plan.experiments, &rows), &planned_settings())
         };
-        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
+        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
     /// Whether the row of this name is asked for.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 
 use super::args::SliceArgs;
-use super::output::{ShowArgs, rendered};
+use super::output::ShowArgs;
 use crate::experiment::{FittedWorkload, fit_run, fit_trace};
 use crate::generator::RequestTrace;
 use crate::record::RunLog;
@@ -51,9 +51,7 @@ pub(super) fn run(args: &WorkloadsArgs, printer: Printer) -> Result<Exit, Stop> 
 fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
     show.check()?;
     let workloads = library::all().map_err(Stop::impossible)?;
-    show.show(printer, |format| {
-        rendered(format, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
-    })
+    show.with_json(printer, || documents::workloads(&workloads), || documents::workloads_json(&workloads))
 }
 
 /// The text of a workload that is sound; an unsound one is answered with its mistakes.

@@ -1,5 +1,6 @@
 //! Latencies, bounds, p-values and servers as several documents show them.
 
+use crate::analysis::FigureKind;
 use crate::analysis::wording::counted;
 use crate::experiment::Latency;
 use crate::record::{DeploymentFacts, EngineFacts};
@@ -8,6 +9,16 @@ use crate::workload::Slo;
 
 /// What the mark of an indicative percentile over several runs means.
 pub(crate) const INDICATIVE: &str = "indicative: in a run, fewer than ten samples lie above it";
+
+/// A figure's name with the unit of its column or row: `p95 ttft, ms`, `goodput, /s`.
+pub(crate) fn with_unit(name: &str, kind: FigureKind) -> String {
+    match kind {
+        FigureKind::Latency => format!("{name}, ms"),
+        FigureKind::Rate => format!("{}, /s", name.strip_suffix("_per_s").unwrap_or(name)),
+        FigureKind::Share => format!("{name}, %"),
+        FigureKind::Count => name.to_owned(),
+    }
+}
 
 /// `TTFT ≤ 200 ms, TPOT ≤ 50 ms`.
 pub(crate) fn bounds(slo: Slo) -> String {
