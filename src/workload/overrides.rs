@@ -27,6 +27,9 @@ pub struct Overrides {
     /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
     /// arrivals become weights.
     pub users: Option<u64>,
+    /// The seconds over which those users begin, as `--rate max` has none: [`ArrivalPattern::of_users`] says how many
+    /// otherwise.
+    pub users_ramp_s: Option<f64>,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,
     /// `--seed`.
@@ -218,8 +221,12 @@ impl WorkloadSpec {
     }
 
     /// Replaces the arrivals by a closed loop of users.
-    fn with_users(&mut self, users: u64, think_time_s: ThinkTime) {
-        self.with_arrival(ArrivalPattern::of_users(users, think_time_s));
+    fn with_users(&mut self, users: u64, think_time_s: ThinkTime, over_s: Option<f64>) {
+        let mut arrival = ArrivalPattern::of_users(users, think_time_s);
+        if let (ArrivalPattern::Users { ramp_s, .. }, Some(over_s)) = (&mut arrival, over_s) {
+            *ramp_s = over_s;
+        }
+        self.with_arrival(arrival);
     }
 
     fn changed(&self, overrides: &Overrides) -> Self {
@@ -248,7 +255,7 @@ impl WorkloadSpec {
         };
         let think_time_s = overrides.think_time_s.map_or(declared, |value| ThinkTime::Constant { value });
         if let Some(users) = overrides.users {
-            spec.with_users(users, think_time_s);
+            spec.with_users(users, think_time_s, overrides.users_ramp_s);
             // The server decides how many requests they send.
             spec.requests = overrides.requests;
         } else if let ArrivalPattern::Users { think_time_s: of_users, .. } = &mut spec.arrival {

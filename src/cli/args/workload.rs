@@ -117,12 +117,13 @@ impl LoadArgs {
 
     fn overrides(&self, cap: Option<NonZeroUsize>, printer: Printer) -> Result<Overrides, Stop> {
         let Self { requests, rate, users, ramp } = *self;
-        let (rate_per_s, users) = if self.is_rate_max() {
-            (None, Some(self.users_in_place_of_a_rate(cap, printer)?))
-        } else {
-            (rate, users)
-        };
-        Ok(Overrides { requests, rate_per_s, users, ramp, ..Overrides::default() })
+        let overrides = Overrides { requests, ramp, ..Overrides::default() };
+        if !self.is_rate_max() {
+            return Ok(Overrides { rate_per_s: rate, users, ..overrides });
+        }
+        let users = self.users_in_place_of_a_rate(cap, printer)?;
+        // At no rate does anybody begin later than the others.
+        Ok(Overrides { users: Some(users), users_ramp_s: Some(0.0), ..overrides })
     }
 
     /// As many users as requests may be in flight, and no more than there are requests.

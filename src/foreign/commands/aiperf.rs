@@ -124,10 +124,13 @@ pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
     prompts(&typed, &mut to);
     request_bodies(&typed, &mut to);
     results(&typed, &mut to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and request latency",
-        "count from the scheduled moment; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
-         latency is `tpot`, its inter chunk latency `chunk_gap`",
+        format!(
+            "count from {origin}; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
+             latency is `tpot`, its inter chunk latency `chunk_gap`"
+        ),
     );
     Ok(to.finish(typed))
 }
@@ -342,9 +345,10 @@ fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
     let (bounds, others) = slo(&typed.all("--goodput"), &names);
     if let Some(bounds) = bounds {
         to.option("--slo", bounds);
+        let origin = to.latency_origin();
         to.differs(
             "--goodput",
-            "TTFT and e2e count from the scheduled moment, and failed requests are never good",
+            format!("TTFT and e2e count from {origin}, and failed requests are never good"),
         );
     }
     for other in others {

@@ -75,10 +75,13 @@ pub(super) fn translate(words: &[String]) -> Result<Translation, String> {
     load(&typed, &mut to);
     prompts(&typed, &mut to);
     results(&typed, &mut to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
-         inter_token_latency is `tpot`",
+        format!(
+            "count from {origin}; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
+             inter_token_latency is `tpot`"
+        ),
     );
     to.differs(
         "answers",

@@ -97,6 +97,12 @@ impl Builder {
         self.options.push(option.to_owned());
     }
 
+    /// From when latencies count under the load that was translated.
+    pub(super) fn latency_origin(&self) -> &'static str {
+        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "max");
+        if self.options.windows(2).any(is_closed) { "sending" } else { "the scheduled moment" }
+    }
+
     pub(super) fn differs(&mut self, about: impl Into<String>, sentence: impl Into<String>) {
         self.differences.push(TranslationGap { about: about.into(), sentence: sentence.into() });
     }

@@ -309,9 +309,10 @@ fn request_bodies(typed: &TypedFlags, to: &mut Builder) {
         slo(&typed.all("--goodput"), &[("ttft", "ttft"), ("tpot", "tpot"), ("e2el", "e2e")]);
     if let Some(bounds) = bounds {
         to.option("--slo", bounds);
+        let origin = to.latency_origin();
         to.differs(
             "--goodput",
-            "TTFT and e2e count from the scheduled moment, and failed requests are never good",
+            format!("TTFT and e2e count from {origin}, and failed requests are never good"),
         );
     }
     for other in others {
@@ -350,10 +351,13 @@ fn results(typed: &TypedFlags, to: &mut Builder) {
 
 /// What holds of every run.
 fn whole(typed: &TypedFlags, to: &mut Builder) {
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment, and from the first token with text; vLLM's figures are `ttft_from_send` and \
-         `e2e_from_send` here, in the same report",
+        format!(
+            "count from {origin}, and from the first token with text; vLLM's figures are `ttft_from_send` and \
+             `e2e_from_send` here, in the same report"
+        ),
     );
     let lengths = if typed.has("--ignore-eos") {
         format!("{ALWAYS_EXACT}, as with --ignore-eos")

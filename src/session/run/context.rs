@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::connect::{Sending, ServerConnection, connection_warning};
 use super::golden::Golden;
 use super::{cache, connect, machine, pages, tokens};
+use crate::analysis::LoadForm;
 use crate::analysis::wording::counted;
 use crate::clock::RunClock;
 use crate::engine::{CaptureText, ConnectionLimits, CounterReading, Engine, OpenAiEngine};
@@ -263,7 +264,7 @@ impl RunContext {
         let StartedRun { clock, header, writer, .. } = &started;
         let clock = *clock;
         let Self { settings, interrupts, printer, .. } = self;
-        let progress = Arc::new(Progress::default());
+        let progress = Arc::new(Progress::of(LoadForm::of(&header.workload)));
         let times = pages::times(&settings.requests.telemetry, &plan);
         let latest = pages::latest(writer.reading_keeper(), Arc::clone(&progress), times.every);
         let scraping = Scraper::start(&pages, times, clock, latest);

@@ -40,10 +40,12 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
 /// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
-    let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let arrivals = arrivals::in_words(&run.arrival, run.load);
+    // The words of a closed loop begin with its form.
+    let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
     [
         engine(&run.engine),
-        format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
+        [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
         format!("window {}", seconds(summary.window.length_s())),
     ]
     .join(" · ")
