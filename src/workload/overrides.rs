@@ -27,8 +27,8 @@ pub struct Overrides {
     /// `--users`: a closed loop of this many users replaces the arrivals; the rates of classes with their own
     /// arrivals become weights.
     pub users: Option<u64>,
-    /// The seconds over which those users begin, as `--rate max` has none: [`ArrivalPattern::of_users`] says how many
-    /// otherwise.
+    /// The seconds over which those users begin, where that is not what [`ArrivalPattern::of_users`] says: none for
+    /// `--rate max`.
     pub users_ramp_s: Option<f64>,
     /// `--think-time` in seconds: the wait of a closed-loop user after each answer.
     pub think_time_s: Option<f64>,

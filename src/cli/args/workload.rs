@@ -122,8 +122,9 @@ impl LoadArgs {
             return Ok(Overrides { rate_per_s: rate, users, ..overrides });
         }
         let users = self.users_in_place_of_a_rate(cap, printer)?;
-        // At no rate does anybody begin later than the others.
-        Ok(Overrides { users: Some(users), users_ramp_s: Some(0.0), ..overrides })
+        // All users begin at once. Where each has one request only, a window that ends with the last would have no length.
+        let at_once = requests.is_none_or(|requests| requests > users);
+        Ok(Overrides { users: Some(users), users_ramp_s: at_once.then_some(0.0), ..overrides })
     }
 
     /// As many users as requests may be in flight, and no more than there are requests.
@@ -132,7 +133,7 @@ impl LoadArgs {
             return Err(Stop::usage(
                 "--rate max does not say how many requests are in flight\n\
                  hint: add --max-concurrency N (where the verb has none: --users N in place of --rate max); as many as \
-                 --requests sends them all at once",
+                 --requests sends them all within 5 s",
             ));
         };
         let users = self.requests.unwrap_or(u64::MAX).min(cap.get() as u64);

@@ -158,7 +158,9 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
                     "a closed loop, {cap} in flight: each user sends its next request when the last is answered, so the server decides \
                      the rate; latency counts from that moment, as vLLM's does"
                 ),
-                None => "all requests leave at once, as vLLM sends them: one request of each user of a closed loop".to_owned(),
+                None => "one request of each user of a closed loop: they leave one after another within 5 s at most; vLLM sends \
+                         them all at once"
+                    .to_owned(),
             },
         );
     }
