@@ -203,7 +203,8 @@ impl SweepArgs {
         let users = self.workload.users_of(self.loads.users.as_ref());
         let load = Overrides { users, ..Overrides::default() };
         let (spec, mut settings) = both(self.workload.spec(&load, printer), settings)?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let from_per_s = self.loads.start_rate.or(start.from_per_s);
