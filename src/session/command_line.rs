@@ -18,12 +18,14 @@ const SECRET: [&str; 5] = [HEADER, PATH, "--extra-body", "--switch-cmd", "--rese
 const MASKED: &str = "  # replace *** by the original values";
 
 /// The arguments of this process with the options that were not typed.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct InEffect {
     /// All of them, the program first.
     pub(crate) arguments: Vec<OsString>,
     /// Those among them that were not typed, each with where it comes from.
     pub(crate) settings: Vec<(String, String)>,
+    /// What to say of the environment before anything is done.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// What is in effect, as the arguments of a process are: once, for all of it.

@@ -10,6 +10,7 @@ mod guide;
 mod help;
 mod mistakes;
 mod mock;
+mod mock_process;
 mod quick;
 mod results;
 mod runs;

@@ -14,6 +14,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::mock_process::MockProcess;
 use crate::quick::QUICK;
 
 /// A folder of its own with the quick workload in it.
@@ -52,7 +53,12 @@ impl Desk {
         }
         command.args(arguments.iter().skip(1));
         command.env("XDG_CONFIG_HOME", self.folder.path().join("config"));
-        for name in ["OPENAI_API_KEY", "HF_TOKEN", "SKYLINE_LOG", "SKYLINE_URL", "NO_COLOR", "COLUMNS"] {
+        for name in ["OPENAI_API_KEY", "HF_TOKEN", "NO_COLOR", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("SKYLINE_"))
+        {
             command.env_remove(name);
         }
         for proxy in ["http_proxy", "https_proxy", "all_proxy", "no_proxy"] {
@@ -130,6 +136,11 @@ impl Desk {
         let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
         lines.filter_map(|line| line.get(key).cloned()).collect()
     }
+}
+
+/// `skyline mock` with these options.
+pub(crate) fn mock(options: &[&str]) -> MockProcess {
+    MockProcess::start(&assert_cmd::cargo::cargo_bin("skyline"), options)
 }
 
 /// Sends a signal, by its name for `kill`.
