@@ -9,6 +9,7 @@ use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
 use super::part::{Part, PartKind};
 use super::quantile::Quantile;
+use crate::workload::nearest;
 
 /// A figure of a run, or of a part of its requests: `p95 ttft of chat`, `goodput`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -233,15 +234,25 @@ impl FigureKey {
                 .ok_or_else(|| format!("`{statistic}` is not a statistic; use mean, p95, max, …"))?;
             let name = name.trim();
             let metric = metric(name, true)
-                .ok_or_else(|| format!("`{name}` is not a latency; use ttft, tpot, itl, e2e, …"))?;
+                .ok_or_else(|| format!("`{name}` is not a latency; {}", meant(name, true)))?;
             return Ok(Self::latency(statistic, metric));
         }
         metric(&lower, false).map(Self::of).ok_or_else(|| match metric(&lower, true) {
             Some(metric) => {
                 format!("`{figure}` is a distribution; say which part of it, such as `p95 {metric}`")
             }
-            None => format!("`{figure}` is not a figure of a run"),
+            None => format!("`{figure}` is not a figure of a run; {}", meant(&lower, false)),
         })
+    }
+}
+
+/// What somebody who writes `name` for a figure, a latency or another one, is likely to mean.
+fn meant(name: &str, latency: bool) -> String {
+    let of_kind = Metric::ALL.iter().filter(|metric| (metric.kind() == FigureKind::Latency) == latency);
+    match (nearest(name, of_kind.map(|metric| metric.name())), latency) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, true) => "use ttft, tpot, itl, e2e, …".to_owned(),
+        (None, false) => "use goodput, error_rate, … or `p95 ttft`".to_owned(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::targets::targets;
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::info::FigureKind;
-use crate::analysis::figures::key::{FigureKey, Statistic};
+use crate::analysis::figures::key::FigureKey;
 use crate::units::{millis, parse_duration};
 use crate::workload::WorkloadSpec;
 
@@ -59,59 +59,17 @@ impl Comparison {
 
 /// A text that is not an objective.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not an objective: {problem}\n{}", grammar())]
+#[error("`{text}` is not an objective: {problem}\n{}", GRAMMAR)]
 pub struct ObjectiveError {
     text: String,
     problem: String,
 }
 
-/// What an objective looks like, with the figures of the catalogue.
-fn grammar() -> String {
-    let names = |which: fn(Metric) -> bool| {
-        Metric::ALL
-            .iter()
-            .copied()
-            .filter(|metric| which(*metric))
-            .map(Metric::name)
-            .collect::<Vec<_>>()
-            .join(" ")
-    };
-    let statistics = Statistic::ALL.map(|statistic| statistic.to_string()).join(" ");
-    let example = |example: &str, names: &str| {
-        let mut text = format!("    {example:<21} ");
-        let mut column = 26;
-        for (place, word) in names.split(' ').enumerate() {
-            if column + word.len() > 100 {
-                text.push('\n');
-                text.push_str(&" ".repeat(26));
-                column = 26;
-            } else if place > 0 {
-                text.push(' ');
-            }
-            text.push_str(word);
-            column += word.len() + 1;
-        }
-        text
-    };
-    let latencies = names(|metric| metric.kind() == FigureKind::Latency);
-    let parts = names(|metric| metric.info().of_parts);
-    [
-        "  an objective is FIGURE COMPARISON BOUND, for example:".to_owned(),
-        example("p95 ttft < 500ms", &format!("({statistics}) of ({latencies})")),
-        example("error_rate < 1%", &names(|metric| metric.kind() == FigureKind::Share)),
-        example("goodput > 5/s", &names(|metric| metric.kind() == FigureKind::Rate)),
-        example("in_flight < 32", &names(|metric| metric.kind() == FigureKind::Count)),
-        example(
-            "p95 ttft of chat < 1s",
-            &format!(
-                "the figure of one class, priority, tenant or model (`of tenant chat`, where several have the name): {parts}"
-            ),
-        ),
-        "  comparisons are < <= > >=".to_owned(),
-        "  or a preset of two, such as mlperf:llama-3.1-8b or mlperf:llama-3.1-8b:interactive".to_owned(),
-    ]
-    .join("\n")
-}
+/// What an objective looks like.
+const GRAMMAR: &str =
+    "  an objective is FIGURE COMPARISON BOUND: p95 ttft < 500ms, error_rate < 1%, goodput > 5/s,
+  in_flight < 32, p95 ttft of chat < 1s; or a preset: mlperf:llama-3.1-8b
+  all figures: skyline guide metrics";
 
 /// An objective, or a figure, that a workload leaves nothing to hold against.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -321,6 +279,7 @@ impl fmt::Display for ObjectivePreset {
 mod tests {
     use super::super::objective::Objective;
     use super::*;
+    use crate::analysis::figures::key::Statistic;
     use crate::analysis::figures::quantile::Quantile;
 
     #[test]
@@ -348,7 +307,9 @@ mod tests {
         for (text, problem) in [
             ("p95 ttft 500ms", "it has no comparison"),
             ("p97 ttft < 500ms", "`p97` is not a statistic"),
-            ("p95 tft < 500ms", "`tft` is not a latency"),
+            ("p95 tft < 500ms", "`tft` is not a latency; did you mean `ttft`?"),
+            ("p95 speed < 500ms", "`speed` is not a latency; use ttft, tpot"),
+            ("good_put > 5/s", "`good_put` is not a figure of a run; did you mean `goodput`?"),
             ("ttft < 500ms", "say which part of it, such as `p95 ttft`"),
             ("p95 ttft < 500", "has no unit; write 500ms or 500s"),
             ("p95 ttft < soon", "`soon` is not a duration"),
@@ -358,7 +319,8 @@ mod tests {
             ("happiness > 3", "`happiness` is not a figure of a run"),
         ] {
             let error = text.parse::<Objective>().unwrap_err().to_string();
-            assert!(error.contains(problem) && error.contains("goodput > 5/s"), "{error}");
+            assert!(error.contains(problem) && error.contains(", goodput > 5/s"), "{error}");
+            assert!(error.lines().count() == 4, "{error}");
         }
     }
 

@@ -40,7 +40,9 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
 /// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
-    let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    // The arrivals of users say it already.
+    let form = arrivals::form(run.load).filter(|_| run.arrival.users().is_none());
+    let form = form.map(|form| format!(", {form}")).unwrap_or_default();
     [
         engine(&run.engine),
         format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
