@@ -3,7 +3,7 @@
 use super::check::{Check, CheckOutcome, Measure, Rule};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::quantile::Quantile;
-use crate::analysis::load::closed_loop::LoadForm;
+use crate::analysis::load::form::LoadForm;
 use crate::analysis::load::steady_state::Trend;
 use crate::analysis::statistics::Estimate;
 use crate::analysis::summary::run::Summary;

@@ -107,11 +107,12 @@ pub(super) fn run(args: &SimulateArgs, printer: Printer) -> Result<Exit, Stop> {
 impl SimulateArgs {
     /// What is simulated, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<SimulatePlan, Stop> {
-        let ((), spec) = both(self.check_outputs(), self.workload.spec(None, printer))?;
+        let swept = self.loads.sweep_users.as_ref();
+        let ((), spec) = both(self.check_outputs(), self.workload.swept(swept, printer))?;
         let tokenizer = self.tokenizer.as_deref();
         let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
         let (model, engine_fit) = described;
-        let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
+        let (spec, datasets) = datasets::open(spec, tokenizer, Screen::detect(), printer)?;
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());

@@ -11,6 +11,7 @@ use super::show::draw;
 use super::view_state::{Theme, ViewState};
 use crate::analysis::Metric;
 use crate::clock::{RunClock, Timestamp};
+use crate::live::provisional::Lateness;
 use crate::live::watched::{Paced, WatchedRun, bounds};
 use crate::record::{FailureKind, Gauge, PlanFacts, ServerState};
 use crate::runner::{LiveLatency, LiveRates, LiveSpread, Progress, SecondCounts, Snapshot, WindowCounts};
@@ -38,6 +39,7 @@ pub(in crate::live) fn watched() -> WatchedRun {
         },
         requests: None,
         paced: Paced::Requests,
+        lateness: Lateness::Judged,
         drained: at(130.0),
         objectives: Vec::new(),
         has_slo: false,

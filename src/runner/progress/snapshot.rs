@@ -28,13 +28,13 @@ pub struct Snapshot {
     pub measured: WindowCounts,
     /// `LiveRates` over the last complete seconds; `None` in the run's first second.
     pub rates: Option<LiveRates>,
-    /// Time to first token, from the scheduled time.
+    /// Time to first token, from the scheduled time; in a closed loop from sending.
     pub ttft: LiveLatency,
     /// Inter-token latency, token-weighted.
     pub itl: LiveLatency,
     /// Time per output token after the first, of completed requests.
     pub tpot: LiveLatency,
-    /// From the scheduled time to the last token, of completed requests.
+    /// To the last token, from when TTFT counts, of completed requests.
     pub e2e: LiveLatency,
     /// Dispatched − scheduled.
     pub schedule_lag: LiveLatency,

@@ -187,7 +187,7 @@ impl<'a> AbTargets<'a> {
         }
         self.conditions.get_or_insert_with(|| context.conditions().clone());
         if let Some(run) = rounds.first() {
-            context.warm_server(&run.schedule, self.plan.warmup_requests as usize);
+            context.warm_server(run, self.plan.warmup_requests);
         }
         self.ready.push((side, context));
         Ok(())

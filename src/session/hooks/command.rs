@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use strum::IntoStaticStr;
+use strum::{EnumString, IntoStaticStr};
 
 use super::group::{Guard, ProcessGroup};
 use crate::live::{Screen, StepLine};
@@ -192,8 +192,8 @@ impl Output {
 }
 
 /// One thing that a command learns. Its name in the environment is `SKYLINE_SIDE`, say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
-#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE", ascii_case_insensitive)]
 pub(crate) enum Variable {
     /// Name of the variant of the server that is to serve.
     Variant,
