@@ -74,7 +74,7 @@
 //! | what is said to an option of another tool | `cli/help/elsewhere.rs` |
 //! | the guide of users; to add a topic | `guide.rs`, and a file in `guide/` |
 //! | to add a verb | `cli/mod.rs`, and a file beside it |
-//! | options from the environment and from `skyline.toml` | `cli/args/config.rs` |
+//! | options from the environment and from `skyline.toml` | `cli/args/config/` |
 //! | to translate a flag of another tool | `foreign/commands/mod.rs`, and the tables beside it |
 //!
 //! ## Many runs

@@ -35,7 +35,7 @@ pub use figures::info::{Direction, Elsewhere, FigureInfo, FigureKind, FigureUnit
 pub use figures::key::{FigureKey, FigureKeyError, Statistic};
 pub use figures::part::{Part, PartKind};
 pub use figures::percentile::{Figure, Sample};
-pub use figures::quantile::{Quantile, SampleWarning};
+pub use figures::quantile::{AskedQuantile, Quantile, SampleWarning};
 pub use figures::set::FigureSet;
 #[cfg(test)]
 pub(crate) use figures::set::schema;

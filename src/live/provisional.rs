@@ -122,7 +122,7 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
             let spread = live(*metric, snapshot).and_then(|latency| latency.window);
-            spread.map(|spread| millis(of(*statistic, &spread)))
+            spread.and_then(|spread| of(*statistic, &spread)).map(millis)
         }
         (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
         (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
@@ -163,8 +163,8 @@ fn live(metric: Metric, snapshot: &Snapshot) -> Option<LiveLatency> {
     }
 }
 
-const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
-    match statistic {
+const fn of(statistic: Statistic, spread: &LiveSpread) -> Option<Duration> {
+    Some(match statistic {
         Statistic::Mean => spread.mean,
         Statistic::Min => spread.min,
         Statistic::Max => spread.max,
@@ -173,7 +173,8 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
         Statistic::Percentile(Quantile::P95) => spread.p95,
         Statistic::Percentile(Quantile::P99) => spread.p99,
         Statistic::Percentile(Quantile::P999) => spread.p999,
-    }
+        Statistic::Asked(_) => return None,
+    })
 }
 
 #[cfg(test)]

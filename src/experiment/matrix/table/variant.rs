@@ -1,9 +1,9 @@
 //! One variant of the server: where it is, what it was started with, and the commands that see to it.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::settings::filled;
-use crate::engine::Dialect;
+use crate::engine::{Dialect, without_secrets};
 use crate::record::DeploymentFacts;
 use crate::workload::reading::{Allowed, Fields, SpecValue};
 
@@ -18,8 +18,8 @@ const PRICE: Allowed = Allowed::above(0.0, 1e9);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct VariantServer {
-    /// Its address.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    /// Its address, stored without what may be secret.
+    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "shown")]
     pub url: Option<String>,
     /// Its way of speaking, by name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,6 +63,11 @@ pub struct VariantServer {
     /// Price of one accelerator for an hour.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_hour: Option<f64>,
+}
+
+/// Writes an address without what may be secret.
+fn shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    url.as_deref().map(without_secrets).serialize(serializer)
 }
 
 impl VariantServer {
