@@ -117,7 +117,7 @@ mod tests {
             text.lines().filter(|line| line.starts_with(' ')).all(|line| line.chars().count() < 80),
             "{text}"
         );
-        assert!(found("no such words here").is_err() && found(" ").is_err());
+        assert!(found("xyzzy burst").is_err() && found(" ").is_err());
     }
 
     #[test]

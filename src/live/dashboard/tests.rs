@@ -73,6 +73,7 @@ fn in_the_window() -> Snapshot {
         in_flight: 20 + second / 3,
         ttft: (second > 0).then(|| band(60_000 + second * 700, 90_000 + second * 2_711)),
         tpot: (second > 0).then(|| band(8_000, 9_900)),
+        e2e: (second > 0).then(|| band(1_040_000 + second * 9_000, 2_310_000 + second * 23_000)),
         ..SecondCounts::default()
     });
     Snapshot {
