@@ -6,7 +6,9 @@
 use std::time::Duration;
 
 use crate::analysis::wording::percent;
-use crate::analysis::{ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic};
+use crate::analysis::{
+    ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, VerdictOutcome,
+};
 use crate::runner::{LiveLatency, LiveSpread, Snapshot, WindowCounts};
 use crate::units::{count, millis, three_digits};
 
@@ -33,20 +35,35 @@ impl Remark {
     }
 }
 
+/// Whether the verdict of a run asks how late requests leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lateness {
+    /// By what it does to latencies.
+    Judged,
+    /// Latencies count from sending, as in a closed loop, or nobody judges them, as in a smoke run.
+    NotJudged,
+}
+
 /// All provisional findings after so many seconds of the window: validity first, then each objective.
-pub(super) fn remarks(snapshot: &Snapshot, window_s: f64, objectives: &[Objective]) -> Vec<Remark> {
-    let mut remarks = validity(snapshot, objectives);
+pub(super) fn remarks(
+    snapshot: &Snapshot,
+    window_s: f64,
+    objectives: &[Objective],
+    lateness: Lateness,
+) -> Vec<Remark> {
+    let mut remarks = validity(snapshot, objectives, lateness);
     remarks.extend(objectives.iter().map(|objective| judged(objective, snapshot, window_s)));
     remarks
 }
 
-fn validity(snapshot: &Snapshot, objectives: &[Objective]) -> Vec<Remark> {
+fn validity(snapshot: &Snapshot, objectives: &[Objective], lateness: Lateness) -> Vec<Remark> {
     if snapshot.measured.released == 0 {
         return vec![Remark::new(Standing::Open, "nothing is measured before the warm-up is over")];
     }
     let expected = objectives.iter().any(Objective::is_about_error_rate);
     let failures = (!expected).then(|| failures(snapshot)).flatten();
-    let speaks: Vec<_> = lag(snapshot).into_iter().chain(failures).chain(cap(snapshot)).collect();
+    let lag = lag(snapshot).filter(|_| lateness == Lateness::Judged);
+    let speaks: Vec<_> = lag.into_iter().chain(failures).chain(cap(snapshot)).collect();
     if speaks.iter().any(|remark| remark.standing != Standing::Good) {
         return speaks.into_iter().filter(|remark| remark.standing != Standing::Good).collect();
     }
@@ -76,8 +93,13 @@ fn failures(snapshot: &Snapshot) -> Option<Remark> {
     Some(if share <= ERROR_RATE_BAR {
         Remark::new(Standing::Good, format!("{} failed", percent(share)))
     } else {
-        let bar = percent(ERROR_RATE_BAR);
-        Remark::new(Standing::Bad, format!("INVALID so far: {} failed, limit: {bar}", percent(share)))
+        // As the verdict has it: refusals and timeouts are an overload, other failures are not.
+        let WindowCounts { failed, rejected, timed_out, .. } = snapshot.measured;
+        let others = self::share(snapshot, failed.saturating_sub(rejected + timed_out))?;
+        let outcome =
+            if others <= ERROR_RATE_BAR { VerdictOutcome::Overloaded } else { VerdictOutcome::Invalid };
+        let (word, bar) = (outcome.word(), percent(ERROR_RATE_BAR));
+        Remark::new(Standing::Bad, format!("{word} so far: {} failed, limit: {bar}", percent(share)))
     })
 }
 
@@ -100,7 +122,7 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
     let value = match (part, statistic, metric) {
         (None, Some(statistic), metric) => {
             let spread = live(*metric, snapshot).and_then(|latency| latency.window);
-            spread.map(|spread| millis(of(*statistic, &spread)))
+            spread.and_then(|spread| of(*statistic, &spread)).map(millis)
         }
         (None, _, Metric::ErrorRate) => share(snapshot, snapshot.measured.failed),
         (None, _, Metric::RejectRate) => share(snapshot, snapshot.measured.rejected),
@@ -141,8 +163,8 @@ fn live(metric: Metric, snapshot: &Snapshot) -> Option<LiveLatency> {
     }
 }
 
-const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
-    match statistic {
+const fn of(statistic: Statistic, spread: &LiveSpread) -> Option<Duration> {
+    Some(match statistic {
         Statistic::Mean => spread.mean,
         Statistic::Min => spread.min,
         Statistic::Max => spread.max,
@@ -151,7 +173,8 @@ const fn of(statistic: Statistic, spread: &LiveSpread) -> Duration {
         Statistic::Percentile(Quantile::P95) => spread.p95,
         Statistic::Percentile(Quantile::P99) => spread.p99,
         Statistic::Percentile(Quantile::P999) => spread.p999,
-    }
+        Statistic::Asked(_) => return None,
+    })
 }
 
 #[cfg(test)]
@@ -180,10 +203,11 @@ mod tests {
 
     fn said(snapshot: &Snapshot, objectives: &[&str]) -> Vec<(Standing, String)> {
         let objectives: Vec<Objective> = objectives.iter().map(|text| text.parse().unwrap()).collect();
-        remarks(snapshot, 10.0, &objectives)
-            .into_iter()
-            .map(|remark| (remark.standing, remark.text))
-            .collect()
+        texts(remarks(snapshot, 10.0, &objectives, Lateness::Judged))
+    }
+
+    fn texts(remarks: Vec<Remark>) -> Vec<(Standing, String)> {
+        remarks.into_iter().map(|remark| (remark.standing, remark.text)).collect()
     }
 
     #[test]
@@ -225,6 +249,26 @@ mod tests {
             (*standing, text.as_str()),
             (Standing::Open, "p95 schedule lag 25.0 ms of 100 requests, limit: 20.0 ms")
         );
+    }
+
+    #[test]
+    fn lateness_is_nothing_where_it_is_not_judged() {
+        let mut snapshot = sound();
+        snapshot.schedule_lag = spread(1_000, 0, 12);
+        let found = texts(remarks(&snapshot, 10.0, &[], Lateness::NotJudged));
+        assert_eq!(found, [(Standing::Good, "no problems so far: 0 % failed".to_owned())]);
+    }
+
+    #[test]
+    fn refusals_and_timeouts_are_an_overload() {
+        let mut snapshot = sound();
+        let mut says = |failed, rejected, timed_out| {
+            let measured = &mut snapshot.measured;
+            (measured.failed, measured.rejected, measured.timed_out) = (failed, rejected, timed_out);
+            said(&snapshot, &[]).remove(0).1
+        };
+        assert_eq!(says(100, 60, 30), "OVERLOADED so far: 10 % failed, limit: 1 %");
+        assert_eq!(says(100, 60, 20), "INVALID so far: 10 % failed, limit: 1 %");
     }
 
     #[test]

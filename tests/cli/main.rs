@@ -5,6 +5,7 @@
 mod agreement;
 mod calibrate;
 mod experiments;
+mod flags;
 mod guide;
 mod help;
 mod mistakes;

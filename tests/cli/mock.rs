@@ -9,10 +9,19 @@ use crate::support::{Desk, mock};
 #[test]
 fn it_says_where_it_listens_and_at_the_end_what_it_did() {
     let desk = Desk::new();
-    // Ctrl-C, and what supervisors send.
-    for signal in ["-INT", "-TERM"] {
-        let mock = mock(&["--ttft", "5ms", "--itl", "1ms"]);
-        desk.skyline(&["check", "--url", &mock.url]).assert().code(0).stdout(contains("plain"));
+    // Ctrl-C, and what supervisors send; as vLLM, and as a gateway.
+    let gateway = &["--base-path", "/v1beta/openai", "--no-models", "--no-realtime"][..];
+    for (signal, options) in [("-INT", &[][..]), ("-TERM", gateway)] {
+        let mock = mock(&[&["--ttft", "5ms", "--itl", "1ms"], options].concat());
+        let check = ["check", "--engine", "openai", "--url", &mock.url];
+        if options.is_empty() {
+            desk.skyline(&check).assert().code(0).stdout(contains("plain"));
+        } else {
+            assert!(mock.url.ends_with("/v1beta/openai"), "{}", mock.url);
+            let nameless = desk.skyline(&check).assert().code(3);
+            nameless.stderr(contains("/v1beta/openai does not list its models").and(contains("--model")));
+            desk.skyline(&check).args(["--model", "plain"]).assert().code(0);
+        }
         let (status, words) = mock.end(signal);
         assert_eq!(status.code(), Some(0), "{signal}");
         assert!(words.contains("1 requests: 1 finished") && words.contains("late by p50"), "{words}");
@@ -29,6 +38,9 @@ fn mistakes_are_answered_with_what_is_right() {
     desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
     desk.skyline(&["mock", "--served-model-name", ""]).assert().code(2);
+    for path in ["gate", "/gate?key=1", "/{gate}"] {
+        desk.skyline(&["mock", "--base-path", path]).assert().code(2).stderr(contains("write it like /gate"));
+    }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     desk.skyline(&["mock", "--port", &port])

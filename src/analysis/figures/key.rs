@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::catalogue::Metric;
 use super::info::{Direction, FigureKind};
 use super::part::{Part, PartKind};
-use super::quantile::Quantile;
+use super::quantile::{AskedQuantile, Quantile};
 use crate::workload::nearest;
 
 /// A figure of a run, or of a part of its requests: `p95 ttft of chat`, `goodput`.
@@ -33,9 +33,18 @@ pub enum Statistic {
     Max,
     /// A percentile.
     Percentile(Quantile),
+    /// A percentile that the user asked for, and that is none of those.
+    Asked(AskedQuantile),
+}
+
+impl From<AskedQuantile> for Statistic {
+    fn from(quantile: AskedQuantile) -> Self {
+        quantile.usual().map_or(Self::Asked(quantile), Self::Percentile)
+    }
 }
 
 impl Statistic {
+    /// Those that every latency has.
     pub(crate) const ALL: [Self; 8] = [
         Self::Mean,
         Self::Min,
@@ -60,6 +69,7 @@ impl fmt::Display for Statistic {
             Self::Min => f.pad("min"),
             Self::Max => f.pad("max"),
             Self::Percentile(quantile) => quantile.fmt(f),
+            Self::Asked(quantile) => quantile.fmt(f),
         }
     }
 }

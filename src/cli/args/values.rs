@@ -56,6 +56,9 @@ pub(in crate::cli) fn rate(text: &str) -> Result<f64, String> {
 /// A percentile such as `99.5`, with or without a `p`.
 pub(in crate::cli) fn percentile(text: &str) -> Result<f64, String> {
     match text.trim().trim_start_matches('p').parse::<f64>() {
+        Ok(share) if share > 0.0 && share < 1.0 => {
+            Err(format!("`{text}` is below 1; percentiles are of a hundred: write 99 for 0.99"))
+        }
         Ok(value) if value > 0.0 && value < 100.0 => Ok(value),
         _ => Err(format!("`{text}` is not a percentile above 0 and below 100")),
     }
@@ -262,6 +265,8 @@ mod tests {
             let error = rates(text).unwrap_err();
             assert!(error.contains(problem), "{error}");
         }
+        assert!(percentile("0.99").unwrap_err().contains("write 99 for 0.99"));
+        assert_eq!((percentile("p99.5"), percentile("1")), (Ok(99.5), Ok(1.0)));
         assert!(users("1.5").unwrap_err().contains("whole number of users"));
         assert!(users("0,1").unwrap_err().contains("`0` is not"));
     }

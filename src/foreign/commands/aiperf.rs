@@ -87,10 +87,13 @@ pub(super) fn read_flags(typed: &TypedFlags, to: &mut Builder) {
     prompts(typed, body.get("max_tokens").map(plain), to);
     request_bodies(typed, body, to);
     results(typed, to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and request latency",
-        "count from the scheduled moment; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
-         latency is `tpot`, its inter chunk latency `chunk_gap`",
+        format!(
+            "count from {origin}; AIPerf's figures are `ttft_from_send` and `e2e_from_send` here, its inter token \
+             latency is `tpot`, its inter chunk latency `chunk_gap`"
+        ),
     );
 }
 

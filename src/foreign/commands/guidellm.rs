@@ -52,10 +52,13 @@ pub(super) fn read_flags(typed: &TypedFlags, to: &mut Builder) {
     load(typed, to);
     prompts(typed, to);
     results(typed, to);
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
-         inter_token_latency is `tpot`",
+        format!(
+            "count from {origin}; GuideLLM's figures are `ttft_from_send` and `e2e_from_send` here, and its \
+             inter_token_latency is `tpot`"
+        ),
     );
     to.differs(
         "answers",

@@ -82,6 +82,12 @@ impl Builder {
         self.options.push(option.to_owned());
     }
 
+    /// From when latencies count under the load that was translated.
+    pub(super) fn latency_origin(&self) -> &'static str {
+        let is_closed = |two: &[String]| two[0] == "--users" || (two[0] == "--rate" && two[1] == "max");
+        if self.options.windows(2).any(is_closed) { "sending" } else { "the scheduled moment" }
+    }
+
     /// Says what differs about something; of several things it says the same once.
     pub(super) fn differs(&mut self, about: impl Into<String>, sentence: impl Into<String>) {
         let (about, sentence) = (about.into(), sentence.into());
@@ -123,9 +129,10 @@ impl Builder {
         }
         if !bounds.is_empty() {
             self.option("--slo", bounds.join(","));
+            let origin = self.latency_origin();
             self.differs(
                 "--goodput",
-                "TTFT and e2e count from the scheduled moment, and failed requests are never good",
+                format!("TTFT and e2e count from {origin}, and failed requests are never good"),
             );
         }
     }

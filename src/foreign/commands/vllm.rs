@@ -338,10 +338,13 @@ fn results(typed: &TypedFlags, to: &mut Builder) {
 
 /// What holds of every run.
 fn whole(typed: &TypedFlags, to: &mut Builder) {
+    let origin = to.latency_origin();
     to.differs(
         "TTFT and e2e",
-        "count from the scheduled moment, and from the first token with text; vLLM's figures are `ttft_from_send` and \
-         `e2e_from_send` here, in the same report",
+        format!(
+            "count from {origin}, and from the first token with text; vLLM's figures are `ttft_from_send` and \
+             `e2e_from_send` here, in the same report"
+        ),
     );
     let lengths = if typed.has("--ignore-eos") {
         format!("{ALWAYS_EXACT}, as with --ignore-eos")
