@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile};
+use super::args::{
+    LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile, whole,
+};
 use super::output::{
     FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
     render_run, say_saved, show_dry_run,
@@ -40,7 +42,7 @@ pub(super) struct BenchArgs {
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
-          value_parser = clap::value_parser!(u64).range(..=10_000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(0..=10_000), allow_negative_numbers = true)]
     warmup_requests: u64,
 
     /// Show what would be run, for how long and against what, and send nothing

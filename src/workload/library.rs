@@ -1,5 +1,6 @@
 //! The ready-made workloads inside the binary, and how a workload is found by its name or its path.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::spec::WorkloadSpec;
@@ -44,7 +45,7 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
 fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, Mistakes> {
     if text.trim().is_empty() {
         let message =
-            "nothing stands there; `skyline workloads show short_chat` prints a workload to start from";
+            "there is no workload in it; `skyline workloads show short_chat` prints one to start from";
         return Err(Mistakes::from_list(vec![SpecMistake { line: None, message: message.to_owned() }]));
     }
     // Editors on Windows write a byte-order mark before the text.
@@ -77,7 +78,18 @@ impl WorkloadSpec {
                 let library = names().collect();
                 return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
             }
-            _ => return Err(SpecError::Format { path: path.to_owned() }),
+            _ => {
+                let unreadable = match path.metadata() {
+                    Ok(found) if found.is_dir() => Some(ErrorKind::IsADirectory.into()),
+                    Ok(_) => None,
+                    Err(cause) => Some(cause),
+                };
+                let path = path.to_owned();
+                return Err(match unreadable {
+                    Some(cause) => SpecError::Unreadable { path, cause },
+                    None => SpecError::Format { path },
+                });
+            }
         };
         let text = std::fs::read_to_string(path)
             .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
@@ -95,7 +107,7 @@ impl WorkloadSpec {
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
     fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let text = std::io::read_to_string(std::io::stdin())
-            .map_err(|cause| SpecError::Unreadable { path: "/dev/stdin".into(), cause })?;
+            .map_err(|cause| SpecError::Unreadable { path: "standard input".into(), cause })?;
         let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
         let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
         Self::from_node(parsed, "standard input", Some(Path::new("")), survey)

@@ -19,7 +19,7 @@ pub enum SpecError {
         library: Vec<&'static str>,
     },
     /// The file cannot be read.
-    #[error("cannot read the workload file {}: {cause}", path.display())]
+    #[error("cannot read {}: {cause}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
@@ -27,7 +27,7 @@ pub enum SpecError {
         cause: std::io::Error,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
-    #[error("unknown format of {}; a workload file's name ends in .toml or .json", path.display())]
+    #[error("unknown format of {}; its name must end in .toml or .json", path.display())]
     Format {
         /// The file.
         path: PathBuf,
