@@ -41,6 +41,10 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
+fn unreadable(path: &Path, cause: std::io::Error) -> SpecError {
+    SpecError::Unreadable { path: path.to_owned(), cause, example: "skyline workloads show short_chat" }
+}
+
 /// The tree of a text in a format.
 fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, Mistakes> {
     if text.trim().is_empty() {
@@ -78,21 +82,10 @@ impl WorkloadSpec {
                 let library = names().collect();
                 return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
             }
-            _ => {
-                let unreadable = match path.metadata() {
-                    Ok(found) if found.is_dir() => Some(ErrorKind::IsADirectory.into()),
-                    Ok(_) => None,
-                    Err(cause) => Some(cause),
-                };
-                let path = path.to_owned();
-                return Err(match unreadable {
-                    Some(cause) => SpecError::Unreadable { path, cause },
-                    None => SpecError::Format { path },
-                });
-            }
+            _ if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),
+            _ => return Err(SpecError::Format { path: path.to_owned() }),
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
+        let text = std::fs::read_to_string(path).map_err(|cause| unreadable(path, cause))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
@@ -107,7 +100,7 @@ impl WorkloadSpec {
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
     fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let text = std::io::read_to_string(std::io::stdin())
-            .map_err(|cause| SpecError::Unreadable { path: "standard input".into(), cause })?;
+            .map_err(|cause| unreadable(Path::new("standard input"), cause))?;
         let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
         let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
         Self::from_node(parsed, "standard input", Some(Path::new("")), survey)

@@ -124,9 +124,11 @@ fn a_workload_that_cannot_be_read_is_named() {
     std::fs::write(desk.path().join("latin.toml"), b"name = \"caf\xe9\"\n").unwrap();
     for (typed, said) in [
         ("empty.toml", "skyline workloads show short_chat"),
+        ("nothing.toml", "`skyline workloads show short_chat > nothing.toml`"),
+        (".", "cannot read .: is a directory"),
         ("folder.toml", "cannot read folder.toml: Is a directory"),
         ("latin.toml", "latin.toml: stream did not contain valid UTF-8"),
-        ("./nothing", "cannot read ./nothing: No such file"),
+        ("./nothing", "its name must end in .toml or .json"),
         ("--dataset folder.toml", "add --dataset-format"),
         ("--dataset nothing.jsonl", "nothing.jsonl"),
     ] {
@@ -170,7 +172,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
         ),
         (
             "bench quick.toml --users 3 --paired-open --percentiles 99,50",
-            &["3 users", "then the same work once more", "percentiles 50, 99"],
+            &["3 users", "then the same work with open arrivals", "percentiles 50, 99"],
         ),
         (
             "bench --input-tokens 9 --rate max --max-concurrency 64 --requests 1000",

@@ -46,9 +46,6 @@ const DOCUMENTED: [(&str, &str); 3] = [
     ("from-aiperf", include_str!("../data/commands/aiperf.txt")),
 ];
 
-/// How many requests a run sends in place of hundreds.
-const REQUESTS: u64 = 8;
-
 /// The command lines, each with its translation.
 fn translations() -> Vec<(&'static str, Vec<String>)> {
     let desk = Desk::new();
@@ -66,7 +63,7 @@ fn value<'w>(words: &'w [String], option: &str) -> Option<&'w str> {
     words.iter().skip_while(|word| *word != option).nth(1).map(String::as_str)
 }
 
-/// The same command against the server at `url`, with few requests.
+/// The same command against the server at `url`, with eight requests, or as the shortest sweep.
 fn shortened(words: &[String], url: &str) -> Vec<String> {
     let tokenizer = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tiny-tokenizer.json");
     let mut short: Vec<String> = Vec::new();
@@ -80,14 +77,13 @@ fn shortened(words: &[String], url: &str) -> Vec<String> {
             (_, word) => short.push(word.replace("/tmp/", "")),
         }
     }
-    let few = REQUESTS.to_string();
-    short.extend(["--no-calibration", "--allow-invalid", "--quiet", "--json"].map(str::to_owned));
-    short.extend(match words[0].as_str() {
-        "sweep" => ["--rates", "40", "--samples", "40", "--repeats", "1", "--pause", "0s"]
-            .map(str::to_owned)
-            .to_vec(),
-        _ => vec!["--requests".to_owned(), few],
-    });
+    let few = if words[0] == "sweep" {
+        "--rates 20 --samples 20 --max-seconds 1s --repeats 1 --pause 0s --warmup 0s --warmup-requests 2"
+    } else {
+        "--requests 8"
+    };
+    let always = "--no-calibration --allow-invalid --quiet --json";
+    short.extend(always.split(' ').chain(few.split(' ')).map(str::to_owned));
     short
 }
 
@@ -118,7 +114,7 @@ fn problem(words: &[String], url: &str) -> Option<String> {
     let (requests, warmup) = (&summary["requests"], &summary["window"]["warmup_requests"]);
     let completed =
         requests["completed"].as_u64().zip(warmup.as_u64()).map(|(counted, warmup)| counted + warmup);
-    let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(REQUESTS));
+    let sound = words[0] == "sweep" || (requests["failed"] == 0 && completed == Some(8));
     if sound { None } else { failed(&requests.to_string()) }
 }
 

@@ -204,7 +204,10 @@ mod tests {
             (&["bench", "short_chat", "--endpoint", "/x/v1/completions"], "--path /x/v1/completions"),
             (&["bench", "short_chat", "--trust-remote-code"], "nothing of it is executed"),
             (&["bench", "short_chat", "--num-profile-runs=3"], "here it is --repeats"),
-            (&["bench", "short_chat", "--dataset-sampling-strategy=random"], "skyline from-aiperf -- aiperf profile"),
+            (
+                &["bench", "short_chat", "--dataset-sampling-strategy=random"],
+                "skyline from-aiperf -- aiperf profile",
+            ),
             (&["bench", "short_chat", "--num_prompts=3"], "with hyphens: --num-prompts"),
             (&["bench", "short_chat", "--samples=3"], "it is an option of sweep, simulate"),
             (&["bench", "short_chat", "9", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),

@@ -6,7 +6,7 @@ use super::flags::Takes::{Many, Nothing, One};
 use super::flags::{Flags, TypedFlags, differs, read, same};
 use super::sentences::{
     CLOSED_LOOP, DOWNLOADED, ENDPOINTS, KEY, MEDIA, MODELS, ONE_PROMPT, PREFIXES, ROWS, SESSIONS, SHARE_GPT,
-    TOKENIZER,
+    TOKENIZER, UNCOUNTED,
 };
 use super::translation::Builder;
 use super::values::{fields, header, json, lengths, plain, positive, rows_of, time, url};
@@ -152,6 +152,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         Some(rate) => {
             to.option("--rate", rate);
+            to.differs("--request-rate", UNCOUNTED);
             if let Some(cap) = cap {
                 to.option("--max-concurrency", cap);
                 to.differs(

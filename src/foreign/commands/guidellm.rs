@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::flags::Takes::{Many, Nothing, One};
 use super::flags::{Flags, TypedFlags, differs, read, same};
-use super::sentences::{CLOSED_LOOP, ENDPOINTS, KEY, MEDIA, ROWS, TOKENIZER};
+use super::sentences::{CLOSED_LOOP, ENDPOINTS, KEY, MEDIA, ROWS, TOKENIZER, UNCOUNTED};
 use super::translation::Builder;
 use super::values::{fields, lengths, plain, positive, rows_of, time, url};
 
@@ -31,7 +31,7 @@ pub(super) const FLAGS: &[Flags] = &[
     same("--model", "--model"),
     same("--tokenizer", "--processor|--tokenizer"),
     same("--seed", "--random-seed"),
-    differs(One, "not needed: load continues, uncounted, until the last counted request is done", "--cooldown|--cooldown-percent"),
+    differs(One, UNCOUNTED, "--cooldown|--cooldown-percent"),
     differs(Nothing, CONSOLE, "--disable-console|--disable-console-outputs --display-scheduler-stats"),
     differs(One, TOKENIZER, "--processor-args"),
     differs(One, COLUMNS, "--data-args --data-column-mapper --data-preprocessors|--data-preprocessor --data-preprocessors-kwargs
@@ -141,6 +141,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         }
         "constant" | "async" | "poisson" => {
             to.option("--rate", rate.unwrap_or("1"));
+            to.differs("--rate", UNCOUNTED);
             if kind != "poisson" {
                 to.option("--arrival", "constant");
             }

@@ -70,6 +70,7 @@ fn vllm_says_when_requests_leave() {
         ("", "--rate max --requests 1000 --max-concurrency 1000 "),
         ("--max-concurrency 8 --num_prompts=20", "--rate max --requests 20 --max-concurrency 8 "),
         ("--request-rate 5 --burstiness 0.5", "--rate 5 --burstiness 0.5 --requests 1000 "),
+        ("--request-rate 10000 --num-prompts 16", "--rate max --requests 16 --max-concurrency 16 "),
         (
             "--ramp-up-strategy linear --ramp-up-start-rps 1 --ramp-up-end-rps 19 --num-prompts 100",
             "--ramp 1:19:10s --requests 100 ",

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::flags::TypedFlags;
-use super::sentences::{CLOSED_LOOP, DOWNLOADED, ENDPOINTS, MEDIA, PREFIXES, ROWS, SHARE_GPT};
+use super::sentences::{CLOSED_LOOP, DOWNLOADED, ENDPOINTS, MEDIA, PREFIXES, ROWS, SHARE_GPT, UNCOUNTED};
 use super::translation::Builder;
 use super::values::{header, json, positive, rows_of, time};
 
@@ -26,6 +26,8 @@ const ENGINES: [(&str, &str); 6] = [
     ("scalellm", "openai"),
 ];
 
+/// Requests that leave within this time leave at once.
+const AT_ONCE_S: f64 = 0.1;
 const ALWAYS_EXACT: &str = "every answer has exactly the requested length here";
 
 /// Reads the flags that mean something only together.
@@ -101,7 +103,9 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             to.option("--max-concurrency", cap);
         }
     };
-    let rate = typed.one("--request-rate").and_then(positive);
+    let typed_rate = typed.one("--request-rate").unwrap_or("inf");
+    let all_at_once = |rate: &f64| requests.is_some_and(|requests| requests / rate < AT_ONCE_S);
+    let rate = positive(typed_rate).filter(|rate| !all_at_once(rate));
     if let Some(strategy) = typed.one("--ramp-up-strategy") {
         let rps = |name| typed.one(name).unwrap_or("1");
         let (from, to_rps) = (rps("--ramp-up-start-rps"), rps("--ramp-up-end-rps"));
@@ -120,8 +124,10 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
         limit(to);
         to.differs(
             format!("--request-rate {rate}"),
-            "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate. \
-             A warm-up is left out of the figures (--warmup 0s counts all)",
+            format!(
+                "the schedule is Poisson (or gamma) as declared; vLLM stretches it so that the last request leaves at N ÷ rate. \
+                 A warm-up is left out of the figures (--warmup 0s counts all), and {UNCOUNTED}"
+            ),
         );
         if cap.is_some() {
             to.differs(
@@ -136,7 +142,7 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             to.option("--max-concurrency", if requests.is_some() { number } else { "1000" });
         }
         to.differs(
-            "--request-rate inf",
+            format!("--request-rate {typed_rate}"),
             match cap {
                 Some(_) => format!("{CLOSED_LOOP}; latency counts from that moment, as vLLM's does"),
                 None => "all requests leave at once, as vLLM sends them: one request of each user of a closed loop".to_owned(),
@@ -317,12 +323,16 @@ fn results(typed: &TypedFlags, to: &mut Builder) {
     }
     let kept = ["--save-result", "--save-detailed", "--append-result"];
     if kept.iter().any(|flag| typed.has(flag)) {
-        let file = typed.one("--result-filename").map(|file| match folder {
-            Some(folder) => format!("vllm={}/{file}", folder.trim_end_matches('/')),
-            None => format!("vllm={file}"),
-        });
-        to.option("--format", file.unwrap_or_else(|| "vllm".to_owned()));
-        to.differs("--save-result", "every run is stored; `--format vllm` writes vLLM's own JSON of it too");
+        // The folder may not be there yet, and a file that is named is one in a folder that is.
+        let format = match typed.one("--result-filename") {
+            Some(file) if folder.is_none() => format!("vllm={file}"),
+            _ => "vllm".to_owned(),
+        };
+        to.option("--format", format);
+        to.differs(
+            "--save-result",
+            "every run is stored in a folder of its own; `--format vllm` writes vLLM's own JSON there too, as vllm.json",
+        );
     }
 }
 

@@ -161,9 +161,10 @@ impl Progress {
         let mut seconds = held(&self.seconds);
         let on = self.second.load(Relaxed);
         if second > on {
-            let (ttft, tpot) = (held(&self.ttft).middle_and_end(on), held(&self.tpot).middle_and_end(on));
+            let [ttft, tpot, e2e] =
+                [&self.ttft, &self.tpot, &self.e2e].map(|times| held(times).middle_and_end(on));
             let (waiting, kv_permille) = self.server_at(at);
-            let totals = SecondCounts { ttft, tpot, waiting, kv_permille, ..self.totals() };
+            let totals = SecondCounts { ttft, tpot, e2e, waiting, kv_permille, ..self.totals() };
             seconds.close(on, second, &totals);
             self.second.store(second, Relaxed);
         }

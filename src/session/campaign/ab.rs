@@ -163,7 +163,8 @@ impl<'a> AbTargets<'a> {
     fn command(&mut self, name: &str, command: &str, side: AbSide) -> Result<(), Stop> {
         let variables = Variables::default().with(Variable::Side, side.name());
         let Some(output) = &mut self.output else { return Ok(()) };
-        let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT };
+        let screen = self.plan.sides[0].settings.screen;
+        let hook = Hook { name, line: Line::Typed(command), limit: Hook::USUAL_LIMIT, screen };
         hook.run(&variables, output, Some(self.interrupts))
     }
 

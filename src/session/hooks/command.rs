@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use strum::{EnumString, IntoStaticStr};
 
 use super::group::{Guard, ProcessGroup};
+use crate::live::{Screen, StepLine};
 use crate::session::console::{Interrupts, Stop};
 use crate::units;
 
@@ -49,6 +50,8 @@ pub(crate) struct Hook<'a> {
     pub(crate) line: Line<'a>,
     /// It may take so long.
     pub(crate) limit: Duration,
+    /// Where it is shown that it runs.
+    pub(crate) screen: Screen,
 }
 
 impl Hook<'_> {
@@ -68,7 +71,9 @@ impl Hook<'_> {
         output: &mut Output,
         interrupts: Option<&Interrupts>,
     ) -> Result<(), Stop> {
-        let Self { name, line, limit } = self;
+        let Self { name, line, limit, screen } = self;
+        let shown = format!("running the {name} command, up to {}", units::spoken(limit));
+        let _line = StepLine::start(screen, shown);
         let cut_off = || interrupts.is_some_and(Interrupts::leave_is_wished);
         let mut group = begin(name, line, variables, output)?;
         let end = Instant::now() + limit;

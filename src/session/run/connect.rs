@@ -288,19 +288,19 @@ pub(super) fn in_time(start_at: Option<jiff::Timestamp>) -> Result<(), Stop> {
 pub(super) fn wait_for_start(start_at: Option<jiff::Timestamp>, screen: Screen, printer: Printer) {
     let Some(moment) = start_at else { return };
     let rest = || left(moment).saturating_sub(BEFORE);
-    let whole = rest();
-    if whole.is_zero() {
+    let text = || {
+        let whole = Duration::from_secs((rest() + BEFORE).as_secs());
+        format!("ready; beginning at {moment}, in {}", spoken(whole))
+    };
+    if rest().is_zero() {
         return;
     }
-    let shown = if screen.is_redrawn() {
-        screen
-    } else {
-        printer.words(&format!("ready; beginning at {moment}, in {}", spoken(whole + BEFORE)));
-        Screen::Quiet
-    };
-    let line = StepLine::counting(shown, format!("ready; seconds until {moment}"), whole.as_secs());
+    let line = StepLine::start(if screen.is_redrawn() { screen } else { Screen::Quiet }, text());
+    if !screen.is_redrawn() {
+        printer.words(&text());
+    }
     while !rest().is_zero() {
-        line.done(whole.saturating_sub(rest()).as_secs());
+        line.at(text());
         std::thread::sleep(rest().min(BEFORE));
     }
 }

@@ -165,7 +165,7 @@ impl RunContext {
         drop(line);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
-        let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
+        let cache = cache::prepare(settings, &workload, server, &prompts)?;
         let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
         let before_load =
             golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();

@@ -55,9 +55,10 @@ impl RunContext {
     /// `None` where it is interrupted.
     pub(crate) fn alone(&self, schedule: &Schedule, after: usize) -> Result<Option<Duration>, Stop> {
         let clock = RunClock::starting_in(Duration::ZERO);
-        let _line = StepLine::start(self.settings.screen, "measuring how long one request alone takes");
+        let name = "measuring how long one request alone takes";
+        let line = StepLine::counting(self.settings.screen, name, ALONE as u64);
         let mut stays = Vec::new();
-        for request in self.first(schedule, after, ALONE) {
+        for request in line.count(self.first(schedule, after, ALONE)) {
             let begin = clock.now();
             match self.unless_stopped(self.server.engine.warm_server(std::iter::once(request), 1)) {
                 Some(Ok(())) => stays.push(clock.now().since(begin)),

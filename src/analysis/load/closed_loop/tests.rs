@@ -155,6 +155,9 @@ fn an_interrupt_after_the_last_of_so_many_requests_leaves_the_window_whole() {
     footer.released_until = ms(2_100);
     footer.sessions = Some(SessionCounts { measured_turns: 3, ..SessionCounts::default() });
     assert_eq!(window(&log), (2.1, true, true));
+    let reasons = summarise(&log, &[]).verdict.reasons;
+    let said = "the run was interrupted after 2.1 s, before its last request";
+    assert!(reasons.iter().any(|reason| reason.sentence == said), "{reasons:?}");
 }
 
 #[test]

@@ -168,3 +168,20 @@ impl Variant {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_stored_without_secrets() {
+        let stored = |url: Option<&str>| {
+            let url = url.map(str::to_owned);
+            serde_json::to_value(VariantServer { url, ..VariantServer::default() }).unwrap()
+        };
+        let secret = stored(Some("http://me:hunter2@h:1/v1?api-version=1&key=hunter2"));
+        assert_eq!(secret["url"], "http://***@h:1/v1?api-version=1&key=***");
+        assert_eq!(stored(Some("http://h:1/v1"))["url"], "http://h:1/v1");
+        assert!(stored(None).get("url").is_none());
+    }
+}
