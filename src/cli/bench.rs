@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::args::{LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile};
+use super::args::{
+    LiveArgs, ObjectiveArgs, ShareArgs, TargetArgs, ValidityArgs, WorkloadArgs, percentile, whole,
+};
 use super::output::{
     FormatArgs, Outputs, RUN, exits, planned_limits, planned_load, planned_requests, planned_server, render,
     render_run, say_saved, show_dry_run,
@@ -40,7 +42,7 @@ pub(super) struct BenchArgs {
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
     #[arg(long, visible_alias = "num-warmups", value_name = "N", help_heading = "Run", default_value_t = 0,
-          value_parser = clap::value_parser!(u64).range(..=10_000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(0..=10_000), allow_negative_numbers = true)]
     warmup_requests: u64,
 
     /// Show what would be run, for how long and against what, and send nothing
@@ -121,7 +123,7 @@ impl BenchArgs {
         if plan.paired_open {
             facts.push((
                 "then",
-                "the same work once more, with open arrivals at the rate that its users reach".to_owned(),
+                "the same work with open arrivals, at the rate that its users reach".to_owned(),
             ));
         }
         facts.push(planned_server("server", settings));
@@ -366,16 +368,7 @@ mod tests {
         assert_eq!(lone.checked.spec.horizon_s, 20.0);
         for (typed, problem) in [
             (&[][..], "no WORKLOAD is named"),
-            (&["--rate=5"], "--input-tokens 1024"),
-            (&["--rate=max", "--input-tokens=9"], "add --max-concurrency N"),
-            (&["short_chat", "--users=4", "--requests=3"], "`--requests` is 3, and there are 4 users"),
             (&["short_chat", "--users=4", "--requests=9", "--shard=1/2"], "--shard cannot count"),
-            (&["--input-tokens=9", "--trace-from=1s"], "--trace-from needs a trace"),
-            (&["60", "--rate=5"], "no WORKLOAD is named"),
-            (
-                &["short_chat", "--rate=max", "--max-concurrency=4", "--ramp=1:2:9s"],
-                "`--users` (or `--rate max`) and `--ramp`",
-            ),
         ] {
             let stop = typed_alone(typed).err().unwrap();
             assert!(stop.message().contains(problem), "{typed:?}: {}", stop.message());
