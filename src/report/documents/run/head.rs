@@ -40,10 +40,12 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
 /// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
-    let form = arrivals::form(run.load).map(|form| format!(", {form}")).unwrap_or_default();
+    let arrivals = arrivals::in_words(&run.arrival, run.load);
+    let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
+    let form = form.map(|form| format!(", {form}")).unwrap_or_default();
     [
         engine(&run.engine),
-        format!("{}{form}", arrivals::in_words(&run.arrival, run.load)),
+        format!("{arrivals}{form}"),
         format!("window {}", seconds(summary.window.length_s())),
     ]
     .join(" · ")
@@ -114,9 +116,8 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
         // Of the requests that were scheduled in the window; those that completed are those that ended in it.
         let offered =
-            rates.offered_requests_per_s.map(|offered| format!("of {}/s offered", known(Some(offered))));
-        let unit = offered.unwrap_or_else(|| "/s".to_owned());
-        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), unit));
+            rates.offered_requests_per_s.map(|offered| format!("{}/s offered", known(Some(offered))));
+        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s").of(offered));
         figures.push(KeyFigure::new("SLO attainment", attainment, ""));
     }
     figures
