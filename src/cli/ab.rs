@@ -227,7 +227,7 @@ impl AbArgs {
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
         let (spec, [a, b]) =
             both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
-        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
+        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
@@ -314,7 +314,10 @@ impl AbArgs {
 impl SideArgs {
     /// Whether A and B are one address, however each is written.
     fn are_one_address(&self) -> bool {
-        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        let address = |url: &Option<String>| {
+            let url: BaseUrl = url.as_ref()?.parse().ok()?;
+            Some(url.join(&url.models_path()))
+        };
         address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
 }

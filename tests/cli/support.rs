@@ -146,6 +146,7 @@ pub(crate) fn signal_to(process: u32, name: &str) {
 
 /// A request as a hand-made server sees it.
 pub(crate) struct Seen {
+    /// Without its query.
     pub(crate) path: String,
     pub(crate) head: String,
     pub(crate) body: String,
@@ -173,7 +174,8 @@ pub(crate) fn serve_by_hand(act: impl Fn(&Seen, &mut TcpStream) + Send + Sync + 
             std::thread::spawn(move || {
                 let mut socket = socket.unwrap();
                 let Some((head, body)) = read_request(&mut socket) else { return };
-                let path = head.split_whitespace().nth(1).unwrap_or("").to_owned();
+                let target = head.split_whitespace().nth(1).unwrap_or("");
+                let path = target.split('?').next().unwrap_or("").to_owned();
                 let generation = if path.ends_with("completions") {
                     generations.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
                 } else {

@@ -35,7 +35,8 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, visible_alias = "base-url", value_name = "URL", help_heading = "Server")]
     url: Option<String>,
 
-    /// Path of the endpoint below --url, such as /custom/v1/chat/completions [default: /v1/chat/completions]
+    /// Path of the endpoint below --url, such as /generate; one with a version in it, such as /custom/v1/chat/completions,
+    /// replaces the /v1 of --url [default: /v1/chat/completions]
     #[arg(long, value_name = "PATH", help_heading = "Server")]
     path: Option<String>,
 
