@@ -11,11 +11,13 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
     use std::io::{BufRead as _, BufReader, Read as _};
     use std::process::{Command, Stdio};
 
-    // Ctrl-C, and what supervisors send.
-    for signal in ["-INT", "-TERM"] {
+    // Ctrl-C, and what supervisors send; as vLLM, and as a gateway.
+    let gateway = &["--base-path", "/v1beta/openai", "--no-models", "--no-realtime"][..];
+    for (signal, options) in [("-INT", &[][..]), ("-TERM", gateway)] {
         let desk = Desk::new();
         let mut mock = Command::new(assert_cmd::cargo::cargo_bin("skyline"))
             .args(["mock", "--port", "0", "--ttft", "5ms", "--itl", "1ms"])
+            .args(options)
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -26,7 +28,15 @@ fn it_says_where_it_listens_and_at_the_end_what_it_did() {
             assert!(words.read_line(&mut line).unwrap() > 0, "it ended");
         }
         let url = line.rsplit(' ').next().unwrap().trim();
-        desk.skyline(&["check", "--url", url]).assert().code(0).stdout(contains("plain"));
+        let check = ["check", "--engine", "openai", "--url", url];
+        if options.is_empty() {
+            desk.skyline(&check).assert().code(0).stdout(contains("plain"));
+        } else {
+            assert!(url.ends_with("/v1beta/openai"), "{url}");
+            let nameless = desk.skyline(&check).assert().code(3);
+            nameless.stderr(contains("/v1beta/openai does not list its models").and(contains("--model")));
+            desk.skyline(&check).args(["--model", "plain"]).assert().code(0);
+        }
         Command::new("kill").args([signal, &mock.id().to_string()]).status().unwrap();
         let mut rest = String::new();
         words.read_to_string(&mut rest).unwrap();
@@ -45,6 +55,9 @@ fn mistakes_are_answered_with_what_is_right() {
     desk.skyline(&["mock", "--itl", "pareto:1s"]).assert().code(2).stderr(contains("log-normal:80ms:0.45"));
     desk.skyline(&["mock", "--stop-length", "0,1"]).assert().code(2).stderr(contains("such as 150,0.8"));
     desk.skyline(&["mock", "--served-model-name", ""]).assert().code(2);
+    for path in ["gate", "/gate?key=1", "/{gate}"] {
+        desk.skyline(&["mock", "--base-path", path]).assert().code(2).stderr(contains("write it like /gate"));
+    }
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     desk.skyline(&["mock", "--port", &port])
