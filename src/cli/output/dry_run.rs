@@ -63,7 +63,10 @@ pub(in crate::cli) fn planned_load(runs: &[PlannedRun]) -> Vec<PlanFact> {
 pub(in crate::cli) fn planned_server(name: &'static str, settings: &RunSettings) -> PlanFact {
     let server = &settings.server;
     let address = match &server.address {
-        ServerAddress::EmbeddedMock(_) => "inside this process".to_owned(),
+        ServerAddress::EmbeddedMock(facts) => {
+            let modelled = documents::deployment(facts).map(|facts| format!(" (a model of {facts})"));
+            format!("inside this process{}", modelled.unwrap_or_default())
+        }
         ServerAddress::At(url) => format!("at {url}"),
     };
     let model = server.model.as_deref().unwrap_or("the first that it lists");
