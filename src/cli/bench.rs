@@ -143,7 +143,8 @@ impl BenchArgs {
         });
         let (outputs, (spec, settings)) =
             both(outputs, both(self.workload.spec(self.target.max_concurrency(), printer), self.settings()))?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let (_, checked) =
             both(both(self.check_pair(&spec), self.check_share(&spec)), settings.check(&spec, &datasets))?;
         let mut runs = PlannedRun::all(&spec, &datasets, repeats)?;

@@ -211,7 +211,8 @@ impl MatrixArgs {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;

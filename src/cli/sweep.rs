@@ -200,7 +200,8 @@ impl SweepArgs {
         let objectives = self.objectives.objectives();
         let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
         let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let from_per_s = self.loads.start_rate.or(start.from_per_s);

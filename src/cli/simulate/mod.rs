@@ -111,7 +111,7 @@ impl SimulateArgs {
         let tokenizer = self.tokenizer.as_deref();
         let ((), described) = both(self.check_tokenizer(&spec), self.fit.describe(&self.model, printer))?;
         let (model, engine_fit) = described;
-        let (spec, datasets) = datasets::open(spec, tokenizer, printer)?;
+        let (spec, datasets) = datasets::open(spec, tokenizer, Screen::detect(), printer)?;
         let objectives = self.objectives.objectives();
         Objective::check_all(&objectives, &spec).map_err(Stop::usage)?;
         let notes = notes(&spec, model.fleet.layout.rule());

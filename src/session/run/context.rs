@@ -164,9 +164,10 @@ impl RunContext {
         drop(line);
 
         // After the feed has begun, which needs no server, and before the server is asked what it has counted so far.
-        let cache = cache::prepare(settings, &workload, server, &prompts, self.printer)?;
+        let cache = cache::prepare(settings, &workload, server, &prompts)?;
         let golden = Golden::of(server, &engine, &workload, shard, options.timeouts.total);
-        let before_load = golden.as_ref().map(|golden| golden.before(self.printer)).unwrap_or_default();
+        let before_load =
+            golden.as_ref().map(|golden| golden.before(settings.screen, self.printer)).unwrap_or_default();
         // Each of several generators would count what all of them send.
         let before = match shard {
             Some(_) => None,
@@ -209,7 +210,7 @@ impl RunContext {
     ) -> Result<StartedRun, Stop> {
         let PreparedRun { engine, options, sending, .. } = prepared;
         let start_at = self.settings.share.start_at;
-        connect::wait_for_start(start_at, self.printer);
+        connect::wait_for_start(start_at, self.settings.screen, self.printer);
         let connections = sending.opened_ahead(options.max_concurrency);
         self.server.runtime.block_on(engine.warm_up(connections));
         let clock = match start_at {
