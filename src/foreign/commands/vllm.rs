@@ -26,7 +26,7 @@ const ENGINES: [(&str, &str); 6] = [
     ("scalellm", "openai"),
 ];
 
-/// Requests that leave within this time leave at once.
+/// A rate at which all requests leave within this time is none: they leave at once.
 const AT_ONCE_S: f64 = 0.1;
 const ALWAYS_EXACT: &str = "every answer has exactly the requested length here";
 
@@ -145,7 +145,9 @@ fn load(typed: &TypedFlags, to: &mut Builder) {
             format!("--request-rate {typed_rate}"),
             match cap {
                 Some(_) => format!("{CLOSED_LOOP}; latency counts from that moment, as vLLM's does"),
-                None => "all requests leave at once, as vLLM sends them: one request of each user of a closed loop".to_owned(),
+                None => "one request of each user of a closed loop; users begin a twentieth of a second apart and within 5 s at \
+                         most, where vLLM sends all requests at once"
+                    .to_owned(),
             },
         );
     }

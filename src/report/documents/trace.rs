@@ -75,14 +75,19 @@ pub(super) fn contents(found: &TraceFindings) -> String {
 
 /// What is in the slice: counts, lengths, and what its clock and its blocks are like.
 fn findings(found: &TraceFindings) -> Vec<String> {
-    let mut parts = vec![format!(
-        "{} in {}, at most {} in a second; {} prompt and {} answer tokens on average",
-        counted(found.requests, "request"),
-        seconds(found.ends_s),
-        count(found.peak_per_s),
-        three_digits(found.input_tokens),
-        three_digits(found.output_tokens)
-    )];
+    let mut parts = vec![
+        format!(
+            "{} in {}, at most {} in a second",
+            counted(found.requests, "request"),
+            seconds(found.ends_s),
+            count(found.peak_per_s)
+        ),
+        format!(
+            "{} prompt and {} answer tokens on average",
+            three_digits(found.input_tokens),
+            three_digits(found.output_tokens)
+        ),
+    ];
     if found.same_moment > 0 {
         let share = found.same_moment as f64 / found.requests as f64;
         parts.push(format!("{} of them have the timestamp of the one before", percent(share)));

@@ -172,7 +172,10 @@ fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
-    let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+    let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
+    let longer = longer(summary)
+        .filter(|_| are_usual)
+        .map(|(next, length)| format!("; {next} needs about {length} at this rate"));
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
     table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, indicative]);
