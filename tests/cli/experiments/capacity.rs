@@ -101,7 +101,7 @@ fn what_cannot_be_searched_or_read_is_refused() {
     desk.skyline(&["capacity", "nowhere", "--target-rate", "1"])
         .assert()
         .code(2)
-        .stderr(contains("folder of a sweep"));
+        .stderr(contains("there is no nowhere").and(contains("`skyline report results` lists")));
 }
 
 /// Where the pace of tokens decides, the instances are engines fitted to the sweep; without its runs there is division.
