@@ -1,5 +1,6 @@
 //! `skyline simulate --sweep` and `skyline capacity`: from virtual runs to instances and money.
 
+use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 use serde_json::Value;
 
