@@ -172,7 +172,7 @@ impl BenchArgs {
         let mut percentiles = self.percentiles.clone();
         percentiles.sort_by(f64::total_cmp);
         percentiles.dedup();
-        let mut settings = RunSettings { share, objectives, machine, percentiles, ..settings };
+        let mut settings = RunSettings { machine, share, objectives, percentiles, ..settings };
         if self.workload.is_rate_max() {
             // So many users are never more.
             settings.requests.max_concurrency = None;

@@ -272,7 +272,7 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         let asked =
             of_metric.filter_map(|(key, _)| key.statistic.filter(|of| matches!(of, Statistic::Asked(_))));
         let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
-        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then(|| Ordered(known)))
+        (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };
     let others = |kind| Ordered(of_kind(kind).map(|key| (key.field(), figures.get(&key))).collect());
     Stored {

@@ -174,7 +174,9 @@ pub(super) fn begun(
     let mut document = Document::new(title).verdict(verdict);
     let section = |level: Level, facts: Vec<ConditionFact>| {
         let mut section = Section::continued(level);
-        facts.into_iter().for_each(|(name, value)| section.fact(name, value));
+        for (name, value) in facts {
+            section.fact(name, value);
+        }
         section
     };
     // Of many sides the verdict has the names.
@@ -223,8 +225,8 @@ pub(super) fn verdict_line<'a>(
     parts.extend(changed);
     if let Some(((baseline, _), others)) = sides.split_first() {
         let names: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
-        let named = if names.len() > NAMED { format!("{} others", names.len()) } else { names.join(", ") };
-        parts.push(format!("{named} against {baseline}"));
+        let compared = if names.len() > NAMED { format!("{} others", names.len()) } else { names.join(", ") };
+        parts.push(format!("{compared} against {baseline}"));
     }
     VerdictLine::new(tone, word, parts.join("; "))
 }

@@ -31,7 +31,9 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     }
     let origin = arrivals::latency_origin(summary.run.load);
     let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
-    tables(summary, &rows).into_iter().for_each(|table| latencies.table(table));
+    for table in tables(summary, &rows) {
+        latencies.table(table);
+    }
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);
