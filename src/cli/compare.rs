@@ -30,27 +30,30 @@ pub(super) struct CompareArgs {
     folders: Vec<PathBuf>,
 
     /// Condition that is varied: it may differ between the runs and is shown; may be repeated
+    /// [default: none]
     #[arg(long, value_name = "NAME", hide_possible_values = true,
           value_parser = one_of::<Condition>(Condition::VARIANTS))]
     vary: Vec<Condition>,
 
     /// Exit with 1 if a figure is worse than the baseline's by more, such as `p95 ttft 10%`; may be repeated
+    /// [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     max_regression: Vec<Margin>,
 
     /// Exit with 1 if a figure is not better than the baseline's by as much, or if that may be chance, such as `p95 ttft
-    /// 25%`; may be repeated
+    /// 25%`; may be repeated [default: none]
     #[arg(long, value_name = "FIGURE SHARE")]
     require_improvement: Vec<Margin>,
 
     #[command(flatten)]
     validity: ValidityArgs,
 
-    /// Write the comparison as a page with charts to this file
+    /// Write the comparison as a page with charts to this file [default: none]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 
     /// Write the comparison as Markdown, for the summary of a CI job, to this file; - prints it in place of the text
+    /// [default: none]
     #[arg(long, value_name = "FILE")]
     markdown: Option<PathBuf>,
 

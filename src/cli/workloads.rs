@@ -56,9 +56,11 @@ fn list(show: &ShowArgs, printer: Printer) -> Result<(), Stop> {
 
 /// The text of a workload that is sound; an unsound one is answered with its mistakes.
 fn show(workload: &str) -> Result<String, Stop> {
-    WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
+    let spec = WorkloadSpec::load_with(workload, &|trace, seed| survey(trace, seed)).map_err(Stop::usage)?;
     match library::source(workload) {
         Some(source) => Ok(source.to_owned()),
+        // It is read only once.
+        None if workload == "-" => toml::to_string(&spec).map_err(Stop::impossible),
         None => std::fs::read_to_string(workload).map_err(Stop::usage),
     }
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::analysis::wording::counted;
+use crate::engine::without_secrets;
 use crate::experiment::matrix::{Experiments, Matrix, MatrixSlot, MatrixVariable, Variant};
 use crate::report::document::{Document, NOTHING, Section, Table, Tone, VerdictLine};
 use crate::units::{spoken, three_digits};
@@ -108,7 +109,7 @@ fn add_server(section: &mut Section, variant: &Variant) {
     let server = &variant.server;
     let filled = |command: &Option<String>| command.as_ref().map(|command| server.filled(command));
     let settings = [
-        ("at", server.url.clone()),
+        ("at", server.url.as_deref().map(without_secrets)),
         ("flags", server.flags.clone()),
         ("serve", filled(&server.serve)),
         ("start", filled(&server.start)),

@@ -31,10 +31,18 @@ pub(crate) fn bounds(slo: Slo) -> String {
 
 /// Which engine serves which model where, and on what: `vllm 0.11 at http://…, llama on 2 × H200, tp 2`.
 pub(crate) fn served_by(facts: &EngineFacts, deployment: &DeploymentFacts) -> String {
-    let hardware = deployment.hardware.as_ref().map_or(String::new(), |name| format!(" on {name}"));
     let labels = deployment.labels.iter().map(|(name, value)| format!(", {name} {value}"));
     let labels: String = labels.collect();
-    format!("{} at {}, {}{hardware}{labels}", engine(facts), facts.url, facts.model)
+    format!("{} at {}, {}{}{labels}", engine(facts), facts.url, facts.model, on(deployment))
+}
+
+/// What it serves on, as the user gave it, for behind a name: ` on 2 × h200`.
+pub(crate) fn on(facts: &DeploymentFacts) -> String {
+    match (facts.gpus, &facts.hardware) {
+        (_, None) => String::new(),
+        (None | Some(1), Some(hardware)) => format!(" on {hardware}"),
+        (Some(gpus), Some(hardware)) => format!(" on {gpus} × {hardware}"),
+    }
 }
 
 /// The engine with its version: `vllm 0.11`.

@@ -12,7 +12,7 @@ use crate::report::document::{
     KeyFigure, Level, Note, Section, Table, TableColumn, Tone, VerdictLine, known, percentile, range,
 };
 use crate::report::documents::parts::arrivals;
-use crate::report::documents::parts::cells::engine;
+use crate::report::documents::parts::cells::{engine, on};
 use crate::units::{count, three_digits};
 use crate::workload::Purpose;
 
@@ -37,15 +37,15 @@ pub(super) fn verdict(summary: &Summary) -> VerdictLine {
     VerdictLine::new(tone, outcome.word(), sentence)
 }
 
-/// `vllm 0.11.0 · poisson, 5 requests/s · window 60 s`.
+/// `vllm 0.11.0 on 2 × h200 · poisson, 5 requests/s · window 60 s`.
 pub(super) fn about(summary: &Summary) -> String {
     let run = &summary.run;
     let arrivals = arrivals::in_words(&run.arrival, run.load);
+    // The words of a closed loop begin with its form.
     let form = arrivals::form(run.load).filter(|form| !arrivals.starts_with(form));
-    let form = form.map(|form| format!(", {form}")).unwrap_or_default();
     [
-        engine(&run.engine),
-        format!("{arrivals}{form}"),
+        engine(&run.engine) + &on(&run.deployment),
+        [Some(arrivals.as_str()), form].into_iter().flatten().collect::<Vec<_>>().join(", "),
         format!("window {}", seconds(summary.window.length_s())),
     ]
     .join(" · ")

@@ -5,6 +5,7 @@ use crate::analysis::{
     AskedQuantile, ClientEffect, Figure, LatencyRow, Metric, Percentile, Quantile, SampleWarning, Summary,
 };
 use crate::report::document::{Level, Section, Table, TableCell, TableColumn, figure, mark, range};
+use crate::report::documents::parts::arrivals;
 use crate::units::{count, three_digits};
 
 /// The rows of the table; the other metrics are in the JSON.
@@ -28,7 +29,8 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut latencies = Section::summary("Latency, ms; TTFT, TTFA and e2e from the scheduled moment");
+    let origin = arrivals::latency_origin(summary.run.load);
+    let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
     tables(summary, &rows).into_iter().for_each(|table| latencies.table(table));
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
@@ -88,12 +90,23 @@ fn tables(summary: &Summary, rows: &[Row<'_>]) -> Vec<Table> {
 fn percentile_cell(summary: &Summary, (metric, row): Row<'_>, quantile: AskedQuantile) -> TableCell {
     let Some(usual) = quantile.usual() else { return row.asked(quantile).into() };
     let cell = TableCell::from(row.percentile(usual));
-    let raised = |effect: &ClientEffect| (effect.metric, effect.quantile) == (metric, usual);
-    if summary.client_effects.iter().any(raised) { cell.marked(RAISED) } else { cell }
+    if is_raised(summary, metric, usual) { cell.marked(RAISED) } else { cell }
 }
 
 /// The mark of a percentile that this machine's lateness could have raised.
 const RAISED: &str = "†";
+
+fn is_raised(summary: &Summary, metric: Metric, quantile: Quantile) -> bool {
+    let mut effects = summary.client_effects.iter();
+    effects.any(|effect| (effect.metric, effect.quantile) == (metric, quantile))
+}
+
+fn explain_raised(table: &mut Table, summary: &Summary) {
+    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
+        let worst = percent(worst);
+        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
+    }
+}
 
 /// How far the tail of each latency that users feel lies from its middle.
 fn tails(section: &mut Section, rows: &[Row<'_>]) {
@@ -166,10 +179,7 @@ fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
     table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, indicative]);
-    if let Some(worst) = summary.client_effects.iter().map(ClientEffect::share).reduce(f64::max) {
-        let worst = percent(worst);
-        table.explain(RAISED, format!("the client's own lateness could have raised it, by {worst} at most"));
-    }
+    explain_raised(table, summary);
     let is_shown = |sign| {
         let ends = rows.iter().flat_map(|(_, row)| [row.min, row.max]);
         let mut all = percentiles.iter().map(|(shown, _)| *shown).chain(ends);
