@@ -231,10 +231,10 @@ const STATISTICS: [Statistic; 6] = [
 
 /// The same with the percentiles that the user asked for.
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
-    let asked = runs.iter().flat_map(|run| run.latency.iter()).flat_map(|(_, row)| &row.asked);
-    let asked = asked.map(|asked| asked.quantile);
-    let asked: BTreeSet<_> = asked.filter(|asked| asked.usual().is_none()).collect();
-    STATISTICS.into_iter().chain(asked.into_iter().map(Statistic::Asked)).collect()
+    let rows = runs.iter().flat_map(|run| run.latency.iter());
+    let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();
+    let others = asked.into_iter().filter(|asked| asked.usual().is_none()).map(Statistic::Asked);
+    STATISTICS.into_iter().chain(others).collect()
 }
 
 /// Whether `repeats.json` has the figure: all but those that follow from others.
@@ -265,8 +265,7 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         shares: Ordered<String, Option<&'a AcrossRuns>>,
     }
     let statistics = |metric: Metric| {
-        let figure = |statistic| figures.get(&FigureKey::latency(statistic, metric));
-        let of = |statistic: Statistic| (statistic.field(), figure(statistic));
+        let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
         let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
         let statistics = of_metric.filter_map(|(key, _)| key.statistic);
         let asked = statistics.filter(|of| matches!(of, Statistic::Asked(_)));

@@ -1,4 +1,4 @@
-//! Rows by hand and by simulation.
+//! Intervals of percentiles where requests depend on one another, and percentiles that were asked for.
 
 use super::*;
 use crate::random::RandomStream;

@@ -55,9 +55,8 @@ fn key_figures(offer: &Offer) -> Vec<KeyFigure> {
         KeyFigure::new(name, value, "").below(below).card_only()
     };
     let price = |name: &str, price: f64, below: &str| card(name, cell(price), Some(below.to_owned()));
-    let highest = offer
-        .per_instance
-        .map(|basis| format!("{}/s is the highest rate of each", three_digits(basis.per_s())));
+    let highest = |basis: Basis| format!("{}/s is the highest rate of each", three_digits(basis.per_s()));
+    let highest = offer.per_instance.map(highest);
     let figures = [
         offer.instances.map(|instances| card("Instances", count(instances), offer.hardware.clone())),
         offer.gpus.map(|gpus| card("GPUs", count(gpus), None)),
@@ -108,10 +107,9 @@ fn offers(capacity: &CapacityPlan) -> Section {
         .table();
     table.rows_in_brief(&(0..MOST_OFFERS), "offer");
     let mut section = Section::summary(heading).with_table(table);
-    for offer in &capacity.offers {
-        let not_met = |reason| Note::error(format!("{}: contract not met: {reason}", offer.name));
-        section.notes(offer.why_not.iter().map(not_met));
-    }
+    let why_not = capacity.offers.iter().flat_map(|offer| offer.why_not.iter().map(move |why| (offer, why)));
+    let not_met = |(offer, why): (&Offer, _)| format!("{}: contract not met: {why}", offer.name);
+    section.notes(why_not.map(not_met).map(Note::error));
     section
 }
 
