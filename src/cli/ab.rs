@@ -8,7 +8,7 @@ use super::output::{
 };
 use crate::analysis::FigureKey;
 use crate::cli::args::{
-    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
+    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half, whole,
 };
 use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
@@ -98,7 +98,7 @@ struct DesignArgs {
     /// Rounds: one run of each side, in the order A B, B A, A B and so on, each round with its own seed; all rounds
     /// run, whatever their results
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
-          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=1000), allow_negative_numbers = true)]
     rounds: u64,
 
     /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated; use
@@ -119,7 +119,7 @@ struct DesignArgs {
 
     /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
     /// is warm; the workload's own warm-up comes on top in each run
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
           allow_negative_numbers = true)]
     warmup_requests: u64,
 }

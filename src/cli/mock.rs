@@ -23,6 +23,7 @@ Faults, by chance (--fault NAME=PROBABILITY) or for one request (header x-skylin
   broken_answer off_schema
 
 Besides vLLM's own paths: GET /mock/truth (DELETE clears it) and GET /mock/stats.")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(super) struct MockArgs {
     /// Port to listen on; 0 takes a free one
     #[arg(long, value_name = "PORT", help_heading = "Server", default_value_t = 8000)]

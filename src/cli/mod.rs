@@ -181,7 +181,7 @@ fn run(printer: Printer) -> Result<Exit, Stop> {
         printer.words(&words);
     }
     let cli = parsed(command_line::arguments())
-        .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
+        .map_err(|error| help::advice(&error, &Cli::command()).map_or_else(|| error.exit(), Stop::usage))?;
     cli.verb.run(printer)
 }
 

@@ -9,6 +9,7 @@ use super::output::{exits, planned_limits, planned_requests, planned_server, say
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{
     CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
+    whole,
 };
 use crate::experiment::{
     Experiment, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment, SweepPlan, Swept,
@@ -69,13 +70,13 @@ struct SweepLoadArgs {
     start_rate: Option<f64>,
 
     /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
     repeats: u64,
 
     /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
     /// percentile of the objectives needs: 662 for p99, 130 for p95]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     samples: Option<u64>,
 
     /// The longest run, whatever its rate; one that is too short for its percentile says so
@@ -87,17 +88,17 @@ struct SweepLoadArgs {
     bracket: f64,
 
     /// The search ends after this many runs, whatever it has found
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u64>(1..=10_000),
           allow_negative_numbers = true)]
     max_runs: u64,
 
     /// Try no higher load after this many in a row that saturate the server
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
     stop_after_saturated: u64,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
           allow_negative_numbers = true)]
     warmup_requests: u64,
 

@@ -1,5 +1,6 @@
 //! The ready-made workloads inside the binary, and how a workload is found by its name or its path.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use super::spec::WorkloadSpec;
@@ -40,11 +41,15 @@ pub fn all() -> Result<Vec<WorkloadSpec>, SpecError> {
     LIBRARY.iter().map(|(name, source)| WorkloadSpec::from_toml(source, name)).collect()
 }
 
+fn unreadable(path: &Path, cause: std::io::Error) -> SpecError {
+    SpecError::Unreadable { path: path.to_owned(), cause, example: "skyline workloads show short_chat" }
+}
+
 /// The tree of a text in a format.
 fn tree(text: &str, parse: fn(&str) -> Result<Node, Mistakes>) -> Result<Node, Mistakes> {
     if text.trim().is_empty() {
         let message =
-            "nothing stands there; `skyline workloads show short_chat` prints a workload to start from";
+            "there is no workload in it; `skyline workloads show short_chat` prints one to start from";
         return Err(Mistakes::from_list(vec![SpecMistake { line: None, message: message.to_owned() }]));
     }
     // Editors on Windows write a byte-order mark before the text.
@@ -77,10 +82,10 @@ impl WorkloadSpec {
                 let library = names().collect();
                 return Err(SpecError::Unknown { name: name_or_path.to_owned(), nearest, library });
             }
+            _ if path.is_dir() => return Err(unreadable(path, ErrorKind::IsADirectory.into())),
             _ => return Err(SpecError::Format { path: path.to_owned() }),
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
+        let text = std::fs::read_to_string(path).map_err(|cause| unreadable(path, cause))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         let survey = |trace: &mut Trace, seed| {
             trace.anchor(folder);
@@ -95,7 +100,7 @@ impl WorkloadSpec {
     /// Reads a workload from standard input: JSON where it begins with a brace, else TOML.
     fn from_standard_input(survey: TraceSurvey<'_>) -> Result<Self, SpecError> {
         let text = std::io::read_to_string(std::io::stdin())
-            .map_err(|cause| SpecError::Unreadable { path: "/dev/stdin".into(), cause })?;
+            .map_err(|cause| unreadable(Path::new("standard input"), cause))?;
         let is_json = text.trim_start_matches(['\u{feff}', ' ', '\n', '\r', '\t']).starts_with('{');
         let parsed = tree(&text, if is_json { parse_json } else { parse_toml });
         Self::from_node(parsed, "standard input", Some(Path::new("")), survey)

@@ -23,10 +23,10 @@ fn options_that_say_two_things_are_refused_with_a_cure() {
         "loop.toml",
         &QUICK.replace("kind = \"constant\"\nrate_per_s = 20", "kind = \"users\"\nusers = 3"),
     );
-    desk.file(
-        "trace.jsonl",
-        "{\"timestamp\": 0, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}\n",
-    );
+    let request = |ms| {
+        format!("{{\"timestamp\": {ms}, \"input_length\": 5, \"output_length\": 5, \"hash_ids\": []}}\n")
+    };
+    desk.file("trace.jsonl", &[0, 1000, 2000, 3000].map(request).concat());
     for (typed, said) in [
         ("quick.toml --rate 5 --users 3", "cannot be used with"),
         ("quick.toml 5 --requests 9", "cannot be used with"),
@@ -60,6 +60,7 @@ fn options_that_say_two_things_are_refused_with_a_cure() {
         ("sweep quick.toml --users 1,2 --burstiness 0.5", "and `--burstiness` both say when requests leave"),
         ("sweep quick.toml --rates 1,2 --think-time 1s", "leave it out, or give `--users`"),
         ("sweep loop.toml --rates 1,2", "sweep the users"),
+        ("sweep quick.toml --ramp 1:2:5s", "it is an option of bench, ab, simulate"),
         (
             "simulate quick.toml --sweep --sweep-users 1,2 --arrival constant",
             "and `--arrival` both say when requests leave",
@@ -94,17 +95,24 @@ fn a_value_that_is_none_is_answered_with_what_it_must_be() {
         ("--burstiness", "5000", "`--burstiness` is 5000; it must be a number from 0.01 to 1,000"),
         ("--rate", "5/s", "not a number above 0, nor `max`"),
         ("--rate", "inf", "add --max-concurrency N"),
-        ("--users", "-3", "'-3'"),
-        ("--users", "many", "'many'"),
+        ("--users", "-3", "`-3` is not a whole number from 1 to 100,000"),
+        ("--users", "2.5", "`2.5` is not a whole number from 1 to 100,000"),
+        ("--requests", "1k", "`1k` is not a whole number from 1 on"),
+        ("--seed", "abc", "`abc` is not a whole number from 0 on"),
         ("--percentiles", "0.99", "write 99 for 0.99"),
         ("--percentiles", "100", "above 0 and below 100"),
-        ("--warmup-requests", "20000", "20000 is not in"),
+        ("--warmup-requests", "20000", "`20000` is not a whole number from 0 to 10,000"),
     ] {
         assert_refused(&desk, &["bench", "quick.toml", &format!("{option}={value}")], said);
     }
-    assert_refused(&desk, &["bench", "quick.toml", "--users", "-3"], "'-3'");
+    assert_refused(&desk, &["bench", "quick.toml", "--users", "-3"], "`-3` is not a whole number");
     assert_refused(&desk, &["bench", "quick.toml", "--input-tokens", "-3"], "a whole number from 1");
-    assert_refused(&desk, &["bench", "--goodput", "ttft:500", "quick.toml"], "`quick.toml` is not a bound");
+    assert_refused(
+        &desk,
+        &["bench", "--goodput", "ttft:500", "quick.toml"],
+        "a workload stands before --goodput",
+    );
+    assert_refused(&desk, &["bench", "quick.toml", "--slo", "ttft=1s", "tpot=9ms"], "commas between them");
     assert!(desk.runs().is_empty());
 }
 
@@ -116,9 +124,11 @@ fn a_workload_that_cannot_be_read_is_named() {
     std::fs::write(desk.path().join("latin.toml"), b"name = \"caf\xe9\"\n").unwrap();
     for (typed, said) in [
         ("empty.toml", "skyline workloads show short_chat"),
-        ("folder.toml", "cannot read the workload file folder.toml"),
+        ("nothing.toml", "`skyline workloads show short_chat > nothing.toml`"),
+        (".", "cannot read .: is a directory"),
+        ("folder.toml", "cannot read folder.toml: Is a directory"),
         ("latin.toml", "latin.toml: stream did not contain valid UTF-8"),
-        ("./nothing", "ends in .toml or .json"),
+        ("./nothing", "its name must end in .toml or .json"),
         ("--dataset folder.toml", "add --dataset-format"),
         ("--dataset nothing.jsonl", "nothing.jsonl"),
     ] {
@@ -130,11 +140,11 @@ fn a_workload_that_cannot_be_read_is_named() {
         command.write_stdin(input).assert()
     };
     from_stdin(b"").code(2).stderr(contains("1 mistake in standard input").and(contains("workloads show")));
-    from_stdin(b"\xff\xfe").code(2).stderr(contains("/dev/stdin: stream did not contain valid UTF-8"));
+    from_stdin(b"\xff\xfe").code(2).stderr(contains("standard input: stream did not contain valid UTF-8"));
     let typo = QUICK.replace("rate_per_s", "rat_per_s");
     from_stdin(typo.as_bytes())
         .code(2)
-        .stderr(contains("line 10: ").and(contains("did you mean `rate_per_s`")));
+        .stderr(contains("line 11: ").and(contains("did you mean `rate_per_s`")));
     from_stdin(QUICK.as_bytes()).code(0);
     desk.skyline(&["workloads", "show", "-"])
         .write_stdin(QUICK)
@@ -162,7 +172,7 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
         ),
         (
             "bench quick.toml --users 3 --paired-open --percentiles 99,50",
-            &["3 users", "then the same work once more", "percentiles 50, 99"],
+            &["3 users", "then the same work with open arrivals", "percentiles 50, 99"],
         ),
         (
             "bench --input-tokens 9 --rate max --max-concurrency 64 --requests 1000",
@@ -174,14 +184,19 @@ fn dry_runs_show_what_would_be_run_for_how_long_and_where_options_come_from() {
         ),
         (
             "sweep quick.toml --rates 1:8:x2 --objective error_rate<1% --sustain 10m",
-            &["1/s, 2/s, 4/s, 8/s", "5 min a run at most", "held for 10 min", "error_rate < 1"],
+            &[
+                "1.00/s, 2.00/s, 4.00/s, 8.00/s",
+                "5 min a run at most",
+                "held for 10 min",
+                "judged by error_rate<1%",
+            ],
         ),
         ("sweep quick.toml --users 1,4 --think-time 1s", &["1 user, 4 users"]),
         (
-            "ab quick.toml --a http://x:1 --b http://x:2 --rounds 6",
-            &["6, each with a run of A and one of B", "runs 12", "24 s of load", "http://x:1", "http://x:2"],
+            "ab quick.toml --a http://x:1 --b http://x:2 --rounds 8",
+            &["8, each with a run of A and one of B", "runs 16", "32 s of load", "http://x:1", "http://x:2"],
         ),
-        ("matrix rows_a_to_f --only A --seconds 5 --url http://x:1", &["--label=team=a from skyline.toml"]),
+        ("matrix rows_a_to_f --only A --seconds 5", &["--label=team=a from skyline.toml"]),
     ] {
         let shown = dry_run(&desk, typed);
         for said in said.iter().chain(&["--wait=9s from SKYLINE_WAIT"]) {
@@ -206,5 +221,4 @@ fn the_percentiles_that_were_asked_for_are_in_every_form() {
     assert!(markdown.contains("p50"), "{markdown}");
     let summary = desk.summary();
     assert!(summary["latency"]["ttft"]["p97_5"]["value_ms"].is_f64(), "{summary}");
-    desk.assert_schema("summary", &summary);
 }

@@ -24,8 +24,19 @@ pub(crate) struct Desk {
 
 /// The verbs that show a result.
 const WITHOUT_RESULT: [&str; 2] = ["--json-schema", "--example"];
-const SHOWS: [&str; 10] =
-    ["bench", "report", "sweep", "ab", "matrix", "compare", "capacity", "simulate", "calibrate", "merge"];
+const SHOWS: [&str; 11] = [
+    "bench",
+    "check",
+    "report",
+    "sweep",
+    "ab",
+    "matrix",
+    "compare",
+    "capacity",
+    "simulate",
+    "calibrate",
+    "merge",
+];
 
 impl Desk {
     pub(crate) fn new() -> Self {

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::num::NonZeroUsize;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -75,6 +76,23 @@ pub(in crate::cli) fn at_least_zero(text: &str) -> Result<f64, String> {
 /// A whole number from 1 on.
 pub(in crate::cli) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| format!("`{text}` is not a whole number from 1 on"))
+}
+
+/// A whole number in the range.
+pub(in crate::cli) fn whole<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let number = text.parse().ok().filter(|number| range.contains(number));
+        number.and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+            let from = format!("`{text}` is not a whole number from {}", range.start());
+            if *range.end() == u64::MAX {
+                format!("{from} on")
+            } else {
+                format!("{from} to {}", units::count(*range.end()))
+            }
+        })
+    }
 }
 
 /// Seconds, with or without a unit, above zero.

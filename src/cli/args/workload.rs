@@ -7,7 +7,7 @@ use clap::Args;
 use strum::VariantNames;
 
 use super::trace::TraceArgs;
-use super::values::{above_zero, duration, one_of, rate, seconds};
+use super::values::{above_zero, duration, one_of, rate, seconds, whole};
 use crate::analysis::wording::counted;
 use crate::experiment::LoadAxis;
 use crate::session::{Printer, Stop, survey};
@@ -25,7 +25,7 @@ pub(in crate::cli) struct WorkloadArgs {
     /// Run it N times, one run after another, each with a seed of its own drawn from the first, and report every
     /// figure with its 95 % interval across the runs; 5 or more are advised, because fewer give a wide interval
     #[arg(long, value_name = "N", help_heading = "Workload", default_value_t = 1,
-          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=1000), allow_negative_numbers = true)]
     pub(in crate::cli) repeats: u64,
 
     #[command(flatten)]
@@ -68,7 +68,7 @@ pub(in crate::cli) struct LoadArgs {
     /// End the run after this many requests instead, warm-up included; uncounted load continues until the last of
     /// them are done [default: no limit]
     #[arg(long, visible_alias = "num-prompts", value_name = "N", conflicts_with = "seconds", help_heading = "Workload",
-          value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     requests: Option<u64>,
 
     /// Requests per second: multiplies all rates of the workload so that their mean becomes this one. The mean is
@@ -83,7 +83,7 @@ pub(in crate::cli) struct LoadArgs {
     /// and sends the next. The server then decides how many requests there are: a slow one gets fewer; --requests ends
     /// the loop after so many [default: the workload's arrivals]
     #[arg(long, value_name = "N", conflicts_with = "rate", help_heading = "Workload",
-          value_parser = clap::value_parser!(u64).range(1..=100_000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=100_000), allow_negative_numbers = true)]
     users: Option<u64>,
 
     /// Raise the rate evenly from one to another over a time, such as 1:20:60s; it then stays; the run lasts as long,
@@ -166,7 +166,8 @@ pub(in crate::cli) struct WorkArgs {
 
     /// Seed of the schedule: the same workload and seed give the same schedule everywhere [default: the
     /// workload's]
-    #[arg(long, value_name = "N", help_heading = "Workload", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", help_heading = "Workload", value_parser = whole::<u64>(0..=u64::MAX),
+          allow_negative_numbers = true)]
     seed: Option<u64>,
 
     /// Leave requests scheduled in this first part out of the figures [default: the workload's]
@@ -279,7 +280,7 @@ struct RequestArgs {
     slo: Vec<Slo>,
 
     /// The same as `vllm bench serve` writes it: ttft:500 tpot:50 e2el:10000, in milliseconds [default: none]
-    #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = Slo::typed, conflicts_with = "slo")]
+    #[arg(long, value_name = "NAME:MS", num_args = 1.., value_parser = goodput, conflicts_with = "slo")]
     goodput: Vec<Slo>,
 
     /// How arrivals are spaced around their mean rate: poisson (at random), constant (evenly), or gamma with --burstiness
@@ -291,6 +292,11 @@ struct RequestArgs {
     /// [default: the workload's arrivals]
     #[arg(long, value_name = "SHAPE", value_parser = above_zero, allow_negative_numbers = true)]
     burstiness: Option<f64>,
+}
+
+/// A bound among those that vLLM takes, which end where the next option begins.
+fn goodput(text: &str) -> Result<Slo, String> {
+    Slo::typed(text).map_err(|error| format!("{error}; a workload stands before --goodput"))
 }
 
 impl RequestArgs {

@@ -9,7 +9,7 @@ use crate::report::{self, Format, documents};
 use crate::session::settings::{MachineCheck, RunSettings, ServerAddress};
 use crate::session::{PlannedRun, Printer, Stop, command_line};
 use crate::units::{count, spoken, three_digits};
-use crate::workload::WorkloadSpec;
+use crate::workload::{Slo, WorkloadSpec};
 
 /// A fact of what would be run.
 type PlanFact = (&'static str, String);
@@ -22,9 +22,10 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             let mean = lengths.mean();
             if mean.is_nan() { "as the file says".to_owned() } else { three_digits(mean) }
         });
-        let slos: Vec<_> = class.priorities.iter().map(|share| documents::bounds(share.slo)).collect();
+        let slo = |slo: Slo| if slo.is_empty() { "no SLO".to_owned() } else { documents::bounds(slo) };
+        let slos: Vec<_> = class.priorities.iter().map(|share| slo(share.slo)).collect();
         let line = format!(
-            "{}: {input} prompt tokens and {output} answer tokens on average, SLO {}",
+            "{}: {input} prompt tokens and {output} answer tokens on average, {}",
             class.name,
             slos.join("; ")
         );
@@ -113,7 +114,7 @@ pub(in crate::cli) fn show_dry_run(
     format: Format,
 ) -> Result<(), Stop> {
     facts.extend(planned_settings());
-    facts.push(("command", command_line::masked(command_line::arguments()).join(" ")));
+    facts.push(("command", command_line::again(command_line::arguments(), &[], &[])));
     let json = || {
         let facts: Vec<_> = facts.iter().map(|(name, value)| serde_json::json!([name, value])).collect();
         report::json(&serde_json::json!({ "dry_run": what, "facts": facts }))

@@ -8,7 +8,9 @@ use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{
     Estimate, TwoMeans, holm, mean, paired, slope, slope_p, student_t_quantile, welch,
 };
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Quantile};
+use crate::analysis::{
+    AcrossRuns, AskedQuantile, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic,
+};
 
 /// The compared figures.
 static SUBJECTS: [FigureKey; 13] = [
@@ -27,17 +29,28 @@ static SUBJECTS: [FigureKey; 13] = [
     FigureKey::of(Metric::ErrorRate),
 ];
 
-/// Those, and after them of each latency that a user feels the percentiles that a side was run to show.
-pub(super) fn subjects<'a>(sides: impl IntoIterator<Item = &'a ComparedSide>) -> Vec<FigureKey> {
-    let asked: BTreeSet<_> = sides.into_iter().flat_map(ComparedSide::asked).collect();
+/// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
+pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
+    let asked: BTreeSet<AskedQuantile> = sides.iter().flat_map(|side| side.asked()).collect();
+    let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
+    let is_of_all = |quantile: &AskedQuantile| {
+        quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
+    };
+    let fraction = |key: &FigureKey| match key.statistic {
+        Some(Statistic::Percentile(quantile)) => quantile.fraction(),
+        Some(Statistic::Asked(quantile)) => quantile.fraction(),
+        _ => 0.0,
+    };
     let mut keys = SUBJECTS.to_vec();
-    for (metric, quantile) in
-        Metric::MAIN.into_iter().flat_map(|metric| asked.iter().map(move |of| (metric, *of)))
-    {
-        let key = FigureKey::latency(quantile.into(), metric);
-        let after = keys.iter().rposition(|known| known.metric == metric).map_or(0, |place| place + 1);
-        if !keys.contains(&key) {
-            keys.insert(after, key);
+    for quantile in asked.into_iter().filter(is_of_all) {
+        for key in Metric::MAIN.map(|metric| FigureKey::latency(quantile.into(), metric)) {
+            let lower =
+                |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
+            if !keys.contains(&key) {
+                let place = keys.iter().rposition(lower).map(|place| place + 1);
+                let first = keys.iter().position(|known| known.metric == key.metric).unwrap_or(0);
+                keys.insert(place.unwrap_or(first), key);
+            }
         }
     }
     keys
@@ -135,7 +148,7 @@ impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
         let row = |key: &FigureKey| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
-        let mut rows: Vec<Self> = subjects([baseline, other]).iter().filter_map(row).collect();
+        let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
@@ -292,7 +305,8 @@ impl RunTrend {
             let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
             TrendLine::of(subject, levels)
         };
-        let mut lines: Vec<TrendLine> = subjects(sides).iter().filter_map(line).collect();
+        let mut lines: Vec<TrendLine> =
+            subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
         let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
         let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
         for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {

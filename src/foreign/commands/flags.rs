@@ -7,7 +7,7 @@ use std::slice::Iter;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flags {
     takes: Takes,
-    means: Meaning,
+    pub(super) means: Meaning,
     /// Their names with spaces between them. Where a flag has several, `|` is between those: the tool's file knows it by
     /// the first.
     names: &'static str,
@@ -50,7 +50,7 @@ pub(super) const fn differs(takes: Takes, why: &'static str, names: &'static str
 
 impl Flags {
     /// The name by which the tool's file knows a flag.
-    fn first_name(&self, typed: &str) -> Option<&'static str> {
+    pub(super) fn first_name(&self, typed: &str) -> Option<&'static str> {
         let all = self.names.split_whitespace();
         all.map(|names| names.split('|')).find_map(|mut names| {
             let first = names.clone().next()?;

@@ -15,5 +15,5 @@ mod values;
 mod vllm;
 mod vllm_flags;
 
-pub(crate) use translate::translate;
+pub(crate) use translate::{flag_here, translate};
 pub(crate) use translation::{Translation, TranslationGap};

@@ -1,9 +1,40 @@
 //! How the command lines of each tool are read.
 
-use super::flags::{Flags, TypedFlags};
+use super::flags::{Flags, Meaning, TypedFlags};
 use super::translation::{Builder, Translation};
 use super::{aiperf, guidellm, vllm, vllm_flags};
 use crate::foreign::tool::ForeignTool;
+
+/// The tools whose command lines are read, each with its grammar.
+const GRAMMARS: [(ForeignTool, Grammar); 3] = [
+    (
+        ForeignTool::Vllm,
+        Grammar {
+            beginnings: vllm::BEGINNINGS,
+            example: "skyline from-vllm -- vllm bench serve --model …",
+            flags: vllm_flags::FLAGS,
+            read: vllm::read,
+        },
+    ),
+    (
+        ForeignTool::GuideLlm,
+        Grammar {
+            beginnings: guidellm::BEGINNINGS,
+            example: "skyline from-guidellm -- guidellm benchmark --target …",
+            flags: guidellm::FLAGS,
+            read: guidellm::read_flags,
+        },
+    ),
+    (
+        ForeignTool::AiPerf,
+        Grammar {
+            beginnings: aiperf::BEGINNINGS,
+            example: "skyline from-aiperf -- aiperf profile --model …",
+            flags: aiperf::FLAGS,
+            read: aiperf::read_flags,
+        },
+    ),
+];
 
 /// Translates the command line of a tool.
 ///
@@ -11,28 +42,19 @@ use crate::foreign::tool::ForeignTool;
 ///
 /// What is expected, where this is no such command line.
 pub(crate) fn translate(tool: ForeignTool, words: &[String]) -> Result<Translation, String> {
-    let grammar = match tool {
-        ForeignTool::Vllm => Grammar {
-            beginnings: vllm::BEGINNINGS,
-            example: "skyline from-vllm -- vllm bench serve --model …",
-            flags: vllm_flags::FLAGS,
-            read: vllm::read,
-        },
-        ForeignTool::GuideLlm => Grammar {
-            beginnings: guidellm::BEGINNINGS,
-            example: "skyline from-guidellm -- guidellm benchmark --target …",
-            flags: guidellm::FLAGS,
-            read: guidellm::read_flags,
-        },
-        ForeignTool::AiPerf => Grammar {
-            beginnings: aiperf::BEGINNINGS,
-            example: "skyline from-aiperf -- aiperf profile --model …",
-            flags: aiperf::FLAGS,
-            read: aiperf::read_flags,
-        },
-        ForeignTool::Sglang => return Err("command lines of SGLang are not translated".to_owned()),
-    };
-    grammar.translate(words)
+    let grammar = GRAMMARS.into_iter().find(|(known, _)| *known == tool).map(|(_, grammar)| grammar);
+    grammar.ok_or_else(|| format!("command lines of {tool} are not translated"))?.translate(words)
+}
+
+/// What a flag of one of the tools is here; `None` where none of them has it.
+pub(crate) fn flag_here(name: &str) -> Option<String> {
+    GRAMMARS.into_iter().find_map(|(_, Grammar { example, flags, .. })| {
+        Some(match flags.iter().find(|flags| flags.first_name(name).is_some())?.means {
+            Meaning::Same(option) => format!("here it is {option}"),
+            Meaning::Differs(why) => why.to_owned(),
+            Meaning::Read => format!("a whole command line is translated: {example}"),
+        })
+    })
 }
 
 /// How the command lines of a tool are read.

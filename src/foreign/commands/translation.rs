@@ -123,7 +123,10 @@ impl Builder {
             match bound {
                 Some(bound) => bounds.push(bound),
                 None => {
-                    self.differs(format!("--goodput {pair}"), "no such bound: SLOs are on ttft, tpot and e2e")
+                    self.differs(
+                        format!("--goodput {pair}"),
+                        "no such bound: SLOs are on ttft, tpot and e2e",
+                    );
                 }
             }
         }

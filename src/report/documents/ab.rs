@@ -33,7 +33,7 @@ pub fn document(test: &AbTest) -> Document {
     let chosen = counted(test.metrics.len() as u64, "metric");
     let decides = Section::summary(format!("B against A: {chosen}, chosen before the first round"))
         .with_table(metrics("B against A by metric", &test.metrics));
-    let mut charts = Section::detail("Charts");
+    let mut charts = Section::page("Charts");
     charts.charts(forest(test, &test.metrics).into_iter().chain(test.metrics.iter().filter_map(by_round)));
     document.add([what_was_compared(test), conditions(test), decides, charts, rounds(test)]);
     document.add(test.classes.iter().map(|class| {

@@ -4,7 +4,7 @@ use crate::report::document::{Document, Section, Tone, VerdictLine};
 
 /// What `--dry-run` shows of `what`: its facts, in their order.
 pub fn document(what: &str, facts: &[(&'static str, String)]) -> Document {
-    let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", format!("{what}; nothing is sent"));
+    let verdict = VerdictLine::new(Tone::Neutral, "DRY RUN", "nothing is sent");
     let mut section = Section::summary("Plan");
     for (name, value) in facts {
         section.fact(*name, value.clone());

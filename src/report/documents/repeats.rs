@@ -227,6 +227,11 @@ mod tests {
 
     /// Runs of four requests, each with its first token after the time given.
     fn joined(ttfts_ms: &[u64], objective: &str) -> Repeats {
+        asking(&[], ttfts_ms, objective)
+    }
+
+    /// The same, run to show these percentiles.
+    fn asking(percentiles: &[f64], ttfts_ms: &[u64], objective: &str) -> Repeats {
         let summary = |(&ttft, number): (&u64, u64)| {
             let records = (0..4).map(|i| {
                 let at = i * 100;
@@ -234,6 +239,7 @@ mod tests {
             });
             let mut log = run(1_000, records.collect());
             log.header.repeat = Some(Repeat { number, of: 5, first_seed: 7 });
+            log.header.percentiles = percentiles.to_vec();
             log.header.workload.seed = seed_of_run(7, number);
             summarise(&log, &[])
         };
@@ -256,6 +262,16 @@ mod tests {
         let summary = summary(&[100, 120, 110, 90, 80], "p50 ttft < 110ms");
         assert!(summary.lines().count() <= 24 && summary.starts_with("VALID: "), "{summary}");
         insta::assert_snapshot!("five_runs_fit_a_screen", summary);
+    }
+
+    #[test]
+    fn percentiles_that_were_asked_for_have_rows() {
+        let repeats = asking(&[75.0], &[100, 120, 110, 90, 80], "p50 ttft < 110ms");
+        let style = Style { colour: Colour::Plain, width: 80 };
+        let text = text(&document(&repeats), style, Extent::Summary);
+        assert!(text.contains("  TTFT p75 ") && text.contains("  e2e p75 "), "{text}");
+        let stored = serde_json::to_value(&repeats).unwrap();
+        assert_eq!(stored["figures"]["latency"]["ttft"]["p75_ms"]["mean"], 100.0);
     }
 
     #[test]

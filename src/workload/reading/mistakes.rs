@@ -20,15 +20,17 @@ pub enum SpecError {
         library: Vec<&'static str>,
     },
     /// The file cannot be read.
-    #[error("cannot read the workload file {}: {cause}{}", path.display(), start_of_a_file(path, cause))]
+    #[error("cannot read {}: {cause}{}", path.display(), to_begin_with(example, path, cause))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the system answered.
         cause: io::Error,
+        /// The command that prints such a file.
+        example: &'static str,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
-    #[error("unknown format of {}; a workload file's name ends in .toml or .json", path.display())]
+    #[error("unknown format of {}; its name must end in .toml or .json", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -43,17 +45,12 @@ pub enum SpecError {
     },
 }
 
-/// How to make the file that is not there.
-fn start_of_a_file(path: &Path, cause: &io::Error) -> String {
-    match cause.kind() {
-        io::ErrorKind::NotFound => {
-            format!(
-                "\nhint: to begin with one of the library: `skyline workloads show short_chat > {}`",
-                path.display()
-            )
-        }
-        _ => String::new(),
+/// How to make the file, where it is not there.
+fn to_begin_with(example: &str, path: &Path, cause: &io::Error) -> String {
+    if cause.kind() != io::ErrorKind::NotFound {
+        return String::new();
     }
+    format!("\nhint: to begin with an example: `{example} > {}`", path.display())
 }
 
 /// One mistake in a spec.

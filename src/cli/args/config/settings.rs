@@ -1,5 +1,6 @@
 //! Options that were not typed: where they are looked for, and the arguments that say the same.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, Command};
@@ -70,7 +71,16 @@ impl Surroundings {
         }
         for path in &self.files {
             // Settings are no concern of verbs that share none and have no table.
-            let Ok(text) = std::fs::read_to_string(path) else { continue };
+            let text = match std::fs::read_to_string(path) {
+                Ok(text) => text,
+                Err(error)
+                    if !measures(verb)
+                        || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+                {
+                    continue;
+                }
+                Err(error) => return Err(unreadable(path, &error)),
+            };
             let begins = |line: &str| line.trim_start_matches([' ', '[', '"']).starts_with(verb.get_name());
             if measures(verb) || text.lines().any(begins) {
                 settings.extend(of_file(command, verb, path, &text)?);
@@ -78,6 +88,14 @@ impl Surroundings {
         }
         Ok(settings)
     }
+}
+
+/// Why a file that is there counts for nothing.
+fn unreadable(path: &Path, error: &std::io::Error) -> Stop {
+    let path = path.display();
+    Stop::usage(format!(
+        "cannot read {path}: {error}\nhint: options are looked for in this file (skyline guide settings)"
+    ))
 }
 
 /// The folder of all results, where nothing was typed: that of `out`, else `results`.
@@ -142,16 +160,23 @@ fn text(value: &NodeValue) -> Option<String> {
         NodeValue::Bool(value) => value.to_string(),
         NodeValue::Number(text) | NodeValue::Text(text) | NodeValue::Date(text) => text.clone(),
         NodeValue::Table(entries) => {
-            let field = |Entry { key, node, .. }: &Entry| {
-                Some(match &node.value {
-                    NodeValue::Text(text) => format!("{key} = {text:?}"),
-                    value => format!("{key} = {}", text(value)?),
-                })
-            };
+            let field = |Entry { key, node, .. }: &Entry| Some(format!("{key} = {}", in_table(&node.value)?));
             format!("{{ {} }}", entries.iter().map(field).collect::<Option<Vec<_>>>()?.join(", "))
         }
         NodeValue::Null | NodeValue::List(_) => return None,
     })
+}
+
+/// A value as it is written in a table.
+fn in_table(value: &NodeValue) -> Option<String> {
+    match value {
+        NodeValue::Text(text) => Some(format!("{text:?}")),
+        NodeValue::List(items) => {
+            let items: Option<Vec<_>> = items.iter().map(|node| in_table(&node.value)).collect();
+            Some(format!("[{}]", items?.join(", ")))
+        }
+        value => text(value),
+    }
 }
 
 /// What a file says of the options of `verb`: first its own table, then the top, which is for verbs that measure.

@@ -151,3 +151,29 @@ fn mistakes_are_named_with_their_line() {
     let error = Desk::new("url = [\n", "").of(&[], &["bench", "chat"]).unwrap_err();
     assert!(error.message().contains("not valid TOML"), "{}", error.message());
 }
+
+#[test]
+fn a_table_may_hold_a_list() {
+    let desk = Desk::new("[sweep]\ninput-tokens = { kind = \"empirical\", values = [1, 2] }\n", "");
+    assert_eq!(
+        desk.line(&[], &["sweep", "chat"]),
+        "sweep --input-tokens={ kind = \"empirical\", values = [1, 2] } chat"
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_refused_where_it_is_wanted() {
+    let desk = Desk::new("", "");
+    let here = desk.0.path().join("here.toml");
+    std::fs::write(&here, [0xff, 0xfe, b'u']).unwrap();
+    let error = desk.of(&[], &["bench", "chat"]).unwrap_err();
+    assert!(
+        error.message().contains("here.toml: ") && error.message().contains("UTF-8"),
+        "{}",
+        error.message()
+    );
+    assert!(desk.of(&[], &["mock"]).is_ok(), "another verb does not mind");
+    std::fs::remove_file(&here).unwrap();
+    std::fs::create_dir(&here).unwrap();
+    assert!(desk.of(&[], &["bench", "chat"]).unwrap_err().message().contains("here.toml: "));
+}

@@ -66,6 +66,7 @@ pub struct VariantServer {
 }
 
 /// Writes an address without what may be secret.
+#[expect(clippy::ref_option, reason = "serde hands over a reference to the field")]
 fn shown<S: Serializer>(url: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
     url.as_deref().map(without_secrets).serialize(serializer)
 }

@@ -100,6 +100,7 @@ fn what_generators_went_through_is_joined() {
         part.log.header.limits.max_concurrency = Some(8);
         part.log.header.objectives = vec![format!("p95 ttft < {p99_ns}ms"), "error_rate < 1%".to_owned()];
         part.log.header.calibration = calibration(p99_ns);
+        part.log.header.engine.proxy = (p99_ns == 60).then(|| "http://proxy:3128".to_owned());
         part.log.header.stamps =
             if p99_ns == 70 { StampSource::KernelReceived } else { StampSource::ReadReturned };
         let footer = footer(part);
@@ -120,6 +121,7 @@ fn what_generators_went_through_is_joined() {
     assert_eq!(header.limits.max_concurrency, Some(16));
     assert_eq!(header.objectives, ["p95 ttft < 70ms", "error_rate < 1%", "p95 ttft < 60ms"]);
     assert_eq!((header.calibration, header.stamps), (calibration(70), StampSource::ReadReturned));
+    assert_eq!(header.engine.proxy.as_deref(), Some("http://proxy:3128"));
     let footer = footer.unwrap();
     assert_eq!((footer.ending, footer.present_ns), (RunEnding::DrainLimit, Some(500)));
     assert_eq!((footer.ended, footer.released_until), (Timestamp::from_nanos(300), header.plan.window_end));

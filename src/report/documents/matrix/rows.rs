@@ -196,7 +196,7 @@ static CHARTS: [FigureKey; 6] = [
 ];
 
 pub(super) fn charts(matrix: &Matrix) -> Section {
-    let mut section = Section::detail("Figures, row by row");
+    let mut section = Section::page("Figures, row by row");
     section.charts(CHARTS.iter().filter_map(|key| chart(matrix, key)));
     section
 }

@@ -85,7 +85,9 @@ fn baseline(comparison: &LayoutComparison) -> [Section; 2] {
             "some requests were still running: the figure is a lower (>) or an upper (≤) bound",
         );
     }
-    let heading = "The same hardware with the requested layout and the baseline's, ms";
+    // Of the parts of the requests a screen has none.
+    table.detail_rows(|place| place >= 2);
+    let heading = "Layouts, ms: the same hardware with the requested layout and the baseline's";
     let mut layouts = Section::continued(Level::Page);
     layouts.fact("requested", comparison.requested.clone());
     layouts.fact("baseline", comparison.baseline.clone());

@@ -116,9 +116,8 @@ fn flows(summary: &Summary) -> Vec<KeyFigure> {
         let attainment = summary.slo.slo_attainment.map_or_else(|| known(None), percent);
         // Of the requests that were scheduled in the window; those that completed are those that ended in it.
         let offered =
-            rates.offered_requests_per_s.map(|offered| format!("of {}/s offered", known(Some(offered))));
-        let unit = offered.unwrap_or_else(|| "/s".to_owned());
-        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), unit));
+            rates.offered_requests_per_s.map(|offered| format!("{}/s offered", known(Some(offered))));
+        figures.push(KeyFigure::new("goodput", known(summary.slo.goodput_per_s), "/s").of(offered));
         figures.push(KeyFigure::new("SLO attainment", attainment, ""));
     }
     figures

@@ -31,7 +31,9 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     }
     let origin = arrivals::latency_origin(summary.run.load);
     let mut latencies = Section::summary(format!("Latency, ms; TTFT, TTFA and e2e from {origin}"));
-    tables(summary, &rows).into_iter().for_each(|table| latencies.table(table));
+    for table in tables(summary, &rows) {
+        latencies.table(table);
+    }
     let mut remarks = Section::continued(Level::Detail);
     tails(&mut remarks, &rows);
     intervals(&mut remarks, summary);
@@ -172,7 +174,10 @@ fn shown(row: &LatencyRow) -> Vec<(Figure, Option<SampleWarning>)> {
 /// Says what the marks mean that the rows use.
 fn explain(table: &mut Table, summary: &Summary, rows: &[Row<'_>]) {
     let percentiles: Vec<_> = rows.iter().flat_map(|(_, row)| shown(row)).collect();
-    let longer = longer(summary).map(|(next, length)| format!("; {next} needs about {length} at this rate"));
+    let are_usual = rows.iter().all(|(_, row)| row.asked.is_empty());
+    let longer = longer(summary)
+        .filter(|_| are_usual)
+        .map(|(next, length)| format!("; {next} needs about {length} at this rate"));
     let too_few = format!("too few samples to rely on{}", longer.unwrap_or_default());
     let indicative = "indicative: fewer than ten samples lie above it";
     table.explain_marks(percentiles.iter().map(|(_, mark)| *mark), [&too_few, indicative]);

@@ -22,7 +22,7 @@ pub(in crate::report::documents) fn table(sweep: &Sweep) -> Table {
         let sign = if knee == Some(point.load) { KNEE } else { "" };
         format!("{}{sign}", point.load)
     };
-    let has_gpus = sweep.deployment.gpus.is_some();
+    let has_gpus = sweep.deployment.gpus.is_some_and(|gpus| gpus > 1);
     let per_gpu = |point: &SweepPoint| {
         let figure = point.figures.metric(Metric::OutputTokensPerGpu);
         TableCell::from(figure.filter(|_| has_gpus))

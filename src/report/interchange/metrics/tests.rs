@@ -136,11 +136,7 @@ fn percentiles_that_were_asked_for_have_points() {
     let mut log = minute();
     log.header.percentiles = vec![50.0, 99.5];
     let text = report(&log, &[], |report| openmetrics(report.summary)).unwrap();
-    let of = |quantile| format!("quantile=\"{quantile}\"}}");
-    let points = |quantile| {
-        text.lines()
-            .filter(|line| line.starts_with("skyline_ttft_seconds") && line.contains(&of(quantile)))
-            .count()
-    };
-    assert_eq!(["0.5", "0.995", "0.999"].map(points), [1, 1, 1], "{text}");
+    let labels = r#"workload="short_chat",model="meta-llama/Llama-3.1-8B-Instruct""#;
+    let point = |quantile| format!("\nskyline_ttft_seconds{{{labels},quantile=\"{quantile}\"}} ");
+    assert_eq!(["0.5", "0.995", "0.999"].map(|of| text.matches(&point(of)).count()), [1, 1, 1], "{text}");
 }

@@ -150,13 +150,13 @@ fn corner_of<'a>(heading: &'a str, first: &Block) -> Option<&'a str> {
 /// Key figures in one line: `requests completed 9.98/s · goodput 9.90/s`.
 fn figures(lines: &mut TextLines, figures: &[KeyFigure], extent: Extent) {
     let shown = figures.iter().filter(|figure| !figure.card_only).map(|figure| {
-        let KeyFigure { name, value, unit, below, .. } = figure;
-        let space = figure.space();
+        let KeyFigure { name, value, below, .. } = figure;
+        let (space, tail) = figure.tail();
         let below = match extent {
             Extent::Full if !below.is_empty() => format!(" ({})", below.join(", ")),
             Extent::Full | Extent::Summary => String::new(),
         };
-        format!("{name} {value}{space}{unit}{below}")
+        format!("{name} {value}{space}{tail}{below}")
     });
     lines.wrapped(Weight::Normal, "  ", &shown.collect::<Vec<_>>().join(" · "));
 }
@@ -169,14 +169,22 @@ fn facts(lines: &mut TextLines, facts: &[NamedFact], extent: Extent) {
         for value in &fact.values {
             let text = match extent {
                 Extent::Summary => {
-                    let room = lines.style.width.saturating_sub(widest + 4);
-                    fact_in_brief(&printable(&value.in_words()), 1, room)
+                    let room = lines.style.width.saturating_sub(widest + 4).max(1);
+                    ended(&fact_in_brief(&printable(&value.in_words()), 1, room), room)
                 }
                 Extent::Full => value.in_words(),
             };
             lines.wrapped(Weight::Normal, &format!("  {name:<widest$}  "), &text);
             name = "";
         }
+    }
+}
+
+/// A fact that ends where a screen has no more room for it.
+fn ended(fact: &str, room: usize) -> String {
+    match wrap(fact, room).as_slice() {
+        [first, second, _, ..] => format!("{first} {}", cut(&format!("{second} …"), room)),
+        _ => fact.to_owned(),
     }
 }
 

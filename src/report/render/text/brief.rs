@@ -145,10 +145,17 @@ mod tests {
         );
         let text = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present; 15.0 a second of 0.0327 s \
                     account for 0.491: 35.9 % apart; limit: 30 %)";
-        let short = "left out: rounds 2 and 4 (of the first, A: Little's law: 0.361 were present: 35.9 % apart; limit: 30 %)";
+        let forms = [(2, 70), (1, 70), (1, 40)].map(|(lines, width)| brief(text, lines, width));
+        let begin = "left out: rounds 2 and 4";
         assert_eq!(
-            (brief(text, 2, 70).as_str(), brief(text, 1, 70).as_str()),
-            (short, "left out: rounds 2 and 4")
+            forms,
+            [
+                format!(
+                    "{begin} (of the first, A: Little's law: 0.361 were present: 35.9 % apart; limit: 30 %)"
+                ),
+                format!("{begin} (of the first, A: 35.9 % apart; limit: 30 %)"),
+                begin.to_owned(),
+            ]
         );
         let text = "the cache was 97 % full, and 3 requests were preempted; limit: 95 %";
         assert_eq!(brief(text, 1, 60), "the cache was 97 % full; limit: 95 %");
