@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use crate::analysis::wording::percent;
+use crate::analysis::wording::{counted, percent};
 use crate::analysis::{
     ERROR_RATE_BAR, FigureKey, LEAST_MS, Metric, Objective, Quantile, SPOILED, Statistic, VerdictOutcome,
 };
@@ -161,7 +161,7 @@ fn judged(objective: &Objective, snapshot: &Snapshot, window_s: f64) -> Remark {
             let kept = objective.comparison.holds(value, objective.bound);
             let said = format!("{objective}: {}", objective.key.show(value));
             match too_few(objective, snapshot) {
-                Some(n) => Remark::new(Standing::Open, format!("{said} of {} samples so far", count(n))),
+                Some(n) => Remark::new(Standing::Open, format!("{said} of {} so far", counted(n, "sample"))),
                 None => Remark::new(if kept { Standing::Good } else { Standing::Bad }, said),
             }
         }
