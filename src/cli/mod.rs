@@ -23,7 +23,7 @@ mod workloads;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Command, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::args::config;
 use self::manual::{completions, guide, man};
@@ -59,7 +59,9 @@ Exit codes:
   1    an objective was missed, or the server did not keep up (OVERLOADED)
   2    the command line or the workload has a mistake
   3    the run was impossible, or its numbers are INVALID
-  130  interrupted";
+  130  interrupted
+
+More: skyline guide, skyline guide first-run";
 
 /// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
 /// besides.
@@ -118,21 +120,36 @@ verbs! {
     /// Say a command line of `aiperf profile` with the options of Skyline
     FromAiperf => translate::TranslateArgs with ForeignTool::AiPerf,
     /// Print completions for bash, zsh, fish, elvish or PowerShell
-    Completions => completions::CompletionsArgs with Cli::command(),
+        Completions => completions::CompletionsArgs with command(),
     /// Print the man page, or write one of each verb
-    Man => man::ManArgs with Cli::command(),
+    Man => man::ManArgs with command(),
 }
 
-/// What was typed. The long help of a verb ends with the topic of the guide that is about it; `-h` is short.
+/// The command line. The help of a verb ends with the topic of the guide that is about it.
+fn command() -> Command {
+    Cli::command().mut_subcommands(|verb| {
+        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
+        let verb = verb.mut_subcommands(|part| {
+            let of_its_own = Topic::find(&format!("{} {}", topic.name, part.get_name()));
+            let more = more(&part, of_its_own.unwrap_or(topic));
+            part.after_help(more)
+        });
+        let more = more(&verb, topic);
+        verb.after_long_help(more)
+    })
+}
+
+/// What stands at the end of a help, with the topic behind it.
+fn more(command: &Command, topic: &Topic) -> String {
+    let after = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+    format!("{after}More: skyline guide {}", topic.name)
+}
+
+/// What was typed; the help of `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<_> = arguments.into_iter().collect();
-    let command = Cli::command().mut_subcommands(|verb| {
-        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
-        let after = verb.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-        verb.after_long_help(format!("{after}More: skyline guide {}", topic.name))
-    });
     let is_short = arguments.iter().any(|argument| argument == "-h");
-    let command = if is_short { help::shortened(command) } else { command };
+    let command = if is_short { help::shortened(command()) } else { command() };
     Cli::from_arg_matches(&command.try_get_matches_from(arguments)?)
 }
 

@@ -16,7 +16,7 @@ pub struct Finding {
 
 /// What a finding is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[cfg_attr(test, derive(schemars::JsonSchema, strum::EnumIter))]
 #[serde(rename_all = "snake_case")]
 pub enum FindingKind {
     /// The user stopped the run.
@@ -81,8 +81,8 @@ pub enum FindingKind {
 
 impl FindingKind {
     /// The topic of the guide that explains it.
-    pub const fn topic(self) -> Option<&'static str> {
-        Some(match self {
+    pub const fn topic(self) -> &'static str {
+        match self {
             Self::DrainLimit
             | Self::ShortWindow
             | Self::WarmUp
@@ -90,7 +90,10 @@ impl FindingKind {
             | Self::Drift
             | Self::ClientLate
             | Self::CannotTell => "validity",
-            Self::CapBound | Self::ColdConnections | Self::Proxy => "first-run",
+            Self::Interrupted | Self::CutOff | Self::CapBound | Self::ColdConnections | Self::Proxy => {
+                "first-run"
+            }
+            Self::CooldownFailures | Self::MergedReads => "report",
             Self::UnevenArrivals
             | Self::NoSlo
             | Self::OutputLength
@@ -100,11 +103,25 @@ impl FindingKind {
             Self::UnmeasurableSlo => "objectives",
             Self::WarmCache | Self::LostPrefixes | Self::WorseUnderLoad | Self::WrongForms => "prompts",
             Self::PageUnread | Self::ServerRestarted | Self::CacheFull | Self::OutsideServer => "server",
-            _ => return None,
-        })
+        }
     }
 }
 
 pub(super) fn finding(kind: FindingKind, sentence: String, cure: &str) -> Finding {
     Finding { kind, sentence, cure: cure.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use strum::IntoEnumIterator as _;
+
+    use super::*;
+    use crate::guide::TOPICS;
+
+    #[test]
+    fn the_guide_has_a_topic_for_every_finding() {
+        for kind in FindingKind::iter() {
+            assert!(TOPICS.iter().any(|topic| topic.name == kind.topic()), "{kind:?}");
+        }
+    }
 }

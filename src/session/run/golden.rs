@@ -22,7 +22,7 @@ pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     let chat = spec.checks.iter().find(|check| check.messages.is_some());
     match (chat, endpoint) {
         (Some(check), Endpoint::Completions) => Err(Stop::usage(format!(
-            "check `{}` has messages of a chat, which the endpoint {endpoint} cannot carry\n\
+            "check `{}` has chat messages, which the endpoint {endpoint} cannot carry\n\
              hint: give it a `prompt`, or give --endpoint {}",
             check.name,
             Endpoint::Chat
@@ -115,7 +115,7 @@ impl<'a> Golden<'a> {
 
     /// Sends each once and prints which do not pass. The run goes on; an objective may decide by them.
     pub(crate) fn before(&self, printer: Printer) -> Vec<FinishedCheck> {
-        printer.words(&format!("asking {}", counted(self.named.len() as u64, "golden prompt")));
+        printer.words(&format!("sending {}", counted(self.named.len() as u64, "golden prompt")));
         let asked = self.server.runtime.block_on(self.checks.before());
         for record in asked.iter().map(|asked| self.judge.check(asked.clone())) {
             if let Some(said) = in_words(&self.named, &record) {

@@ -61,7 +61,7 @@ pub(super) fn sections(summary: &Summary) -> Vec<Section> {
     let objectives = Section::summary("Objectives").with_notes(summary.objectives.iter().map(objective));
     let mut more = Section::continued(Level::Page);
     if !summary.verdict.reasons.is_empty() {
-        more.remark("More: skyline guide validity");
+        more.remark(more_in(&["validity"]));
     }
     vec![Section::continued(Level::Summary).with_notes(why), more, key, objectives]
 }
@@ -183,21 +183,32 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     let news = summary.findings.iter().filter(|finding| !is_said(finding, summary));
     let hidden = news.clone().count().saturating_sub(room);
     let mut all = Section::page("Findings").with_notes(summary.findings.iter().map(note));
-    let mut topics: Vec<_> = summary.findings.iter().filter_map(|finding| finding.kind.topic()).collect();
-    topics.sort_unstable();
-    topics.dedup();
+    let topics: Vec<_> = summary.findings.iter().map(|finding| finding.kind.topic()).collect();
     if !topics.is_empty() {
-        all.remark(format!("More: skyline guide {}", topics.join(", skyline guide ")));
+        all.remark(more_in(&topics));
     }
     let mut more = Section::continued(Level::Brief);
     if hidden > 0 {
         more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));
+    }
+    let validity = (!summary.verdict.reasons.is_empty()).then_some("validity");
+    let shown = news.clone().take(room).map(|finding| finding.kind.topic());
+    let topics: Vec<_> = validity.into_iter().chain(shown).collect();
+    if !topics.is_empty() {
+        more.text(more_in(&topics));
     }
     [
         Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
         more,
         all,
     ]
+}
+
+/// Where the guide says more, each topic once.
+fn more_in(topics: &[&str]) -> String {
+    let topics: std::collections::BTreeSet<_> =
+        topics.iter().map(|topic| format!("skyline guide {topic}")).collect();
+    format!("More: {}", topics.into_iter().collect::<Vec<_>>().join(", "))
 }
 
 /// Whether a reason of the verdict says the same.
