@@ -8,7 +8,7 @@ use super::output::{
 };
 use crate::analysis::FigureKey;
 use crate::cli::args::{
-    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half,
+    CampaignArgs, FiledServer, LoadArgs, TargetArgs, WorkArgs, dialect, label, share_up_to_half, whole,
 };
 use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
@@ -98,7 +98,7 @@ struct DesignArgs {
     /// Rounds: one run of each side, in the order A B, B A, A B and so on, each round with its own seed; all rounds
     /// run, whatever their results
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
-          value_parser = clap::value_parser!(u64).range(1..=1000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=1000), allow_negative_numbers = true)]
     rounds: u64,
 
     /// Figure that decides, such as `p95 ttft`, `mean e2e`, `goodput` or `p95 ttft of NAME`; may be repeated; use
@@ -119,7 +119,7 @@ struct DesignArgs {
 
     /// Requests sent to each side before its first run and after each switch, a few at a time and not counted, so that it
     /// is warm; the workload's own warm-up comes on top in each run
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
           allow_negative_numbers = true)]
     warmup_requests: u64,
 }
@@ -225,9 +225,11 @@ impl AbArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
         let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
-        let (spec, [a, b]) =
-            both(self.load.spec_of(&self.work, self.target.max_concurrency(), printer), self.settings(salt))?;
-        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), printer)?;
+        let (spec, [a, b]) = both(
+            self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer),
+            self.settings(salt),
+        )?;
+        let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
         let design = design(self, &workload)?;
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
@@ -251,7 +253,7 @@ impl AbArgs {
         let [a, b] = &runs.sides;
         let mut facts = planned_requests(workload);
         facts.push(("rounds", format!("{}, each with a run of A and one of B", design.rounds())));
-        facts.extend(planned_load(&runs.rounds));
+        facts.extend(planned_load(&runs.rounds, 2));
         facts.extend([planned_server("A", &a.settings), planned_server("B", &b.settings)]);
         facts.extend(planned_limits(&a.settings));
         facts.push(("warm-up requests", self.design.warmup_requests.to_string()));
@@ -314,7 +316,10 @@ impl AbArgs {
 impl SideArgs {
     /// Whether A and B are one address, however each is written.
     fn are_one_address(&self) -> bool {
-        let address = |url: &Option<String>| url.as_ref()?.parse::<BaseUrl>().ok();
+        let address = |url: &Option<String>| {
+            let url: BaseUrl = url.as_ref()?.parse().ok()?;
+            Some(url.join(&url.models_path()))
+        };
         address(&self.a).is_some_and(|a| address(&self.b) == Some(a))
     }
 }

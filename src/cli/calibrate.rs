@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::{ShowArgs, rendered};
+use super::args::whole;
+use super::output::ShowArgs;
 use crate::calibration::{CalibrationStage, calibrate};
 use crate::clock::Pacing;
 use crate::live::{Screen, StepLine};
@@ -20,7 +21,7 @@ any: how late its own stamps are, how late requests leave, and how much one clie
 `skyline bench` does the same in half a second before each run.")]
 pub(super) struct CalibrateArgs {
     /// Measure for about this long in total
-    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = clap::value_parser!(u16).range(1..=60))]
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = whole::<u16>(1..=60))]
     seconds: u16,
 
     /// Measure at normal priority; by default runs measure at a low real-time priority where the system permits it, else at
@@ -53,9 +54,7 @@ pub(super) fn run(args: &CalibrateArgs, printer: Printer) -> Result<Exit, Stop> 
     drop(line);
     let found = found.map_err(Stop::impossible)?;
     let host = host_facts(Some(pacing.priority()));
-    args.show.show(printer, |format| {
-        let json = || documents::calibration_json(&found, &host);
-        rendered(format, || documents::calibration(&found, &host), json)
-    })?;
+    let json = || documents::calibration_json(&found, &host);
+    args.show.with_json(printer, || documents::calibration(&found, &host), json)?;
     Ok(Exit::Fine)
 }

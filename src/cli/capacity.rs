@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::args::{self, ModelArgs, above_zero};
+use super::args::{self, ModelArgs, above_zero, whole};
 use super::output::ShowArgs;
 use super::simulate;
 use crate::experiment::capacity::{
@@ -34,7 +34,7 @@ pub(super) struct CapacityArgs {
     headroom: f64,
 
     /// GPUs of an instance [default: --gpus of the sweep]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX), allow_negative_numbers = true)]
     gpus_per_instance: Option<u32>,
 
     /// Price of a GPU hour, in any currency; repeat it, in the order of the sweeps, to price each separately
@@ -43,7 +43,7 @@ pub(super) struct CapacityArgs {
     gpu_hour: Vec<f64>,
 
     /// Most GPUs allowed: an offer that needs more does not meet the contract [default: any number]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     max_gpus: Option<u64>,
 
     /// Also model the queues of the instances behind one router, and count and price that number: the fewest that
@@ -53,7 +53,7 @@ pub(super) struct CapacityArgs {
           value_parser = replicas)]
     replicas: Option<Replicas>,
 
-    /// Write the capacity as a page with charts to this file
+    /// Write the capacity as a page with charts to this file [default: none]
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 

@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::output::exits;
+use super::output::{exits, planned_settings};
 use crate::analysis::Objective;
-use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds};
+use crate::analysis::wording::counted;
+use crate::cli::args::{CampaignArgs, FiledServer, TargetArgs, seconds, whole};
 use crate::engine::{DEFAULT_WAIT, Dialect};
 use crate::experiment::drive;
 use crate::experiment::matrix::{
@@ -114,7 +115,7 @@ pub(super) struct MatrixArgs {
     seconds: Option<f64>,
 
     /// Runs of every row, in place of the file's [default: as the file says]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=1000))]
     repeats: Option<u64>,
 
     #[command(flatten)]
@@ -164,8 +165,10 @@ impl MatrixArgs {
             requests: cell.runs.iter().map(requests).sum(),
         };
         let rows: Vec<_> = plan.cells.iter().filter(|cell| self.wants(&cell.row)).map(row).collect();
-        let document = || documents::matrix_plan(&plan.experiments, &rows);
-        self.campaign.show.whole(printer, document, || report::json(&MatrixManifest::of(plan)))
+        let document = || {
+            documents::with_settings(documents::matrix_plan(&plan.experiments, &rows), &planned_settings())
+        };
+        self.campaign.show.with_json(printer, document, || report::json(&MatrixManifest::of(plan)))
     }
 
     /// Whether the row of this name is asked for.
@@ -175,16 +178,20 @@ impl MatrixArgs {
 
     /// Every row under every variant, in the order in which they run, or all that is wrong with them.
     fn cells(&self, experiments: &Experiments, printer: Printer) -> Result<Vec<PlannedCell>, Stop> {
-        let (mut cells, mut mistakes) = (Vec::new(), Vec::new());
+        let mut cells = Vec::new();
+        // What is wrong, and with which rows.
+        let mut mistakes: Vec<(String, Vec<&str>)> = Vec::new();
         let mut opened = Opened::default();
         for slot in experiments.order() {
             match self.cell(experiments, slot, &mut opened, printer) {
                 Ok(cell) => cells.push(cell),
                 Err(stop) => {
-                    let mistake = format!("row {}: {}", experiments.rows[slot.row].name, stop.message());
-                    // Under several variants it is the same one.
-                    if !mistakes.contains(&mistake) {
-                        mistakes.push(mistake);
+                    let row = experiments.rows[slot.row].name.as_str();
+                    match mistakes.iter_mut().find(|(mistake, _)| mistake == stop.message()) {
+                        // Under several variants it is the same one.
+                        Some((_, rows)) if rows.contains(&row) => {}
+                        Some((_, rows)) => rows.push(row),
+                        None => mistakes.push((stop.message().to_owned(), vec![row])),
                     }
                 }
             }
@@ -192,11 +199,13 @@ impl MatrixArgs {
         if mistakes.is_empty() {
             return Ok(cells);
         }
-        let noun = if mistakes.len() == 1 { "row" } else { "rows" };
-        let mut text = format!("{} {noun} of `{}` cannot be run", mistakes.len(), experiments.name);
-        for mistake in mistakes {
+        let rows: BTreeSet<_> = mistakes.iter().flat_map(|(_, rows)| rows).collect();
+        let mut text =
+            format!("{} of `{}` cannot be run", counted(rows.len() as u64, "row"), experiments.name);
+        for (mistake, rows) in mistakes {
+            let noun = if rows.len() == 1 { "row" } else { "rows" };
             // Nothing can be wrong with writing to a string.
-            let _ = write!(text, "\n  {}", mistake.replace('\n', "\n    "));
+            let _ = write!(text, "\n  {noun} {}: {}", rows.join(", "), mistake.replace('\n', "\n    "));
         }
         Err(Stop::usage(text))
     }
@@ -211,7 +220,8 @@ impl MatrixArgs {
         let (row, variant) = (&experiments.rows[slot.row], &experiments.variants[slot.variant]);
         let settings = self.settings(experiments, row, variant)?;
         let spec = row.settings.spec(&row.name).map_err(Stop::usage)?;
-        let (spec, datasets) = opened.open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let (spec, datasets) =
+            opened.open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         Objective::check_all(&row.bounds(), &spec).map_err(Stop::usage)?;
         let checked = settings.check(&spec, &datasets)?;
         let runs = PlannedRun::all(&spec, &datasets, row.repeats())?;

@@ -61,6 +61,9 @@ Exit codes:
   3    the run was impossible, or its numbers are INVALID
   130  interrupted
 
+Variables:
+  SKYLINE_URL stands for --url, and so on (skyline guide terminal); SKYLINE_LOG=debug logs more
+
 More: skyline guide, skyline guide first-run";
 
 /// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
@@ -125,27 +128,25 @@ verbs! {
     Man => man::ManArgs with command(),
 }
 
-/// The command line. The help of a verb ends with the topic of the guide that is about it.
+/// The command line. The long help of a verb ends with where its options may come from, and with the topic of the guide that
+/// is about it.
 fn command() -> Command {
     Cli::command().mut_subcommands(|verb| {
+        let examples = verb.get_after_help().map(ToString::to_string);
+        let settings = config::in_help(verb.get_name()).map(str::to_owned);
         let Some(topic) = Topic::find(verb.get_name()) else { return verb };
+        let more = |topic: &Topic| format!("More: skyline guide {}", topic.name);
         let verb = verb.mut_subcommands(|part| {
-            let of_its_own = Topic::find(&format!("{} {}", topic.name, part.get_name()));
-            let more = more(&part, of_its_own.unwrap_or(topic));
-            part.after_help(more)
+            let own = Topic::find(&format!("{} {}", topic.name, part.get_name())).unwrap_or(topic);
+            let after = part.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+            part.after_help(after + &more(own))
         });
-        let more = more(&verb, topic);
-        verb.after_long_help(more)
+        let after: Vec<_> = [examples, settings, Some(more(topic))].into_iter().flatten().collect();
+        verb.after_long_help(after.join("\n\n"))
     })
 }
 
-/// What stands at the end of a help, with the topic behind it.
-fn more(command: &Command, topic: &Topic) -> String {
-    let after = command.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
-    format!("{after}More: skyline guide {}", topic.name)
-}
-
-/// What was typed; the help of `-h` is short.
+/// What was typed; `-h` is short.
 fn parsed(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let arguments: Vec<_> = arguments.into_iter().collect();
     let is_short = arguments.iter().any(|argument| argument == "-h");
@@ -180,12 +181,15 @@ pub fn main() -> ExitCode {
 fn run(printer: Printer) -> Result<Exit, Stop> {
     let typed = std::env::args_os().collect();
     let effect = config::in_effect(&Cli::command(), typed, &config::Surroundings::of_process())?;
+    for warning in &effect.warnings {
+        printer.words(warning);
+    }
     command_line::take_effect(effect);
     if let Some(words) = config::in_words(&command_line::settings()) {
         printer.words(&words);
     }
     let cli = parsed(command_line::arguments())
-        .map_err(|error| help::advice(&error).map_or_else(|| error.exit(), Stop::usage))?;
+        .map_err(|error| help::advice(&error, &Cli::command()).map_or_else(|| error.exit(), Stop::usage))?;
     cli.verb.run(printer)
 }
 

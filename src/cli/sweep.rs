@@ -9,6 +9,7 @@ use super::output::{exits, planned_limits, planned_requests, planned_server, say
 use crate::analysis::{FigureKind, Objective, Quantile};
 use crate::cli::args::{
     CampaignArgs, ObjectiveArgs, TargetArgs, WorkArgs, above_zero, rates, share_up_to_half, some_time, users,
+    whole,
 };
 use crate::experiment::{
     Experiment, Load, LoadAxis, Search, SearchStep, StopReason, Sweep, SweepExperiment, SweepPlan, Swept,
@@ -25,6 +26,7 @@ use crate::session::settings::{LoadOption, MachineCheck};
 use crate::session::{
     Exit, ExperimentDir, Interrupts, PlannedRun, Printer, ServerManifest, Stop, both, datasets, folder,
 };
+use crate::units::spoken;
 use crate::workload::{Overrides, WorkloadSpec};
 
 /// Measure a server from low load to high, and find the highest that meets the objectives
@@ -68,13 +70,13 @@ struct SweepLoadArgs {
     start_rate: Option<f64>,
 
     /// Runs of each load, each with a seed of its own; the search runs more where they do not decide
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
     repeats: u64,
 
     /// Requests that each run is to measure; its length follows from it and the rate [default: what the highest
     /// percentile of the objectives needs: 662 for p99, 130 for p95]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     samples: Option<u64>,
 
     /// The longest run, whatever its rate; one that is too short for its percentile says so
@@ -86,17 +88,17 @@ struct SweepLoadArgs {
     bracket: f64,
 
     /// The search ends after this many runs, whatever it has found
-    #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 60, value_parser = whole::<u64>(1..=10_000),
           allow_negative_numbers = true)]
     max_runs: u64,
 
     /// Try no higher load after this many in a row that saturate the server
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..=100),
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = whole::<u64>(1..=100),
           allow_negative_numbers = true)]
     stop_after_saturated: u64,
 
     /// Requests sent before the first run, a few at a time and not counted, so that the server is warm
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(..=10_000),
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = whole::<u64>(0..=10_000),
           allow_negative_numbers = true)]
     warmup_requests: u64,
 
@@ -199,8 +201,11 @@ impl SweepArgs {
     fn plan(&self, printer: Printer) -> Result<PlannedSweep, Stop> {
         let objectives = self.objectives.objectives();
         let settings = self.target.settings(LoadOption::OfLoads, self.campaign.live.screen());
-        let (spec, mut settings) = both(self.workload.spec(&Overrides::default(), printer), settings)?;
-        let (spec, datasets) = datasets::open(spec, settings.requests.tokenizer.as_deref(), printer)?;
+        let users = self.workload.users_of(self.loads.users.as_ref());
+        let load = Overrides { users, ..Overrides::default() };
+        let (spec, mut settings) = both(self.workload.spec(&load, printer), settings)?;
+        let (spec, datasets) =
+            datasets::open(spec, settings.requests.tokenizer.as_deref(), settings.screen, printer)?;
         let start = self.campaign.resume.as_deref().map(SweepStart::read).transpose()?.unwrap_or_default();
         let typed = self.loads.rates.as_ref().or(self.loads.users.as_ref()).cloned();
         let from_per_s = self.loads.start_rate.or(start.from_per_s);
@@ -227,7 +232,14 @@ impl SweepArgs {
         let mut facts = planned_requests(&planned.spec);
         facts.push(("loads", loads));
         facts.push(("runs", format!("{repeats} of each load at least, {most_trials} in all at most")));
-        facts.push(("lasts", format!("until {samples} requests are measured, {longest_s} s a run at most")));
+        let longest = spoken(Duration::from_secs_f64(*longest_s));
+        facts.push((
+            "lasts",
+            format!("{longest} a run at most, less where {samples} requests are measured sooner"),
+        ));
+        if let Some(sustain) = self.loads.sustain {
+            facts.push(("then", format!("the highest load that passed, held for {}", spoken(sustain))));
+        }
         facts.push(planned_server("server", &planned.checked.settings));
         facts.extend(planned_limits(&planned.checked.settings));
         facts.push(("warm-up requests", self.loads.warmup_requests.to_string()));
@@ -268,7 +280,7 @@ impl PlannedSweep {
         let warmup_requests = args.loads.warmup_requests;
         let mut manifest = self.manifest(args, context);
         let resumed = resumed.map(|dir| dir.with_manifest(&manifest)).transpose()?;
-        context.warm_server(&lowest.schedule, warmup_requests as usize);
+        context.warm_server(lowest, warmup_requests);
         if self.finds_start {
             match start_of_search(context, lowest, warmup_requests)? {
                 Some(from_per_s) => manifest.plan.axis = LoadAxis::Automatic { from_per_s },

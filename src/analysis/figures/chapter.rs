@@ -22,7 +22,8 @@ single class, priority, tenant or model too: `p95 ttft of search`.
 
 In the formulas N is the number of output tokens. *Scheduled* is the moment in
 the plan. *Dispatched* is the moment at which the client begins. *Sent* is the
-moment at which the request reaches the socket.
+moment at which the request reaches the socket. In a closed loop `ttft`, `ttfa`
+and `e2e` count from sending: `skyline guide conversations` says why.
 ";
 
 fn chapter() -> String {

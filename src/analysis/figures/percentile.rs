@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::quantile::Quantile;
 use crate::analysis::statistics::bracket;
 
 /// A value that was measured, or of which only bounds are known.
@@ -114,8 +113,8 @@ impl Sample {
 
     /// The order statistics between which the population's quantile lies with at least 95 % confidence, as if
     /// the samples were independent. A side is `None` where the sample is too small, or censored, to tell.
-    pub fn interval(&self, quantile: Quantile) -> (Option<f64>, Option<f64>) {
-        let (low, high) = bracket(self.len(), quantile.fraction());
+    pub fn interval(&self, fraction: f64) -> (Option<f64>, Option<f64>) {
+        let (low, high) = bracket(self.len(), fraction);
         let at = |sorted: &Sorted, rank: Option<u64>| sorted.at(rank? - 1);
         (at(self.lower(), low), at(&self.observed, high))
     }

@@ -1,7 +1,7 @@
 //! Reads a figure of a run from its summary, by its key.
 
 use super::catalogue::Metric;
-use super::key::FigureKey;
+use super::key::{FigureKey, Statistic};
 use super::part::{Part, PartKind};
 use super::percentile::Figure;
 use super::quantile::{Quantile, SampleWarning};
@@ -38,14 +38,21 @@ impl FigureKey {
 
     /// The 95 % interval that one run gives it, where it is a percentile.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
-        let (row, quantile) = self.percentile_row(summary)?;
-        Some(row.percentile(quantile).best_interval())
+        match self.statistic? {
+            Statistic::Asked(quantile) => Some(self.row(summary)?.asked(quantile)?.best_interval()),
+            _ => self.percentile_row(summary).map(|(row, quantile)| row.percentile(quantile).best_interval()),
+        }
     }
 
     /// A reservation about it, and the samples it rests on.
     pub fn warning(&self, summary: &Summary) -> Option<(SampleWarning, u64)> {
-        let (row, quantile) = self.percentile_row(summary)?;
-        Some((row.percentile(quantile).mark?, row.n))
+        let row = self.row(summary)?;
+        let mark = match self.statistic? {
+            Statistic::Percentile(quantile) => row.percentile(quantile).mark,
+            Statistic::Asked(quantile) => row.asked(quantile)?.mark,
+            Statistic::Mean | Statistic::Min | Statistic::Max => None,
+        };
+        Some((mark?, row.n))
     }
 
     /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.

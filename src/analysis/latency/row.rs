@@ -1,11 +1,13 @@
 //! One latency over a run: its percentiles, with intervals that respect how requests depend on one another.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use serde::ser::{SerializeMap as _, SerializeStruct as _};
 
 use crate::analysis::figures::key::Statistic;
 use crate::analysis::figures::percentile::{Figure, Sample};
-use crate::analysis::figures::quantile::{Quantile, SampleWarning};
+use crate::analysis::figures::quantile::{AskedQuantile, Quantile, SampleWarning};
 use crate::analysis::statistics::{SECTIONS, Sectioned, ranks, sectioned, von_neumann};
 
 /// One metric over a run, milliseconds.
@@ -25,8 +27,8 @@ pub struct LatencyRow {
     pub max: Figure,
     /// The percentiles of [`Quantile::ALL`], in that order.
     pub percentiles: [Percentile; 5],
-    /// Percentiles that the user asked for, each with its value and a reservation; empty where none were.
-    pub asked: Vec<(f64, Figure, Option<SampleWarning>)>,
+    /// Those that the user asked for, ascending; empty where none were asked for.
+    pub asked: Vec<Percentile<AskedQuantile>>,
     /// Whether requests that follow one another are alike beyond chance, so that `interval` is too narrow; absent
     /// where there are too few to tell, and for tokens and chunks, which depend on one another anyway.
     pub dependent: Option<bool>,
@@ -34,9 +36,9 @@ pub struct LatencyRow {
 
 /// A percentile with what makes it true.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Percentile {
+pub struct Percentile<Q = Quantile> {
     /// Which one.
-    pub quantile: Quantile,
+    pub quantile: Q,
     /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % distribution-free order-statistic interval, milliseconds; it takes samples as independent. A side
@@ -60,7 +62,7 @@ impl LatencyRow {
             Some(Percentile {
                 quantile,
                 figure: sample.quantile(quantile.fraction())?,
-                interval: sample.interval(quantile),
+                interval: sample.interval(quantile.fraction()),
                 batch_interval: None,
                 sections_dependent: None,
                 mark: quantile.mark(sample.len()),
@@ -80,15 +82,30 @@ impl LatencyRow {
         })
     }
 
-    /// Adds percentiles that the user asked for.
+    /// Adds percentiles that the user asked for, in percent.
     #[must_use]
-    pub(crate) fn asked_for(mut self, sample: &Sample, percentiles: &[f64]) -> Self {
-        let of = |&percentile: &f64| {
-            let mark = Quantile::mark_of(percentile / 100.0, self.n);
-            Some((percentile, sample.quantile(percentile / 100.0)?, mark))
+    pub(crate) fn asked_for(mut self, sample: &Sample, percents: &[f64]) -> Self {
+        let quantiles: BTreeSet<_> = percents.iter().copied().map(AskedQuantile::of_percent).collect();
+        let of = |quantile: AskedQuantile| {
+            let other = || {
+                Some(Percentile {
+                    quantile,
+                    figure: sample.quantile(quantile.fraction())?,
+                    interval: sample.interval(quantile.fraction()),
+                    batch_interval: None,
+                    sections_dependent: None,
+                    mark: quantile.mark(self.n),
+                })
+            };
+            quantile.usual().map_or_else(other, |usual| Some(self.percentile(usual).named(quantile)))
         };
-        self.asked = percentiles.iter().filter_map(of).collect();
+        self.asked = quantiles.into_iter().filter_map(of).collect();
         self
+    }
+
+    /// One of those that the user asked for.
+    pub fn asked(&self, quantile: AskedQuantile) -> Option<&Percentile<AskedQuantile>> {
+        self.asked.iter().find(|asked| asked.quantile == quantile)
     }
 
     /// One of the percentiles.
@@ -103,6 +120,7 @@ impl LatencyRow {
             Statistic::Min => Some(self.min),
             Statistic::Max => Some(self.max),
             Statistic::Percentile(quantile) => Some(self.percentile(quantile).figure),
+            Statistic::Asked(quantile) => Some(self.asked(quantile)?.figure),
         }
     }
 
@@ -114,7 +132,14 @@ impl LatencyRow {
     }
 }
 
-impl Percentile {
+impl<Q: Copy> Percentile<Q> {
+    /// The same under another name.
+    #[must_use]
+    pub(crate) fn named<R>(self, quantile: R) -> Percentile<R> {
+        let Self { quantile: _, figure, interval, batch_interval, sections_dependent, mark } = self;
+        Percentile { quantile, figure, interval, batch_interval, sections_dependent, mark }
+    }
+
     /// How close a figure should be known: within a tenth of itself.
     const CLOSE: f64 = 0.1;
 
@@ -141,15 +166,6 @@ fn bounds(figure: Figure) -> (Option<f64>, Option<f64>) {
     }
 }
 
-/// A percentile that the user asked for, as it is stored.
-#[derive(Serialize)]
-struct AskedPercentile {
-    value_ms: Option<f64>,
-    at_least_ms: Option<f64>,
-    at_most_ms: Option<f64>,
-    mark: Option<SampleWarning>,
-}
-
 impl Serialize for LatencyRow {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut row = serializer.serialize_map(None)?;
@@ -161,22 +177,12 @@ impl Serialize for LatencyRow {
         let (at_least, at_most) = bounds(self.min);
         row.serialize_entry("min_at_least_ms", &at_least)?;
         row.serialize_entry("min_at_most_ms", &at_most)?;
-        let usual = ["p50", "p90", "p95", "p99", "p99_9"];
-        for (key, percentile) in usual.into_iter().zip(&self.percentiles) {
-            row.serialize_entry(key, percentile)?;
+        let key = |name: String| name.replace('.', "_");
+        for percentile in &self.percentiles {
+            row.serialize_entry(&key(percentile.quantile.to_string()), percentile)?;
         }
-        for (percentile, figure, mark) in &self.asked {
-            let key = format!("p{percentile}").replace('.', "_");
-            if !usual.contains(&key.as_str()) {
-                let (at_least, at_most) = bounds(*figure);
-                let value = AskedPercentile {
-                    value_ms: figure.exact(),
-                    at_least_ms: at_least,
-                    at_most_ms: at_most,
-                    mark: *mark,
-                };
-                row.serialize_entry(&key, &value)?;
-            }
+        for asked in self.asked.iter().filter(|asked| asked.quantile.usual().is_none()) {
+            row.serialize_entry(&key(asked.quantile.to_string()), asked)?;
         }
         row.serialize_entry("max_ms", &self.max.exact())?;
         let (at_least, at_most) = bounds(self.max);
@@ -188,7 +194,7 @@ impl Serialize for LatencyRow {
     }
 }
 
-impl Serialize for Percentile {
+impl<Q> Serialize for Percentile<Q> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (at_least, at_most) = bounds(self.figure);
         let mut out = serializer.serialize_struct("Percentile", 9)?;
@@ -371,6 +377,23 @@ mod tests {
         });
         let mean = ratios.sum::<f64>() / 50.0;
         assert!((0.85..1.25).contains(&mean), "{mean}");
+    }
+
+    /// Of 1 to 401 ms numpy's p99.5 is 1 + 0.995 · 400; a usual percentile is the same with and without being asked for.
+    #[test]
+    fn percentiles_that_are_asked_for_come_once_each_and_in_order() {
+        let values: Vec<f64> = (1..=401).map(f64::from).collect();
+        let row = row(&values).asked_for(&Sample::new(values.clone()), &[99.5, 95.0, 99.5, 10.0]);
+        let shown: Vec<_> =
+            row.asked.iter().map(|asked| (asked.quantile.to_string(), asked.figure.at_least())).collect();
+        assert_eq!(shown, [("p10".to_owned(), 41.0), ("p95".to_owned(), 381.0), ("p99.5".to_owned(), 399.0)]);
+        assert_eq!(row.asked[1], row.percentile(Quantile::P95).named(row.asked[1].quantile));
+        let stored = serde_json::to_value(&row).unwrap();
+        assert_eq!(
+            (&stored["p99_5"]["value_ms"], &stored["p99_5"]["mark"]),
+            (&399.0.into(), &"too_few_samples".into())
+        );
+        assert_eq!(stored.as_object().unwrap().keys().filter(|key| key.starts_with("p95")).count(), 1);
     }
 
     #[test]

@@ -16,6 +16,6 @@ pub(super) use self::target::{ShareArgs, TargetArgs};
 pub(super) use self::trace::SliceArgs;
 pub(super) use self::values::{
     above_zero, dialect, label, one_of, percentile, rates, seconds, share, share_up_to_half, some_time,
-    stop_length, users,
+    stop_length, users, whole,
 };
 pub(super) use self::workload::{LoadArgs, WorkArgs, WorkloadArgs};

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::server::ServerArgs;
-use super::values::{at_least_one, label, some_time};
+use super::values::{at_least_one, label, some_time, whole};
 use crate::clock::Pacing;
 use crate::engine::{MetricsUrl, PriorityField};
 use crate::live::Screen;
@@ -98,7 +98,7 @@ struct DeploymentArgs {
     hardware: Option<String>,
 
     /// Accelerators that serve together, for figures per GPU [default: of the embedded mock 1; else not given]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::MAX))]
     gpus: Option<u32>,
 
     /// Model that is served: llama-3.1-8b, llama-3.1-70b, llama-3.1-405b, qwen2.5-7b, qwen3-32b, mixtral-8x7b or
@@ -153,7 +153,7 @@ struct RunArgs {
 
     /// Salt of the prompts: the same salt sends the same texts again, which may find a warm prefix cache
     /// [default: a new one each run]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = whole::<u64>(0..=u64::MAX), allow_negative_numbers = true)]
     salt: Option<u64>,
 
     #[command(flatten)]

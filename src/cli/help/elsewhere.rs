@@ -1,150 +1,196 @@
-//! Options that people type and that are none: those of other tools, and near misses. What to type in their place.
+//! Options that people type and that are none here: those of other tools, of other verbs, and near misses.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// The options, and the hint.
-const ELSEWHERE: &[(&[&str], &str)] = &[
+use crate::foreign::commands::flag_here;
+use crate::workload::Slo;
+
+/// The options, and what to type in their place. Others of vLLM, GuideLLM and AIPerf are known by the tables that translate
+/// their command lines.
+const ELSEWHERE: &[(&str, &str)] = &[
     (
-        &["--seconds", "--duration", "--max-seconds", "--benchmark-duration", "-d"],
+        "--seconds --duration --max-seconds --benchmark-duration --run-time -d -t",
         "the length of a run stands behind the workload: skyline bench short_chat 60",
     ),
-    (&["--workload"], "the workload stands behind the verb: skyline bench short_chat 60"),
+    ("--workload", "the workload stands behind the verb: skyline bench short_chat 60"),
     (
-        &["--concurrency", "--vus", "--connections", "-c"],
+        "--concurrency --num-concurrent-requests --vus --connections -c",
         "--users N is a closed loop of N users; --max-concurrency N caps what is in flight under a rate",
     ),
     (
-        &["--rps", "--qps", "--request-rate", "--rate"],
+        "--rps --qps --request-rate --rate -R",
         "--rate PER_S says how many requests a second leave; a sweep has --rates, a trace --rate-scale",
     ),
     (
-        &[
-            "--max-requests",
-            "--request-count",
-            "--num-requests",
-            "--iterations",
-            "--num-prompts",
-            "--requests",
-            "-n",
-        ],
+        "--max-requests --request-count --num-requests --max-num-completed-requests --iterations --num-prompts \
+         --num-prompt --requests -n",
         "--requests N ends the run after N requests; a sweep has --samples N for each of its runs",
     ),
     (
-        &["--warmup-request-count", "--warmup-requests", "--num-warmups"],
-        "bench, sweep and ab have --warmup-requests N; --warmup TIME leaves the first part of a run out of the figures",
+        "--warmup-request-count --warmup-requests --num-warmups",
+        "bench, sweep and ab have --warmup-requests N; --warmup TIME leaves the first part of a run out of the \
+         figures",
     ),
     (
-        &["--target", "--host", "--port", "--server", "--endpoint-url", "-u"],
+        "--target --host --port --server --endpoint-url -u",
         "--url names the server with its port: --url http://host:8000",
     ),
     (
-        &["--backend", "--endpoint-type", "--service-kind"],
+        "--endpoint-type --service-kind --llm-api",
         "--engine says which server it is (vllm, sglang, openai, …), --endpoint whether it is chat or completions",
     ),
     (
-        &["--dataset-name"],
+        "--dataset-name --data --input-file --public-dataset",
         "--input-tokens and --output-tokens make prompts of a length; a file is --dataset FILE, for ShareGPT with \
-      --dataset-format sharegpt",
+         --dataset-format sharegpt",
     ),
     (
-        &["--random-range-ratio"],
+        "--random-range-ratio",
         "it is part of the lengths: --input-tokens vllm_range:1024:0.5 draws what vLLM draws for 1024 and 0.5",
     ),
     (
-        &["--random-prefix-len", "--prefix-repetition-prefix-len", "--prefix-prompt-length"],
+        "--random-prefix-len --prefix-repetition-prefix-len",
         "prefixes that prompts share are `shared_prefix` of a class in a workload file: skyline workloads show agents",
     ),
     (
-        &[
-            "--random-batch-size",
-            "--sharegpt-output-len",
-            "--custom-output-len",
-            "--hf-output-len",
-            "--output-len",
-        ],
-        "--output-tokens says how long answers are",
+        "--sharegpt-output-len --custom-output-len --hf-output-len --output-len --random-output --osl \
+         --mean-output-tokens",
+        "--output-tokens says how long answers are, as in 128, 100..400 or normal:256:128",
     ),
     (
-        &["--input-len", "--synthetic-input-tokens-mean", "--isl", "--prompt-tokens"],
+        "--input-len --random-input --isl --synthetic-input-tokens-mean --mean-input-tokens --prompt-tokens",
         "--input-tokens says how long prompts are, as in 1024, 100..400 or normal:256:128",
     ),
-    (&["--osl"], "--output-tokens says how long answers are, as in 128, 100..400 or normal:256:128"),
-    (&["--synthetic-input-tokens-stddev"], "it is part of the lengths: --input-tokens normal:MEAN:STD"),
     (
-        &["--output-tokens-mean", "--output-tokens-stddev"],
+        "--synthetic-input-tokens-stddev --isl-stddev --stddev-input-tokens",
+        "it is part of the lengths: --input-tokens normal:MEAN:STD",
+    ),
+    (
+        "--output-tokens-mean --output-tokens-stddev --osl-stddev --stddev-output-tokens",
         "it is part of the lengths: --output-tokens normal:MEAN:STD",
     ),
     (
-        &["--ramp-up-strategy", "--ramp-up-start-rps", "--ramp-up-end-rps"],
+        "--ramp-up-strategy --ramp-up-start-rps --ramp-up-end-rps --rampup",
         "--ramp FROM:TO:OVER raises the rate, as in --ramp 1:20:60s",
     ),
-    (&["--percentile-metrics"], "there is nothing to choose: TTFT, TPOT, ITL and e2e are always shown"),
     (
-        &["--metric-percentiles", "--percentiles"],
-        "bench has --percentiles 50,95,99.5 for the table of latencies",
+        "--stage --stages --spawn-rate",
+        "--ramp FROM:TO:OVER raises the rate; more stages are the arrivals of a workload file (skyline guide \
+         workloads)",
     ),
     (
-        &["--ignore-eos"],
-        "there is nothing to say: answers are forced to the requested length where the engine can; extra fields of the body are \
-      --extra-body",
+        "--ignore-eos --disable-ignore-eos",
+        "there is nothing to say: answers are forced to the requested length where the engine can; extra fields of \
+         the body are --extra-body",
     ),
     (
-        &["--save-detailed"],
-        "there is nothing to say: every request is stored in run.jsonl; --format vllm-json writes vLLM's own file",
+        "--save-detailed",
+        "there is nothing to say: every request is stored in run.jsonl; --format vllm writes vLLM's own file",
     ),
-    (&["--append-result"], "each run has a folder of its own under --out; skyline compare reads several"),
+    ("--append-result", "each run has a folder of its own under --out; skyline compare reads several"),
     (
-        &["--result-filename", "--output-path", "--profile-export-file"],
+        "--result-filename --output-path --output-file --profile-export-file",
         "--format json=PATH writes the summary there; the run's folder stands under --out",
     ),
-    (&["--result-dir", "--artifact-dir", "--output-dir"], "--out DIR is where runs get their folders"),
-    (&["--metadata"], "--label NAME=VALUE keeps anything with the run"),
-    (&["--disable-tqdm"], "--quiet shows no progress"),
-    (&["--ready-check-timeout-sec"], "--wait TIME says how long to wait for the server"),
+    ("--result-dir --results-dir --artifact-dir --output-dir", "--out DIR is where runs get their folders"),
+    ("--metadata", "--label NAME=VALUE keeps anything with the run"),
+    ("--disable-tqdm --disable-progress", "--quiet shows no progress"),
+    ("--ready-check-timeout-sec", "--wait TIME says how long to wait for the server"),
     (
-        &["--trust-remote-code", "--tokenizer-mode"],
-        "there is nothing to say: --tokenizer reads a tokenizer.json, which runs no code",
-    ),
-    (
-        &["--profile", "--profile-batch"],
+        "--profile --profile-batch",
         "Skyline does not profile the server; a sweep over rates or users is `skyline sweep`",
     ),
     (
-        &["--rate-type"],
+        "--rate-type",
         "--rate, --users and --arrival say what load there is; `skyline sweep` raises it step by step",
     ),
     (
-        &["--use-beam-search", "--logprobs", "--best-of", "--lora-modules", "--stop"],
-        "it is a field of the request: --extra-body '{\"logprobs\": 1}'; several models are `models` in a workload file",
+        "--logprobs --best-of --stop --min-p --frequency-penalty --presence-penalty --repetition-penalty \
+         --extra-inputs --extra-request-body",
+        "it is a field of the request: --extra-body '{\"min_p\": 0.1}'",
     ),
-    (&["--streaming", "--stream"], "answers are streamed unless --no-stream is given"),
-    (&["--random-seed"], "--seed is that of the schedule, --sampling-seed that of the server"),
-    (&["--api-key", "--token"], "--api-key-env VAR names the environment variable that holds the key"),
-    (&["--output", "-o"], "--out DIR is where runs get their folders; --format json=PATH writes a file"),
-    (&["--verbose", "-v"], "--full shows all of the report"),
+    ("--streaming --stream", "answers are streamed unless --no-stream is given"),
+    ("--disable-stream", "--no-stream asks for answers in one piece"),
+    ("--flush-cache", "--reset-cache empties the server's prefix cache before each run"),
+    ("--random-seed", "--seed is that of the schedule, --sampling-seed that of the server"),
+    ("--api-key --token", "--api-key-env VAR names the environment variable that holds the key"),
+    ("--output -o", "--out DIR is where runs get their folders; --format json=PATH writes a file"),
+    ("--verbose -v", "--full shows all of the report"),
 ];
 
-/// What to type in place of an option that the command line does not know; `None` where clap knows best.
-pub(in crate::cli) fn advice(error: &clap::Error) -> Option<String> {
-    let (ErrorKind::UnknownArgument, Some(ContextValue::String(typed))) =
-        (error.kind(), error.get(ContextKind::InvalidArg))
-    else {
-        return None;
+/// What is wrong with a command line, and the cure; `None` where clap knows best.
+pub(in crate::cli) fn advice(error: &clap::Error, command: &Command) -> Option<String> {
+    let context = |kind| match error.get(kind)? {
+        ContextValue::String(text) => Some(text.as_str()),
+        ContextValue::Strings(texts) => texts.first().map(String::as_str),
+        _ => None,
     };
+    let typed = context(ContextKind::InvalidArg)?;
+    match error.kind() {
+        ErrorKind::UnknownArgument if typed.starts_with('-') => instead_of(typed, command),
+        ErrorKind::UnknownArgument => stray_bound(typed),
+        ErrorKind::ValueValidation if !typed.starts_with('-') => {
+            stray_bound(context(ContextKind::InvalidValue)?)
+        }
+        ErrorKind::InvalidValue if typed.starts_with("--endpoint ") => {
+            let path = context(ContextKind::InvalidValue).filter(|value| value.starts_with('/'))?;
+            Some(format!(
+                "`{path}` is not the usual path of an endpoint\nhint: --path {path} takes a path as it is"
+            ))
+        }
+        ErrorKind::ArgumentConflict => {
+            let other = context(ContextKind::PriorArg).filter(|other| *other != typed)?;
+            Some(format!("{typed} cannot be used with {other}\nhint: leave one of them out"))
+        }
+        _ => None,
+    }
+}
+
+/// What is said of a bound behind those of `--slo`.
+fn stray_bound(typed: &str) -> Option<String> {
+    Slo::typed(typed).ok()?;
+    Some(format!(
+        "`{typed}` belongs to no option\nhint: bounds of --slo have commas between them: ttft=500ms,tpot=50ms"
+    ))
+}
+
+/// What to type in place of an option that is none here.
+fn instead_of(typed: &str, command: &Command) -> Option<String> {
     let name = typed.split('=').next().unwrap_or(typed);
-    let (_, hint) = ELSEWHERE.iter().find(|(names, _)| names.contains(&name))?;
+    let rows = ELSEWHERE.iter().find(|(names, _)| names.split(' ').any(|known| known == name));
+    let hyphens = name.replace('_', "-");
+    let hint = match (rows, verbs_with(&hyphens, command)) {
+        (Some((_, hint)), _) => (*hint).to_owned(),
+        (None, Some(_)) if hyphens != name => format!("it is written with hyphens: {hyphens}"),
+        (None, Some(verbs)) => format!("it is an option of {verbs}"),
+        (None, None) => flag_here(&hyphens)?,
+    };
     Some(format!("`{name}` is not an option here\nhint: {hint}"))
+}
+
+/// The verbs that have this option.
+fn verbs_with(option: &str, command: &Command) -> Option<String> {
+    let name = option.strip_prefix("--")?;
+    let has = |verb: &&Command| {
+        verb.get_arguments().any(|arg| {
+            arg.get_long() == Some(name) || arg.get_all_aliases().is_some_and(|names| names.contains(&name))
+        })
+    };
+    let verbs: Vec<_> = command.get_subcommands().filter(has).map(Command::get_name).collect();
+    (!verbs.is_empty()).then(|| verbs.join(", "))
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
+    use clap::CommandFactory as _;
 
     use super::*;
     use crate::cli::Cli;
 
     fn said(typed: &[&str]) -> Option<String> {
-        advice(&Cli::try_parse_from([&["skyline"], typed].concat()).unwrap_err())
+        let command = Cli::command();
+        advice(&command.clone().try_get_matches_from([&["skyline"], typed].concat()).unwrap_err(), &command)
     }
 
     #[test]
@@ -154,18 +200,46 @@ mod tests {
             (&["bench", "short_chat", "--random-range-ratio=0.5"], "vllm_range:1024:0.5"),
             (&["bench", "short_chat", "--concurrency", "8"], "--users N"),
             (&["sweep", "short_chat", "--num-prompts", "8"], "--samples N"),
-            (&["bench", "short_chat", "--backend", "vllm"], "--engine"),
+            (&["bench", "short_chat", "--endpoint-type", "chat"], "--engine"),
+            (&["bench", "short_chat", "--endpoint", "/x/v1/completions"], "--path /x/v1/completions"),
+            (&["bench", "short_chat", "--trust-remote-code"], "nothing of it is executed"),
+            (&["bench", "short_chat", "--num-profile-runs=3"], "here it is --repeats"),
+            (
+                &["bench", "short_chat", "--dataset-sampling-strategy=random"],
+                "skyline from-aiperf -- aiperf profile",
+            ),
+            (&["bench", "short_chat", "--num_prompts=3"], "with hyphens: --num-prompts"),
+            (&["bench", "short_chat", "--samples=3"], "it is an option of sweep, simulate"),
+            (&["bench", "short_chat", "9", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),
+            (&["bench", "short_chat", "--slo", "ttft=1s", "tpot=9ms"], "commas between them"),
+            (&["bench", "short_chat", "--users=3", "--rate=3"], "leave one of them out"),
         ] {
             let said = said(typed).unwrap_or_default();
             assert!(said.contains(cure), "{typed:?}: {said}");
         }
         assert_eq!(said(&["bench", "short_chat", "--objectiv", "x"]), None);
+        assert_eq!(said(&["bench", "short_chat", "9", "more"]), None);
         assert_eq!(said(&["bench", "short_chat", "--rate", "fast"]), None);
     }
 
     #[test]
+    fn hints_name_options_that_there_are() {
+        let command = Cli::command();
+        let is_known = |name: &str| {
+            let mut arguments = command.get_subcommands().flat_map(Command::get_arguments);
+            arguments.any(|arg| arg.get_long() == Some(name))
+        };
+        for (_, hint) in ELSEWHERE {
+            let words = hint.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-');
+            for name in words.filter_map(|word| word.strip_prefix("--")) {
+                assert!(is_known(name), "--{name} in: {hint}");
+            }
+        }
+    }
+
+    #[test]
     fn no_option_is_explained_twice() {
-        let mut names: Vec<_> = ELSEWHERE.iter().flat_map(|(names, _)| names.iter()).collect();
+        let mut names: Vec<_> = ELSEWHERE.iter().flat_map(|(names, _)| names.split(' ')).collect();
         let all = names.len();
         names.sort_unstable();
         names.dedup();

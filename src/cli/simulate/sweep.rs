@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::simulation::{Simulation, engine};
 use crate::analysis::wording::seconds;
-use crate::cli::args::{rates, users};
+use crate::cli::args::{rates, users, whole};
 use crate::cli::output::{exits, say_saved};
 use crate::experiment::{
     CompletedRun, Experiment, Load, LoadAxis, RunRequest, Search, SweepExperiment, SweepPlan, SweepRun,
@@ -52,16 +52,16 @@ pub(super) struct SimulatedLoads {
     /// With --sweep: numbers of closed-loop users, such as 1,2,4,8 or 1:64:x2 [default: rates]
     #[arg(long, value_name = "USERS", value_parser = users, requires = "sweep",
           conflicts_with_all = ["rate", "users"])]
-    sweep_users: Option<LoadAxis>,
+    pub(super) sweep_users: Option<LoadAxis>,
 
     /// With --sweep: requests that each run measures
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 3_000,
-          value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=u64::MAX), allow_negative_numbers = true)]
     samples: u64,
 
     /// With --sweep: the search ends after this many runs, whatever it has found
     #[arg(long, value_name = "N", requires = "sweep", default_value_t = 40,
-          value_parser = clap::value_parser!(u64).range(1..=10_000), allow_negative_numbers = true)]
+          value_parser = whole::<u64>(1..=10_000), allow_negative_numbers = true)]
     max_runs: u64,
 
     /// With --sweep: do not show progress

@@ -1,15 +1,19 @@
 //! One figure on two sides (the change and its significance), and its trend over more of them.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use super::side::{ComparedSide, SideUnit};
 use crate::analysis::statistics::{
     Estimate, TwoMeans, holm, mean, paired, slope, slope_p, student_t_quantile, welch,
 };
-use crate::analysis::{AcrossRuns, FigureKey, FigureKind, FigureLevel, Metric, Quantile};
+use crate::analysis::{
+    AcrossRuns, AskedQuantile, FigureKey, FigureKind, FigureLevel, Metric, Quantile, Statistic,
+};
 
 /// The compared figures.
-pub(super) static SUBJECTS: [FigureKey; 13] = [
+static SUBJECTS: [FigureKey; 13] = [
     FigureKey::percentile(Quantile::P50, Metric::Ttft),
     FigureKey::percentile(Quantile::P95, Metric::Ttft),
     FigureKey::percentile(Quantile::P99, Metric::Ttft),
@@ -24,6 +28,33 @@ pub(super) static SUBJECTS: [FigureKey; 13] = [
     FigureKey::of(Metric::SloAttainment),
     FigureKey::of(Metric::ErrorRate),
 ];
+
+/// Those, and of each latency that a user feels the percentiles that sides were run to show and that all of them have.
+pub(super) fn subjects(sides: &[&ComparedSide]) -> Vec<FigureKey> {
+    let asked: BTreeSet<AskedQuantile> = sides.iter().flat_map(|side| side.asked()).collect();
+    let shows = |side: &&ComparedSide, quantile| side.asked().any(|asked| asked == quantile);
+    let is_of_all = |quantile: &AskedQuantile| {
+        quantile.usual().is_some() || sides.iter().all(|side| shows(side, *quantile))
+    };
+    let fraction = |key: &FigureKey| match key.statistic {
+        Some(Statistic::Percentile(quantile)) => quantile.fraction(),
+        Some(Statistic::Asked(quantile)) => quantile.fraction(),
+        _ => 0.0,
+    };
+    let mut keys = SUBJECTS.to_vec();
+    for quantile in asked.into_iter().filter(is_of_all) {
+        for key in Metric::MAIN.map(|metric| FigureKey::latency(quantile.into(), metric)) {
+            let lower =
+                |known: &FigureKey| known.metric == key.metric && fraction(known) < quantile.fraction();
+            if !keys.contains(&key) {
+                let place = keys.iter().rposition(lower).map(|place| place + 1);
+                let first = keys.iter().position(|known| known.metric == key.metric).unwrap_or(0);
+                keys.insert(place.unwrap_or(first), key);
+            }
+        }
+    }
+    keys
+}
 
 /// Differences with a smaller p-value, corrected for the number of figures, are more than chance.
 pub(super) const SIGNIFICANT: f64 = 0.05;
@@ -116,8 +147,8 @@ pub enum ChangeStanding {
 impl ComparedRow {
     /// All figures that either side has, the p-values corrected for one another.
     pub(super) fn all(baseline: &ComparedSide, other: &ComparedSide, pairing: Pairing) -> Vec<Self> {
-        let row = |key| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
-        let mut rows: Vec<Self> = SUBJECTS.iter().filter_map(row).collect();
+        let row = |key: &FigureKey| Self::of(key, &baseline.figure(key), &other.figure(key), pairing);
+        let mut rows: Vec<Self> = subjects(&[baseline, other]).iter().filter_map(row).collect();
         correct(rows.iter_mut());
         rows
     }
@@ -270,11 +301,12 @@ impl RunTrend {
         }
         let mut order: Vec<usize> = (0..sides.len()).collect();
         order.sort_by_key(|&place| sides[place].header.started_at);
-        let lines = SUBJECTS.iter().filter_map(|subject| {
+        let line = |subject: &FigureKey| {
             let levels: Vec<_> = order.iter().map(|&place| sides[place].figure(subject).level()).collect();
             TrendLine::of(subject, levels)
-        });
-        let mut lines: Vec<TrendLine> = lines.collect();
+        };
+        let mut lines: Vec<TrendLine> =
+            subjects(&sides.iter().collect::<Vec<_>>()).iter().filter_map(line).collect();
         let tested: Vec<&mut TrendLine> = lines.iter_mut().filter(|line| line.p.is_some()).collect();
         let p_values: Vec<f64> = tested.iter().filter_map(|line| line.p).collect();
         for (line, corrected) in tested.into_iter().zip(holm(&p_values)) {

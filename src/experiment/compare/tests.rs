@@ -348,3 +348,26 @@ fn a_trend_is_in_the_order_of_time() {
     assert!(!drifts([100, 104, 105, 111]), "one of many figures");
     assert!(!drifts([100, 110, 120, 130]), "nothing says how much the figures spread about the line");
 }
+
+/// Numpy's p75 of 100 four times is 100; a usual percentile that was asked for is one of the figures, once.
+#[test]
+fn percentiles_that_a_side_was_run_to_show_are_compared() {
+    let asking = |percentiles: &[f64]| {
+        let percentiles = percentiles.to_vec();
+        move |ttft_ms| {
+            let mut log = log(ttft_ms);
+            log.header.percentiles.clone_from(&percentiles);
+            let summary = summarise(&log, &[]);
+            ComparedSide::of_run(ttft_ms.to_string(), log.header, summary)
+        }
+    };
+    let compared = Compared::of(&[asking(&[75.0, 90.0])(100), asking(&[75.0])(200)], &[], &[]).unwrap();
+    let asked = row(&compared, "p75 ttft");
+    assert_eq!((asked.baseline.value, asked.change.unwrap().value), (Some(100.0), 1.0));
+    assert_eq!(row(&compared, "p90 ttft").other.value, Some(200.0), "every run has it");
+    let names: Vec<_> = compared.against[0].rows.iter().map(|row| row.figure.to_string()).collect();
+    let ttft: Vec<_> = names.iter().filter(|name| name.ends_with("ttft")).collect();
+    assert_eq!(ttft, ["p50 ttft", "p75 ttft", "p90 ttft", "p95 ttft", "p99 ttft"]);
+    let one_sided = Compared::of(&[asking(&[])(100), asking(&[99.5])(200)], &[], &[]).unwrap();
+    assert!(one_sided.against[0].rows.iter().all(|row| row.figure.to_string() != "p99.5 ttft"));
+}

@@ -164,21 +164,30 @@ impl<W: io::Write> Rows<W> {
             self.push(&of.with(name, "mean", row.mean_ms, "ms"))?;
             self.push(&of.with(name, "std", row.std_ms, "ms"))?;
             self.push(&of.open(name, "min", row.min, "ms"))?;
-            for percentile in &row.percentiles {
-                let statistic = percentile.quantile.to_string();
-                let (low, high) = percentile.best_interval();
-                self.push(&FigureRow {
-                    interval_low: low,
-                    interval_high: high,
-                    interval: interval(percentile),
-                    mark: percentile.mark,
-                    ..of.open(name, &statistic, percentile.figure, "ms")
-                })?;
-            }
+            row.percentiles.iter().try_for_each(|percentile| self.percentile(of, name, percentile))?;
+            let mut asked = row.asked.iter().filter(|asked| asked.quantile.usual().is_none());
+            asked.try_for_each(|asked| self.percentile(of, name, asked))?;
             self.push(&of.open(name, "max", row.max, "ms"))?;
             self.push(&of.with(name, "censored", Some(row.censored as f64), "samples"))?;
         }
         Ok(())
+    }
+
+    fn percentile<Q: Copy + ToString>(
+        &mut self,
+        of: FigureRow<'_>,
+        metric: &str,
+        percentile: &Percentile<Q>,
+    ) -> io::Result<()> {
+        let statistic = percentile.quantile.to_string();
+        let (low, high) = percentile.best_interval();
+        self.push(&FigureRow {
+            interval_low: low,
+            interval_high: high,
+            interval: interval(percentile),
+            mark: percentile.mark,
+            ..of.open(metric, &statistic, percentile.figure, "ms")
+        })
     }
 
     /// Every number of a part of the summary, under its own name there; what is not known is a row without a value.
@@ -224,7 +233,7 @@ fn unit(metric: &str, key: &str) -> &'static str {
     })
 }
 
-const fn interval(percentile: &Percentile) -> &'static str {
+const fn interval<Q>(percentile: &Percentile<Q>) -> &'static str {
     match (percentile.batch_interval, percentile.interval) {
         (Some(_), _) => "sections",
         (None, (None, None)) => "",

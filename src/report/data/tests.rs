@@ -271,3 +271,15 @@ fn the_guide_lists_the_columns() {
         assert!(readme.contains(&list), "src/guide/formats.md does not have this list:\n{list}");
     }
 }
+
+#[test]
+fn percentiles_that_were_asked_for_are_rows() {
+    let mut log = mixed();
+    log.header.percentiles = vec![75.0, 95.0];
+    let table = text(&log, summary_csv);
+    let rows = |statistic: &str| {
+        let of_run = table.lines().filter(|line| line.contains(",run,"));
+        of_run.filter(|line| line.contains(&format!(",ttft,{statistic},"))).count()
+    };
+    assert_eq!(["p50", "p75", "p95", "p99"].map(rows), [1, 1, 1, 1], "{table}");
+}

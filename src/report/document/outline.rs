@@ -1,8 +1,11 @@
 //! A document: a verdict, and sections of blocks that say what is meant and never how it looks.
 
+use std::collections::BTreeSet;
+
 use super::chart::Chart;
 use super::note::{Level, Note, Tone};
 use super::table::Table;
+use crate::guide::TOPICS;
 
 /// What a result says.
 #[derive(Debug)]
@@ -177,6 +180,19 @@ impl Section {
         self.blocks.push(Block::Remark(text.into()));
     }
 
+    /// Says which topics of the guide explain the section.
+    pub(crate) fn more(&mut self, topics: impl IntoIterator<Item = &'static str>) {
+        let topics: BTreeSet<_> = topics.into_iter().collect();
+        debug_assert!(
+            topics.iter().all(|topic| TOPICS.iter().any(|known| known.name == *topic)),
+            "{topics:?}"
+        );
+        if !topics.is_empty() {
+            let commands: Vec<_> = topics.iter().map(|topic| format!("skyline guide {topic}")).collect();
+            self.remark(format!("More: {}", commands.join(", ")));
+        }
+    }
+
     pub(crate) fn command(&mut self, command: impl Into<String>) {
         self.blocks.push(Block::Command(command.into()));
     }
@@ -214,6 +230,8 @@ pub(crate) struct KeyFigure {
     pub(crate) name: String,
     pub(crate) value: String,
     pub(crate) unit: String,
+    /// What it is a part of, with its unit.
+    pub(crate) of: Option<String>,
     /// What belongs to it: its interval, its mark, what it is compared with.
     pub(crate) below: Vec<String>,
     /// Only pages have it: elsewhere a table of the same level already holds it.
@@ -226,6 +244,7 @@ impl KeyFigure {
             name: name.into(),
             value: value.into(),
             unit: unit.into(),
+            of: None,
             below: Vec::new(),
             card_only: false,
         }
@@ -236,12 +255,27 @@ impl KeyFigure {
         self
     }
 
+    /// A part of this; where that is not known, the figure stands alone.
+    pub(crate) fn of(mut self, whole: Option<String>) -> Self {
+        self.of = whole;
+        self
+    }
+
     pub(crate) fn card_only(mut self) -> Self {
         self.card_only = true;
         self
     }
 
-    /// What stands between the value and its unit in a line: nothing before `/s`.
+    /// What follows the value in a line, and what stands between them: its unit, or what it is a part of, which has the
+    /// unit.
+    pub(crate) fn tail(&self) -> (&'static str, String) {
+        match &self.of {
+            None => (self.space(), self.unit.clone()),
+            Some(of) => (" ", format!("of {of}")),
+        }
+    }
+
+    /// What stands between the value and its unit: nothing before `/s`.
     pub(crate) fn space(&self) -> &'static str {
         if self.unit.is_empty() || self.unit.starts_with('/') { "" } else { " " }
     }

@@ -8,6 +8,9 @@ use crate::report::document::{Document, Level, Section, Table, TableColumn};
 use crate::units::{count, three_digits};
 use crate::workload::{BadLines, Trace, TraceFindings, TraceFormat, TraceZero};
 
+/// Kinds of requests that a screen has room for.
+const KINDS: usize = 10;
+
 /// A trace as a document: the slice, its contents, and its kinds of requests.
 pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
     let mut document = Document::new(format!("Trace {}", trace.path));
@@ -20,7 +23,9 @@ pub fn document(trace: &Trace, found: &TraceFindings) -> Document {
         .column("kind", |kind| kind.name.as_str())
         .column("requests", |kind| kind.requests)
         .column(TableColumn::new("name in the trace").left(), |kind| called(&kind.called));
-    document.add([Section::summary("Kinds of requests").with_table(table.table())]);
+    let mut table = table.table();
+    table.rows_in_brief(&(0..KINDS), "kind");
+    document.add([Section::summary("Kinds of requests").with_table(table)]);
     document
 }
 
@@ -31,7 +36,7 @@ pub fn json(trace: &Trace, found: &TraceFindings) -> serde_json::Result<String> 
 
 /// What was replayed, and all that was done to it.
 pub(super) fn what(trace: &Trace, found: &TraceFindings) -> String {
-    slice(trace, found).join("; ")
+    format!("{}, {}", trace.path, slice(trace, found).join("; "))
 }
 
 fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
@@ -45,8 +50,7 @@ fn slice(trace: &Trace, found: &TraceFindings) -> Vec<String> {
         (None, None) => "to its end".to_owned(),
     };
     let mut parts = vec![format!(
-        "{}, {}, {until} from {} {zero}: {}",
-        trace.path,
+        "{}, {until} from {} {zero}: {}",
         found.format.name(),
         seconds(trace.from_s),
         changes(trace, found.format)
@@ -71,14 +75,19 @@ pub(super) fn contents(found: &TraceFindings) -> String {
 
 /// What is in the slice: counts, lengths, and what its clock and its blocks are like.
 fn findings(found: &TraceFindings) -> Vec<String> {
-    let mut parts = vec![format!(
-        "{} in {}, at most {} in a second; {} prompt and {} answer tokens on average",
-        counted(found.requests, "request"),
-        seconds(found.ends_s),
-        count(found.peak_per_s),
-        three_digits(found.input_tokens),
-        three_digits(found.output_tokens)
-    )];
+    let mut parts = vec![
+        format!(
+            "{} in {}, at most {} in a second",
+            counted(found.requests, "request"),
+            seconds(found.ends_s),
+            count(found.peak_per_s)
+        ),
+        format!(
+            "{} prompt and {} answer tokens on average",
+            three_digits(found.input_tokens),
+            three_digits(found.output_tokens)
+        ),
+    ];
     if found.same_moment > 0 {
         let share = found.same_moment as f64 / found.requests as f64;
         parts.push(format!("{} of them have the timestamp of the one before", percent(share)));

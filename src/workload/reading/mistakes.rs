@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Why there is no workload. Its `Display` is the complete message: what happened and the cure.
 #[derive(Debug, thiserror::Error)]
@@ -19,15 +20,17 @@ pub enum SpecError {
         library: Vec<&'static str>,
     },
     /// The file cannot be read.
-    #[error("cannot read the workload file {}: {cause}", path.display())]
+    #[error("cannot read {}: {cause}{}", path.display(), to_begin_with(example, path, cause))]
     Unreadable {
         /// The file.
         path: PathBuf,
         /// What the system answered.
-        cause: std::io::Error,
+        cause: io::Error,
+        /// The command that prints such a file.
+        example: &'static str,
     },
     /// The file's name ends in neither `.toml` nor `.json`.
-    #[error("unknown format of {}; a workload file's name ends in .toml or .json", path.display())]
+    #[error("unknown format of {}; its name must end in .toml or .json", path.display())]
     Format {
         /// The file.
         path: PathBuf,
@@ -40,6 +43,14 @@ pub enum SpecError {
         /// Everything wrong with it, from the top down.
         mistakes: Vec<SpecMistake>,
     },
+}
+
+/// How to make the file, where it is not there.
+fn to_begin_with(example: &str, path: &Path, cause: &io::Error) -> String {
+    if cause.kind() != io::ErrorKind::NotFound {
+        return String::new();
+    }
+    format!("\nhint: to begin with an example: `{example} > {}`", path.display())
 }
 
 /// One mistake in a spec.

@@ -163,7 +163,7 @@ fn files_are_found_by_path() {
 
     std::fs::write(path("c.yaml"), "").unwrap();
     let error = WorkloadSpec::load(&path("c.yaml")).unwrap_err().to_string();
-    assert!(error.ends_with("c.yaml; a workload file's name ends in .toml or .json"), "{error}");
+    assert!(error.ends_with("c.yaml; its name must end in .toml or .json"), "{error}");
 
     let error = WorkloadSpec::load(&path("none.toml")).unwrap_err();
     assert!(matches!(&error, SpecError::Unreadable { .. }), "{error}");

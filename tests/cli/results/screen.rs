@@ -35,9 +35,26 @@ fn every_result_fits_a_screen_and_begins_with_its_answer() {
             &["COMPARED: "],
         ),
         (
+            "compare DATA/experiments/ab-schema-1/round-1/a DATA/experiments/ab-schema-1/round-2/a \
+             DATA/experiments/ab-schema-1/round-3/a --allow-invalid --vary plan",
+            &["COMPARED: "],
+        ),
+        (
+            "compare DATA/foreign/vllm.json DATA/foreign/vllm-python.json DATA/foreign/guidellm.json:1 --allow-invalid \
+             --vary workload --vary rate",
+            &["COMPARED: "],
+        ),
+        (
             "capacity DATA/experiments/sweep-schema-1 --target-rate 400 --gpus-per-instance 2 --gpu-hour 3",
             &["ENOUGH: "],
         ),
+        (
+            "capacity DATA/experiments/sweep-schema-1 DATA/experiments/sweep-schema-1 --target-rate 400 --replicas \
+             --max-gpus 4 --gpus-per-instance 2",
+            &["NOT ENOUGH: "],
+        ),
+        ("matrix rows_a_to_f --plan", &["DRY RUN: "]),
+        ("calibrate --seconds 1", &["READY: ", "NOISY: ", "NOT FIT: "]),
         ("simulate short_chat 60 --hardware h100 --rate 20", &["VALID: "]),
         ("simulate short_chat 30 --hardware a10g --rate 20", &["OVERLOADED: ", "INVALID: "]),
         ("simulate short_chat 20 --hardware h100 --rate 20 --repeats 5", &["VALID: "]),

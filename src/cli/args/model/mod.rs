@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use self::physics::PhysicsArgs;
 use self::values::{Parts, PoolSizes, facts_of};
-use super::values::above_zero;
+use super::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::simulator::{Delay, EngineModel, Fleet, FleetLayout, RoutingRule};
@@ -24,12 +24,12 @@ pub(in crate::cli) struct ModelArgs {
     physics: PhysicsArgs,
 
     /// Seed of what is random in the model: speculation, drawn delays
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = whole::<u64>(0..=u64::MAX))]
     model_seed: u64,
 
     /// Number of identical servers
     #[arg(long, value_name = "N", default_value_t = 1, help_heading = "Layout", conflicts_with = "pools",
-          group = "several", value_parser = clap::value_parser!(u32).range(1..=4096))]
+          group = "several", value_parser = whole::<u32>(1..=4096))]
     replicas: u32,
 
     /// Router: round-robin, least-loaded, prefix-aware, or by-priority (a third of the servers for prompts up to

@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::values::{self, KV_CACHE_FORMATS, POLICIES, Parts, facts_of, name_of};
-use crate::cli::args::values::above_zero;
+use crate::cli::args::values::{above_zero, whole};
 use crate::record::DeploymentFacts;
 use crate::session::Stop;
 use crate::simulator::{
@@ -37,7 +37,7 @@ pub(super) struct PhysicsArgs {
     kv_cache_dtype: Precision,
 
     /// Accelerators of one node that share each layer (vLLM's --tensor-parallel-size) [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=8))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=8))]
     tensor_parallel: Option<u32>,
 
     /// Most sequences in a step [default: vLLM's: 1,024 from 70 GiB of memory except on an A100, else 256; never more

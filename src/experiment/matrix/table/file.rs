@@ -64,8 +64,11 @@ impl Experiments {
             Some(extension) if extension.eq_ignore_ascii_case("json") => parse_json,
             _ => return Err(SpecError::Format { path: path.to_owned() }),
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|cause| SpecError::Unreadable { path: path.to_owned(), cause })?;
+        let text = std::fs::read_to_string(path).map_err(|cause| SpecError::Unreadable {
+            path: path.to_owned(),
+            cause,
+            example: "skyline matrix --example",
+        })?;
         let mut experiments = Self::from_node(read(text.trim_start_matches('\u{feff}')), name_or_path)?;
         experiments.anchor(path.parent().unwrap_or(Path::new("")));
         Ok(experiments)

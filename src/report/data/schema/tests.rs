@@ -153,6 +153,11 @@ fn summaries_of_nothing_of_failures_and_of_what_was_cut_off_keep_it() {
     let mut short = run(10_000, (0..1_000).map(|i| paced(i).usage(100, 11).build()).collect());
     short.footer = None;
     check(&validator, "without a footer", &report(&short, &[]));
+    short.header.percentiles = vec![99.5, 75.0];
+    let asked = report(&short, &[]);
+    check(&validator, "percentiles that were asked for", &asked);
+    assert_eq!(asked["latency"]["ttft"]["p75"]["value_ms"], json!(100.0));
+    assert_eq!(asked["latency"]["ttft"]["p99_5"]["mark"], json!("too_few_samples"));
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::analysis::test_runs::{record, run};
 use crate::experiment::compare::{Compared, ComparedSide, Condition, Gate};
 use crate::experiment::{Regime, Symptom};
 use crate::report::Style;
+use crate::report::document::Document;
 use crate::report::render::{self, Extent, assert_page};
 use crate::report::sample_runs::HOSTILE as HOSTILE_MARKDOWN;
 
@@ -85,4 +86,38 @@ fn foreign_text_stays_text_in_markdown() {
         assert!(bars.is_none() || here.is_none() || bars == here, "{line}");
         bars = here;
     }
+}
+
+/// The lines and the widest line of a screen.
+fn screen(document: &Document) -> (String, usize, usize) {
+    let text = render::text(document, Style { width: 80, ..Style::PLAIN }, Extent::Summary);
+    let widest = text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let lines = text.lines().count();
+    (text, lines, widest)
+}
+
+#[test]
+fn many_sides_fit_a_screen() {
+    let names: Vec<String> =
+        (0..9).map(|night| format!("results/nightly/run-2026-11-{:02}T040000Z", night + 1)).collect();
+    let sides: Vec<_> = names.iter().zip(100..).map(|(name, ttft_ms)| side(name, ttft_ms)).collect();
+    let (text, lines, widest) =
+        screen(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+    assert!(lines <= 24 && widest <= 80, "{lines} lines, {widest} columns\n{text}");
+    assert!(text.starts_with("PASSED: 16 of 16 demands met; 8 others against"), "{text}");
+    let full = render::text(
+        &compared(&Compared::of(&sides, &[Condition::Model], &[]).unwrap()),
+        Style::PLAIN,
+        Extent::Full,
+    );
+    assert!(names.iter().all(|name| full.contains(name.as_str())), "{full}");
+}
+
+/// What is wrong with one of many sides is on the screen.
+#[test]
+fn a_demand_that_one_of_many_sides_missed_is_named() {
+    let sides = [side("a", 100), side("b", 101), side("c", 150)];
+    let (text, lines, _) = screen(&compared(&Compared::of(&sides, &[Condition::Model], &gates()).unwrap()));
+    assert!(text.starts_with("FAILED: 3 of 4 demands met; b, c against a") && lines <= 24, "{text}");
+    assert!(text.contains("  ✗ c: missed: p50 ttft at most 10 % worse"), "{text}");
 }

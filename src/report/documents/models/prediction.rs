@@ -1,7 +1,7 @@
 //! A prediction as a document: that of its run, with bandwidth math, the bottleneck and the baseline.
 
 use super::engine_fit;
-use crate::experiment::{LayoutComparison, LayoutFigures, Prediction};
+use crate::experiment::{LayoutComparison, LayoutFigures, Limit, Prediction};
 use crate::report::document::{Document, Level, Note, Section, Table};
 use crate::report::documents;
 use crate::report::documents::parts::cells::latency;
@@ -14,7 +14,12 @@ pub fn document(prediction: &Prediction) -> Document {
     let extras =
         Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
     let mut document = documents::run(&prediction.summary, extras, None);
-    let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
+    let found = &prediction.bottleneck;
+    let bottleneck = match found.limit {
+        Limit::Refused => Note::info(&found.sentence),
+        _ => Note::info(format!("the bottleneck is {}", found.sentence)),
+    };
+    let bottleneck = bottleneck.cure(&found.cure);
     document.add([Section::summary("Bottleneck, over the window").with_notes([bottleneck])]);
     document.add(prediction.baseline.iter().flat_map(baseline));
     document.add(prediction.bandwidth_math.as_ref().map(bandwidth_math));
@@ -85,7 +90,9 @@ fn baseline(comparison: &LayoutComparison) -> [Section; 2] {
             "some requests were still running: the figure is a lower (>) or an upper (≤) bound",
         );
     }
-    let heading = "The same hardware with the requested layout and the baseline's, ms";
+    // Of the parts of the requests a screen has none.
+    table.detail_rows(|place| place >= 2);
+    let heading = "Layouts, ms: the same hardware with the requested layout and the baseline's";
     let mut layouts = Section::continued(Level::Page);
     layouts.fact("requested", comparison.requested.clone());
     layouts.fact("baseline", comparison.baseline.clone());

@@ -58,7 +58,7 @@ fn answer(sweep: &Sweep) -> Section {
 
 /// Latency and throughput over the load.
 fn curves(sweep: &Sweep) -> Section {
-    let mut section = Section::detail("Over the load");
+    let mut section = Section::page("Over the load");
     let mut charts = latencies::all(sweep).into_iter().chain(curves::throughput(sweep));
     section.charts(charts.next().map(|first| latencies::with_bars(sweep, first)));
     section.charts(charts);
@@ -82,5 +82,6 @@ fn end(sweep: &Sweep) -> Section {
         reasons::add(&mut section, sweep);
     }
     section.notes(sweep.notes.iter().map(Note::info));
+    section.more(["sweep"]);
     section
 }
