@@ -145,7 +145,9 @@ impl Ground {
         // A missed objective and a regression are answers; so little load may leave an experiment without one.
         let is_answer = match output.status.code() {
             Some(0 | 1) => true,
-            Some(3) => ["sweep", "ab"].contains(&named.verb()) || named.has("--fit"),
+            Some(3) => {
+                ["sweep", "ab"].contains(&named.verb()) || named.has("--fit") || turn(named) == Turn::Later
+            }
             _ => false,
         };
         (!is_answer).then(|| {
