@@ -97,7 +97,10 @@ fn passages(lines: &[&str]) -> Vec<Passage> {
             passages.extend((!is_rule).then_some(Passage { text, is_code: false }));
         } else {
             let words = line.trim_start().trim_start_matches("- ");
-            prose = [prose.as_str(), words].join(" ").trim_start().to_owned();
+            if !prose.is_empty() {
+                prose.push(' ');
+            }
+            prose.push_str(words);
         }
     }
     passages
