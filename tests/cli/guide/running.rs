@@ -124,7 +124,7 @@ impl Ground {
             }
             "ab" if !named.has("--rounds") => add(&["--rounds", "8"]),
             "matrix" if named.words == ["matrix", "experiments.toml"] || named.has("--resume") => {
-                add(&["--out", "tables"])
+                add(&["--out", "tables"]);
             }
             "bench" if named.has("1/2") => add(&["--out", "shard-1"]),
             "bench" if named.has("2/2") => add(&["--out", "shard-2"]),
@@ -161,19 +161,16 @@ impl Ground {
 /// A value for an option that makes a command short.
 fn shorter(verb: &str, option: &str) -> Option<&'static str> {
     Some(match (verb, option) {
-        ("sweep" | "matrix", "--repeats") => "1",
+        ("sweep" | "matrix", "--repeats") | (_, "--rate-scale") => "1",
         (_, "--repeats") => "2",
         ("sweep", "--rates") => "10,20",
-        ("bench", "--rate") => "20",
-        (_, "--sustain" | "--max-seconds" | "--seconds") => "1s",
+        ("bench", "--rate") | (_, "--requests") => "20",
+        (_, "--sustain" | "--max-seconds" | "--seconds" | "--trace-for") => "1s",
         (_, "--samples") => "5",
         (_, "--rounds") => "8",
-        (_, "--requests") => "20",
         (_, "--think-time") => "100ms",
         (_, "--ramp") => "5:20:1s",
         (_, "--trace-from") => "0s",
-        (_, "--trace-for") => "1s",
-        (_, "--rate-scale") => "1",
         (_, "--time-scale") => "0.01",
         (_, "--port") => "0",
         _ => return None,
