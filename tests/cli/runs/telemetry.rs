@@ -177,7 +177,9 @@ fn a_page_that_cannot_be_read_is_told_of_once_and_is_missing() {
         .args(["--metrics-url", &format!("http://{nobody}/")])
         .assert()
         .code(0)
-        .stderr(contains("/metrics is not read: it has no series").count(1).and(contains("hint: see that")));
+        .stderr(
+            contains("/metrics is not read: it has no series").count(1).and(contains("hint: check that")),
+        );
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--no-metrics"])
         .args(["--metrics-url", &format!("http://{nobody}")])
