@@ -50,8 +50,9 @@ topics! {
         ["dataset" "datasets" "images" "prefixes" "prefix-cache" "answers" "checks" "tools"];
     conversations "conversations" "turns with a history, and closed loops of users"
         ["closed-loop" "users" "sessions"];
-    traces "traces" "replay a trace, make one, or fit a workload to it" ["trace" "fitting" "servegen"];
-    sweep "sweep" "the highest rate within an objective, and the GPUs and the money that a rate takes"
+        traces "traces" "replay a trace, make one, or fit a workload to it"
+        ["trace" "fitting" "workloads-fit" "servegen"];
+    sweep "sweep" "the highest rate within an objective; the GPUs that a rate needs, and their cost"
         ["capacity" "knee" "cost"];
     ab "ab" "is B better than A? Paired rounds, one verdict" ["a-b"];
     compare "compare" "did this build regress? Stored runs beside a baseline" ["regression"];

@@ -337,11 +337,8 @@ mod tests {
         let peers = ["--input-tokens=1024", "--output-tokens=128", "--requests=1000", "--rate=max"];
         let plan = typed_alone(&[&peers[..], &["--max-concurrency=64"]].concat()).unwrap();
         let spec = &plan.checked.spec;
-        assert_eq!(
-            (spec.name.as_str(), spec.arrival.users(), spec.requests),
-            ("synthetic", Some(64), Some(1000))
-        );
-        assert_eq!(spec.warmup_s, 0.0);
+        assert_eq!((spec.name.as_str(), spec.arrival.users()), ("synthetic", Some(64)));
+        assert_eq!((spec.requests, spec.warmup_s), (Some(1000), 0.0));
         assert_eq!(plan.checked.settings.requests.max_concurrency, None);
         assert_eq!(plan.runs[0].plan.measured_requests, 64);
         assert!(plan.runs[0].plan.is_open_ended());

@@ -62,7 +62,9 @@ Exit codes:
   130  interrupted
 
 Variables:
-  SKYLINE_URL stands for --url, and so on (skyline guide terminal); SKYLINE_LOG=debug logs more";
+  SKYLINE_URL stands for --url, and so on (skyline guide terminal); SKYLINE_LOG=debug logs more
+
+More: skyline guide, skyline guide first-run";
 
 /// The verbs: the line of help, the name, and the module that runs it with what clap reads for it, and with what it needs
 /// besides.
@@ -121,7 +123,7 @@ verbs! {
     /// Say a command line of `aiperf profile` with the options of Skyline
     FromAiperf => translate::TranslateArgs with ForeignTool::AiPerf,
     /// Print completions for bash, zsh, fish, elvish or PowerShell
-    Completions => completions::CompletionsArgs with Cli::command(),
+        Completions => completions::CompletionsArgs with command(),
     /// Print the man page, or write one of each verb
     Man => man::ManArgs with command(),
 }
@@ -132,9 +134,15 @@ fn command() -> Command {
     Cli::command().mut_subcommands(|verb| {
         let examples = verb.get_after_help().map(ToString::to_string);
         let settings = config::in_help(verb.get_name()).map(str::to_owned);
-        let topic = Topic::find(verb.get_name()).map(|topic| format!("More: skyline guide {}", topic.name));
-        let after: Vec<_> = [examples, settings, topic].into_iter().flatten().collect();
-        if after.is_empty() { verb } else { verb.after_long_help(after.join("\n\n")) }
+        let Some(topic) = Topic::find(verb.get_name()) else { return verb };
+        let more = |topic: &Topic| format!("More: skyline guide {}", topic.name);
+        let verb = verb.mut_subcommands(|part| {
+            let own = Topic::find(&format!("{} {}", topic.name, part.get_name())).unwrap_or(topic);
+            let after = part.get_after_help().map(|help| format!("{help}\n\n")).unwrap_or_default();
+            part.after_help(after + &more(own))
+        });
+        let after: Vec<_> = [examples, settings, Some(more(topic))].into_iter().flatten().collect();
+        verb.after_long_help(after.join("\n\n"))
     })
 }
 

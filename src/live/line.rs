@@ -1,10 +1,9 @@
 //! One line of progress of a run: redrawn in place on a terminal, printed every few seconds elsewhere.
 
-use std::ops::Deref;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-use console::Term;
+use console::{Term, measure_text_width, truncate_str};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::alt_screen::{progress_bar, say};
@@ -28,16 +27,13 @@ impl<'a> ProgressLine<'a> {
     /// Redraws it in place until `stopped` hangs up.
     pub(super) fn redraw(&self, stopped: &Receiver<()>) {
         let Self(watched) = self;
-        // On a narrow terminal the text matters more than the bar.
-        let narrow = Term::stderr().size().1 < 110;
-        let template = if narrow { "{wide_msg}" } else { "{bar:20.cyan} {wide_msg}" };
-        let bar = InPlace::of(template, Some(watched.plan.window_end.as_nanos()));
+        let line = InPlace::with_bar();
         while stopped.recv_timeout(REDRAW) == Err(RecvTimeoutError::Timeout) {
             let (now, snapshot) = watched.look();
             let end = watched.load_end(now, &snapshot);
-            bar.set_length(end.as_nanos());
-            bar.set_position(now.min(end).as_nanos());
-            bar.set_message(describe(watched, &snapshot, now));
+            line.bar.set_length(end.as_nanos());
+            line.bar.set_position(now.min(end).as_nanos());
+            line.show(&describe(watched, &snapshot, now), "");
         }
     }
 
@@ -84,32 +80,59 @@ pub(super) fn describe(watched: &WatchedRun, snapshot: &Snapshot, now: Timestamp
 
 /// The line, on standard error; dropping it removes it. There is one at a time.
 #[derive(Debug)]
-pub(super) struct InPlace(ProgressBar);
+pub(super) struct InPlace {
+    bar: ProgressBar,
+    /// Columns before the text.
+    taken: u16,
+}
 
 impl InPlace {
-    /// A line of this template for progress up to `length`.
-    pub(super) fn of(template: &str, length: Option<u64>) -> Self {
-        let bar = ProgressBar::with_draw_target(length, ProgressDrawTarget::stderr());
+    /// Columns of a bar.
+    const BAR: u16 = 20;
+    /// On a narrower terminal the text matters more than a bar.
+    const NARROW: u16 = 110;
+    /// Columns that stay free for the `^C` that a terminal echoes: a line that wraps cannot be removed.
+    const FREE: u16 = 3;
+
+    /// A line of text.
+    pub(super) fn text() -> Self {
+        Self::of("{msg}", 0)
+    }
+
+    /// A line of text behind a bar, where there is room for one.
+    fn with_bar() -> Self {
+        if Term::stderr().size().1 < Self::NARROW {
+            return Self::text();
+        }
+        Self::of(&format!("{{bar:{}.cyan}} {{msg}}", Self::BAR), Self::BAR + 1)
+    }
+
+    fn of(template: &str, taken: u16) -> Self {
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━╸─"));
         }
         *progress_bar() = Some(bar.clone());
-        Self(bar)
+        Self { bar, taken }
+    }
+
+    /// Shows `text`, as much of it as has room, and `tail`, all of it.
+    pub(super) fn show(&self, text: &str, tail: &str) {
+        let room = Term::stderr().size().1.saturating_sub(self.taken + Self::FREE);
+        self.bar.set_message(fitted(text, tail, usize::from(room)));
+        self.bar.tick();
     }
 }
 
-impl Deref for InPlace {
-    type Target = ProgressBar;
-
-    fn deref(&self) -> &ProgressBar {
-        &self.0
-    }
+/// Both, with as much of `text` as has room.
+fn fitted(text: &str, tail: &str, room: usize) -> String {
+    truncate_str(text, room.saturating_sub(measure_text_width(tail)), "…").into_owned() + tail
 }
 
 impl Drop for InPlace {
     fn drop(&mut self) {
         *progress_bar() = None;
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
@@ -138,6 +161,12 @@ mod tests {
             "draining 3 s · 1,234 released · 40 in flight · 4 queued · 1,190 done · 2 failed · \
              1,280 tok/s · TTFT p50 80.4 p99 190 ms"
         );
+
+        assert_eq!(
+            fitted("waiting for a server: refused", "; 3 s so far", 30),
+            "waiting for a ser…; 3 s so far"
+        );
+        assert_eq!(fitted("waiting", "; 3 s so far", 30), "waiting; 3 s so far");
 
         let counted = WatchedRun { requests: Some(2_384), ..watched };
         let line = describe(&counted, &snapshot, Timestamp::from_secs_f64(12.0));

@@ -99,15 +99,14 @@ impl Step {
         if stopped.recv_timeout(SHORT) != Err(RecvTimeoutError::Timeout) {
             return;
         }
-        let line = InPlace::of("{wide_msg}", None);
-        let mut shown = String::new();
+        let line = InPlace::text();
+        let mut shown = <[String; 2]>::default();
         loop {
             // Nothing is drawn again that is there: the step may be measuring this machine.
-            let text = self.describe(self.clock.now());
-            if text != shown {
-                line.set_message(text.clone());
-                line.tick();
-                shown = text;
+            let said = self.describe(self.clock.now());
+            if said != shown {
+                line.show(&said[0], &said[1]);
+                shown = said;
             }
             if stopped.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
                 return;
@@ -122,7 +121,7 @@ impl Step {
         while stopped.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
             let state = Some((self.name(), self.done.load(Relaxed)));
             if printed != state {
-                say(&self.describe(self.clock.now()));
+                say(&self.describe(self.clock.now()).concat());
                 printed = state;
             }
             wait = PRINT;
@@ -133,23 +132,23 @@ impl Step {
         self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Its name, how much of it is done, and about how long the rest takes.
-    fn describe(&self, now: Timestamp) -> String {
-        let name = self.name();
+    /// Its name; and how much of it is done, and about how long the rest takes.
+    fn describe(&self, now: Timestamp) -> [String; 2] {
         let (done, of) = (self.done.load(Relaxed), self.of.load(Relaxed));
         let passed = now.since(Timestamp::ZERO);
         let whole = |time: Duration| spoken(Duration::from_secs(time.as_secs_f64().ceil() as u64));
-        match (done, of) {
-            (_, 0) if passed < LONG => name,
-            (_, 0) => format!("{name}; {} so far", spoken(Duration::from_secs(passed.as_secs()))),
+        let so_far = match (done, of) {
+            (_, 0) if passed < LONG => String::new(),
+            (_, 0) => format!("; {} so far", spoken(Duration::from_secs(passed.as_secs()))),
             (done, of) if done == 0 || passed < LONG || done >= of => {
-                format!("{name}: {} of {}", count(done.min(of)), count(of))
+                format!(": {} of {}", count(done.min(of)), count(of))
             }
             (done, of) => {
                 let left = passed.mul_f64((of - done) as f64 / done as f64);
-                format!("{name}: {} of {}, about {} left", count(done), count(of), whole(left))
+                format!(": {} of {}, about {} left", count(done), count(of), whole(left))
             }
-        }
+        };
+        [self.name(), so_far]
     }
 }
 
@@ -168,14 +167,14 @@ mod tests {
 
     #[test]
     fn a_line_says_how_far_a_step_is_and_what_is_left() {
-        let at = Timestamp::from_secs_f64;
-        assert_eq!(step(0, 0).describe(at(1.0)), "building prompts");
-        assert_eq!(step(0, 0).describe(at(3.7)), "building prompts; 3 s so far");
-        assert_eq!(step(0, 12_000).describe(at(5.0)), "building prompts: 0 of 12,000");
-        assert_eq!(step(10, 12_000).describe(at(0.5)), "building prompts: 10 of 12,000");
-        let later = step(3_200, 12_000).describe(at(4.0));
+        let said = |done, of, at| step(done, of).describe(Timestamp::from_secs_f64(at)).concat();
+        assert_eq!(said(0, 0, 1.0), "building prompts");
+        assert_eq!(said(0, 0, 3.7), "building prompts; 3 s so far");
+        assert_eq!(said(0, 12_000, 5.0), "building prompts: 0 of 12,000");
+        assert_eq!(said(10, 12_000, 0.5), "building prompts: 10 of 12,000");
+        let later = said(3_200, 12_000, 4.0);
         assert_eq!(later, "building prompts: 3,200 of 12,000, about 11 s left");
-        assert_eq!(step(256, 256).describe(at(4.0)), "building prompts: 256 of 256");
+        assert_eq!(said(256, 256, 4.0), "building prompts: 256 of 256");
     }
 
     #[test]

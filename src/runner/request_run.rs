@@ -96,10 +96,14 @@ impl RequestRun {
                     while let Some(event) = known {
                         match event {
                             AnswerEvent::Ended(end) => return run.end(*end, &limits),
-                            AnswerEvent::Chunk { at, .. } if let Some(failure) = limits.broken(at) => {
-                                return run.close(at, Outcome::Failed(failure)).into();
+                            event => {
+                                if let AnswerEvent::Chunk { at, .. } = event
+                                    && let Some(failure) = limits.broken(at)
+                                {
+                                    return run.close(at, Outcome::Failed(failure)).into();
+                                }
+                                run.note(&event, &mut limits, progress);
                             }
-                            event => run.note(&event, &mut limits, progress),
                         }
                         known = answer.next_known();
                     }

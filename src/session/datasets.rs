@@ -72,9 +72,11 @@ pub(crate) fn fit(spec: &WorkloadSpec, datasets: &Datasets, endpoint: Endpoint) 
                 ("the prompts are token ids", Endpoint::Completions)
             }
             (RequiredEndpoint::ChatForMessages, Endpoint::Completions) => {
-                ("the dataset has messages of chats", Endpoint::Chat)
+                ("the dataset has chat messages", Endpoint::Chat)
             }
-            (RequiredEndpoint::ChatForImages, Endpoint::Completions) => ("images go along", Endpoint::Chat),
+            (RequiredEndpoint::ChatForImages, Endpoint::Completions) => {
+                ("the requests have images", Endpoint::Chat)
+            }
             _ => continue,
         };
         return Err(Stop::usage(format!(

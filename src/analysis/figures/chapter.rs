@@ -12,19 +12,18 @@ const INTRODUCTION: &str = "\
 # The figures
 
 Every figure of a run has one name. Objectives, `--max-regression`, `--metric`
-and files use it. This chapter is made from the catalogue in
+and files use it. This chapter is generated from the catalogue in
 `src/analysis/figures/catalogue.rs`.
 
 A **latency** is a distribution. An objective names a statistic of it: `p50`,
-`p90`, `p95`, `p99`, `p99.9`, `mean`, `min` or `max`. A
-**rate**, a **share** and a **count** are one number. Figures with a tick under
-*parts* exist for a single class, priority, tenant or model too:
-`p95 ttft of search`.
+`p90`, `p95`, `p99`, `p99.9`, `mean`, `min` or `max`. A **rate**, a **share**
+and a **count** are one number. Figures with a tick under *parts* exist for a
+single class, priority, tenant or model too: `p95 ttft of search`.
 
-In the formulas N is the number of output tokens. *Scheduled* is the moment that
-the plan names. *Dispatched* is the moment at which the client begins. *Sent* is
-the moment at which the request reaches the socket. In a closed loop `ttft`,
-`ttfa` and `e2e` count from sending: `skyline guide conversations` says why.
+In the formulas N is the number of output tokens. *Scheduled* is the moment in
+the plan. *Dispatched* is the moment at which the client begins. *Sent* is the
+moment at which the request reaches the socket. In a closed loop `ttft`, `ttfa`
+and `e2e` count from sending: `skyline guide conversations` says why.
 ";
 
 fn chapter() -> String {
@@ -33,7 +32,7 @@ fn chapter() -> String {
         (
             FigureKind::Latency,
             "Latencies, in milliseconds",
-            "Less is better. Each request is one sample. Of `itl` and `chunk_gap` each gap is\none.",
+            "Less is better. Each request is one sample; for `itl` and `chunk_gap` each gap\nis one.",
         ),
         (FigureKind::Rate, "Rates", "More is better."),
         (FigureKind::Count, "Counts", "Less is better."),

@@ -101,7 +101,7 @@ pub(super) fn token_mismatch(summary: &Summary) -> Option<Finding> {
     }
     let source = if tokens.from_tokenizer > tokens.from_usage { "the tokenizer" } else { "usage" };
     let sentence = format!(
-        "{} came in {} chunks without token counts, and have {} tokens by {source}: {} apart (limit: {}); TPOT uses \
+        "{} arrived in {} chunks without token counts, but have {} tokens by {source}: {} apart (limit: {}); TPOT uses \
          {source}, ITL counts each chunk as one token",
         counted(tokens.disagreeing_requests, "answer"),
         count(tokens.chunk_tokens),

@@ -49,7 +49,7 @@ pub(super) fn drain_limit(summary: &Summary) -> Option<Finding> {
         return None;
     }
     let sentence = format!(
-        "the drain limit cut off {} of {}; they count as misses, and their latency is known only to exceed a limit",
+        "the drain limit cut off {} of {}; they count as SLO misses, and only a lower bound of their latency is known",
         count(cut),
         counted(summary.requests.planned, "request")
     );
@@ -83,7 +83,11 @@ pub(super) fn cannot_tell(summary: &Summary) -> Option<Finding> {
     let why = steady_state::unclear(summary)?;
     let window = seconds(summary.window.length_s());
     let sentence = format!("a window of {window} does not show whether the server kept up: {why}");
-    Some(finding(FindingKind::CannotTell, sentence, "run longer: four times as long tells twice as sharply"))
+    Some(finding(
+        FindingKind::CannotTell,
+        sentence,
+        "run longer: four times the length halves the uncertainty",
+    ))
 }
 
 pub(super) fn short_window(summary: &Summary) -> Option<Finding> {

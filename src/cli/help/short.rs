@@ -2,6 +2,8 @@
 
 use clap::{Arg, Command};
 
+use crate::guide::Topic;
+
 /// The most lines of `-h`.
 #[cfg(test)]
 const MOST_LINES: usize = 60;
@@ -103,7 +105,8 @@ pub(in crate::cli) fn shortened(command: Command) -> Command {
     verbs.into_iter().fold(command, |command, verb| {
         command.mut_subcommand(&verb, |of_verb| {
             let Some((_, shown)) = FIRST_WEEK.iter().find(|(name, _)| *name == verb) else { return of_verb };
-            let last = format!("`skyline {verb} --help` shows all options.");
+            let topic = Topic::find(&verb).map(|topic| format!("; more: skyline guide {}", topic.name));
+            let last = format!("`skyline {verb} --help` shows all options{}", topic.unwrap_or_default());
             of_verb.mut_args(|arg| short(&verb, shown, arg)).after_help(last)
         })
     })
@@ -145,7 +148,7 @@ mod tests {
             assert!(all <= MOST_LINES, "{}: {all} lines\n{text}", verb.get_name());
         }
         let bench = command.find_subcommand("bench").unwrap();
-        assert!(lines(bench, 80).1.trim_end().ends_with("shows all options."));
+        assert!(lines(bench, 80).1.trim_end().ends_with("shows all options; more: skyline guide first-run"));
     }
 
     #[test]

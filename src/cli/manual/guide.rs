@@ -4,8 +4,10 @@ use std::fmt::Write as _;
 
 use clap::Args;
 
+use super::page::page;
+use super::search::found;
+use crate::cli::output::{NARROWEST, WIDEST, columns};
 use crate::guide::{TOPICS, Topic};
-use crate::report::cut;
 use crate::session::{Exit, Printer, Stop};
 use crate::workload::nearest;
 
@@ -27,8 +29,11 @@ pub(in crate::cli) struct GuideArgs {
 
 pub(in crate::cli) fn run(args: &GuideArgs, printer: Printer) -> Result<Exit, Stop> {
     let text = match (&args.topic, &args.search) {
-        (Some(topic), _) => Topic::find(topic).ok_or_else(|| unknown(topic))?.text.to_owned(),
-        (None, Some(words)) => found(words)?,
+        (Some(topic), _) => {
+            let width = columns().unwrap_or(NARROWEST).clamp(NARROWEST, WIDEST);
+            page(Topic::find(topic).ok_or_else(|| unknown(topic))?.text, width)
+        }
+        (None, Some(words)) => found(words).ok_or_else(|| nothing(words))?,
         (None, None) => list(),
     };
     printer.data(&text)?;
@@ -43,48 +48,11 @@ fn list() -> String {
     text + "\nskyline guide TOPIC shows one; skyline guide --search WORDS looks into all"
 }
 
-/// Most characters that are shown of a line that was found.
-const LINE: usize = 74;
-
-/// The sections that have all of the words: those first whose heading has them.
-fn found(words: &str) -> Result<String, Stop> {
-    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
-    let sections = TOPICS
-        .iter()
-        .flat_map(|topic| topic.sections().into_iter().map(|(heading, lines)| (topic.name, heading, lines)));
-    let mut hits: Vec<_> = sections
-        .filter_map(|(topic, heading, lines)| Some((topic, heading, best_line(heading, &lines, &words)?)))
-        .collect();
-    if words.is_empty() || hits.is_empty() {
-        return Err(Stop::usage(format!(
-            "no section of the guide has `{}`\nhint: fewer or shorter words find more; `skyline guide` lists all topics",
-            words.join(" ")
-        )));
-    }
-    hits.sort_by_key(|(_, heading, _)| !has_all(heading, &words));
-    let mut text = String::new();
-    for (topic, heading, line) in hits {
-        let _ = writeln!(text, "{heading}  →  skyline guide {topic}");
-        if !line.is_empty() {
-            let _ = writeln!(text, "    {}", cut(line.trim(), LINE));
-        }
-    }
-    Ok(text)
-}
-
-fn has_all(line: &str, words: &[String]) -> bool {
-    let line = line.to_lowercase();
-    words.iter().all(|word| line.contains(word))
-}
-
-/// The line of a section that says most about `words`, if the section has all of them: one with all words, else the first
-/// with one, else none.
-fn best_line<'t>(heading: &str, lines: &[&'t str], words: &[String]) -> Option<&'t str> {
-    if !has_all(&format!("{heading}\n{}", lines.join("\n")), words) {
-        return None;
-    }
-    let with = |words: &[String]| lines.iter().copied().find(|line| has_all(line, words));
-    with(words).or_else(|| words.iter().find_map(|word| with(std::slice::from_ref(word)))).or(Some(""))
+fn nothing(words: &str) -> Stop {
+    Stop::usage(format!(
+        "no section of the guide has `{}`\nhint: fewer or shorter words find more; `skyline guide` lists all topics",
+        words.trim()
+    ))
 }
 
 fn unknown(asked: &str) -> Stop {
@@ -107,29 +75,6 @@ mod tests {
             assert!(list.contains(&format!("\n  {} ", topic.name)), "{}", topic.name);
         }
         assert!(list.lines().all(|line| line.chars().count() <= 100), "{list}");
-    }
-
-    #[test]
-    fn a_search_leads_to_a_topic() {
-        let text = found("Burst").unwrap();
-        assert!(text.contains("skyline guide workloads"), "{text}");
-        assert!(
-            text.lines().filter(|line| line.starts_with(' ')).all(|line| line.chars().count() < 80),
-            "{text}"
-        );
-        assert!(found("xyzzy burst").is_err() && found(" ").is_err());
-    }
-
-    #[test]
-    fn a_section_is_found_by_its_words() {
-        let lines = ["", "A rate steps up.", "The rate is a mean."];
-        let line = |words: &[&str]| {
-            best_line("Bursts", &lines, &words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
-        };
-        assert_eq!(line(&["burst", "rate"]), Some("A rate steps up."));
-        assert_eq!(line(&["rate", "mean"]), Some("The rate is a mean."));
-        assert_eq!(line(&["burst"]), Some(""));
-        assert_eq!(line(&["rate", "user"]), None);
     }
 
     #[test]

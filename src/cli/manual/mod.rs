@@ -3,3 +3,5 @@
 pub(super) mod completions;
 pub(super) mod guide;
 pub(super) mod man;
+mod page;
+mod search;

@@ -14,9 +14,9 @@ use crate::session::{Printer, Stop, save, wants_colour};
 /// What is printed unless another form is asked for.
 const SCREEN: Format = Format::Text(Extent::Summary);
 /// Fewest columns of a report.
-const NARROWEST: usize = 80;
+pub(in crate::cli) const NARROWEST: usize = 80;
 /// Most columns: longer lines are harder to read.
-const WIDEST: usize = 120;
+pub(in crate::cli) const WIDEST: usize = 120;
 
 /// The forms in which a result is printed.
 #[derive(Clone, Debug, Default, Args)]
@@ -173,7 +173,11 @@ pub(in crate::cli) fn say_saved(folder: &Path, with: Option<&str>, printer: Prin
 /// How text is written to standard output.
 fn style() -> Style {
     let colour = if wants_colour() { Colour::Ansi } else { Colour::Plain };
+    Style { colour, width: columns().map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST)) }
+}
+
+/// Columns of the terminal behind standard output, or as the environment says.
+pub(in crate::cli) fn columns() -> Option<usize> {
     let terminal = Term::stdout().size_checked().map(|(_, columns)| usize::from(columns));
-    let columns = terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok());
-    Style { colour, width: columns.map_or(Style::PLAIN.width, |columns| columns.clamp(NARROWEST, WIDEST)) }
+    terminal.or_else(|| std::env::var("COLUMNS").ok()?.parse().ok())
 }

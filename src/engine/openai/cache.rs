@@ -25,7 +25,7 @@ pub enum CacheError {
     /// The dialect has no way to empty it.
     #[error(
         "the prefix cache of `{0}` cannot be emptied\n\
-         hint: leave --reset-cache out: every run has new texts, unless --salt gives it those of another"
+         hint: leave --reset-cache out: every run has new texts, unless --salt repeats earlier ones"
     )]
     NoReset(Dialect),
     /// The server did not empty it.

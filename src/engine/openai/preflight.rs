@@ -164,7 +164,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
     match failure.reason {
         FailureKind::Connect | FailureKind::ClientLimit | FailureKind::Tls => hint_for(target, fault),
         FailureKind::HttpStatus(401 | 403) => match target.api_key {
-            None => "the server wants a key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
+            None => "the server requires an API key: set OPENAI_API_KEY, or name another variable with --api-key-env".into(),
             Some(_) => "the key was refused: check the variable named by --api-key-env".into(),
         },
         FailureKind::HttpStatus(400 | 404 | 422) if unlisted => {
@@ -183,7 +183,7 @@ fn diagnose(target: &Target, model: &str, listed: &[String], fault: &DiagnosedFa
             if target.priority == PriorityField::Sent
                 && failure.message.to_lowercase().contains("priority") =>
         {
-            "the server takes no priorities: start it with --scheduling-policy priority (SGLang: \
+            "the server does not accept priorities: start it with --scheduling-policy priority (SGLang: \
              --enable-priority-scheduling), or leave --send-priority out"
                 .into()
         }
@@ -247,7 +247,7 @@ pub struct AnswerFormRefused {
 
 /// The server is not the one that was connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("its {what} was {before} when it was connected to, and is {now} now")]
+#[error("its {what} changed from {before} to {now}")]
 pub struct ServerChanged {
     /// What changed.
     pub what: &'static str,

@@ -89,7 +89,8 @@ enum Prospect {
 const LOADING: &str =
     "the server is up but not ready; a model may take minutes to load: wait longer with --wait";
 const UNREACHABLE: &str = "check host and port in --url, and that no firewall is between";
-const CHECK_NAME: &str = "check the host's name in --url; for a name that is yet to appear, wait with --wait";
+const CHECK_NAME: &str =
+    "check the host's name in --url; if the name will appear later, wait longer with --wait";
 const CHECK_PROXY: &str = "check the proxy that http_proxy, https_proxy or all_proxy names, with its login (http://USER:PASSWORD@HOST:PORT), or \
      go around it: NO_PROXY=HOST";
 

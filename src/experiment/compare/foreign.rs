@@ -58,14 +58,6 @@ pub struct AgainstForeign {
     pub gates: Vec<GateJudgement>,
 }
 
-/// A demand that cannot be made where a side is of another tool.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{gate}` cannot be demanded of a result of another tool: {why}")]
-pub struct NoEqual {
-    gate: String,
-    why: String,
-}
-
 /// Why runs of several tools cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NotComparableForeign {
@@ -78,8 +70,13 @@ pub enum NotComparableForeign {
     #[error(transparent)]
     Conditions(#[from] NotComparable),
     /// A demand asks for what other tools do not have.
-    #[error(transparent)]
-    Demand(#[from] NoEqual),
+    #[error("`{gate}` cannot be demanded of a result of another tool: {why}")]
+    Demand {
+        /// What was demanded.
+        gate: String,
+        /// Why not.
+        why: String,
+    },
 }
 
 impl ComparedForeign {
@@ -147,17 +144,24 @@ fn subjects() -> Vec<FigureKey> {
 }
 
 /// Refuses a demand on what other tools do not have under our meaning.
-fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
+fn has_an_equal(gate: &Gate) -> Result<(), NotComparableForeign> {
     let measure = &gate.margin().figure;
-    let no = |why: String| Err(NoEqual { gate: gate.margin().text.clone(), why });
+    let no = |why: String| Err(NotComparableForeign::Demand { gate: gate.margin().text.clone(), why });
+    let from_send = |there| {
+        no(format!(
+            "{} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
+            measure.metric,
+            FigureKey { metric: there, ..measure.clone() }
+        ))
+    };
     if measure.part.is_some() {
         return no("it reports no classes\nhint: demand the figure of the whole run".to_owned());
     }
     match (measure.kind(), measure.metric) {
         (FigureKind::Latency, metric) if METRICS.contains(&metric) => Ok(()),
         (_, Metric::ErrorRate) => Ok(()),
-        (_, Metric::Ttft) => from_send(measure, Metric::TtftFromSend, no),
-        (_, Metric::E2e) => from_send(measure, Metric::E2eFromSend, no),
+        (_, Metric::Ttft) => from_send(Metric::TtftFromSend),
+        (_, Metric::E2e) => from_send(Metric::E2eFromSend),
         (FigureKind::Latency, metric) => no(format!("it has no {metric}")),
         (FigureKind::Rate, _) => no(
             "its rates are totals over the whole run, and ours those of a window\nhint: demand latencies, \
@@ -166,16 +170,4 @@ fn has_an_equal(gate: &Gate) -> Result<(), NoEqual> {
         ),
         (FigureKind::Share | FigureKind::Count, _) => no("it does not report it".to_owned()),
     }
-}
-
-fn from_send(
-    figure: &FigureKey,
-    there: Metric,
-    no: impl Fn(String) -> Result<(), NoEqual>,
-) -> Result<(), NoEqual> {
-    no(format!(
-        "{} counts from the scheduled moment, which it does not keep\nhint: demand `{}`",
-        figure.metric,
-        FigureKey { metric: there, ..figure.clone() }
-    ))
 }

@@ -14,7 +14,7 @@ mod tests;
 pub use any_side::{AnySide, AnySideDescription, Unchecked};
 pub use compared::{AgainstBaseline, Compared, NotComparable};
 pub use condition::{Condition, Difference, Role};
-pub use foreign::{AgainstForeign, ComparedForeign, NoEqual, NotComparableForeign};
+pub use foreign::{AgainstForeign, ComparedForeign, NotComparableForeign};
 pub use gate::{Gate, GateJudgement, Margin};
 pub use row::{ChangeStanding, ComparedRow, Interval, Pairing, RunTrend, TrendLine};
 pub use side::{ComparedSide, SideDescription, SideUnit};

@@ -84,18 +84,18 @@ fn missed_by_all(objective: &Objective, figure: &AcrossRuns) -> bool {
 /// The figure over the runs, in words.
 fn found(objective: &Objective, figure: &AcrossRuns, runs: u64) -> String {
     let show = |value| objective.key.show(value);
-    match (figure.unresolvable, figure.mean, figure.interval()) {
-        (Some(Unresolvable::TooFewRuns), Some(mean), _) => {
+    match (figure.unresolvable, figure.mean, figure.interval(), figure.mean_at_least) {
+        (Some(Unresolvable::TooFewRuns), Some(mean), ..) => {
             format!("{} in one run, which has no spread", show(mean))
         }
-        (None, mean, Some((low, high))) => {
+        (None, mean, Some((low, high)), _) => {
             let mean = match (mean, figure.mean_at_least, figure.mean_at_most) {
                 (None, Some(least), Some(most)) => format!("between {} and {}", show(least), show(most)),
                 (mean, ..) => mean.map(show).unwrap_or_default(),
             };
             format!("{mean}, interval {} to {} over {}", show(low), show(high), counted(runs, "run"))
         }
-        (Some(Unresolvable::UnknownInSomeRun), _, _) if let Some(least) = figure.mean_at_least => {
+        (Some(Unresolvable::UnknownInSomeRun), _, _, Some(least)) => {
             format!("over {} on average of {}", show(least), counted(runs, "run"))
         }
         _ => {

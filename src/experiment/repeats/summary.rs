@@ -209,9 +209,8 @@ impl Repeats {
     /// Adds the diagnoses of `runs`, which are in the same order.
     #[must_use]
     pub fn diagnosed(self, runs: &[Summary], diagnoses: &[Diagnosis]) -> Self {
-        let mut found: Vec<_> = runs
-            .iter()
-            .zip(diagnoses)
+        let both = runs.iter().zip(diagnoses);
+        let mut found: Vec<_> = both
             .filter(|(run, _)| run.window.is_whole())
             .filter_map(|(run, diagnosis)| Some((run.run.repeat?.number, diagnosis)))
             .collect();
@@ -232,10 +231,10 @@ const STATISTICS: [Statistic; 6] = [
 
 /// The same with the percentiles that the user asked for.
 fn statistics(runs: &[&Summary]) -> Vec<Statistic> {
-    let asked = runs.iter().flat_map(|run| run.latency.iter()).flat_map(|(_, row)| &row.asked);
-    let asked: BTreeSet<_> =
-        asked.map(|asked| asked.quantile).filter(|asked| asked.usual().is_none()).collect();
-    STATISTICS.into_iter().chain(asked.into_iter().map(Statistic::Asked)).collect()
+    let rows = runs.iter().flat_map(|run| run.latency.iter());
+    let asked: BTreeSet<_> = rows.flat_map(|(_, row)| row.asked.iter().map(|asked| asked.quantile)).collect();
+    let others = asked.into_iter().filter(|asked| asked.usual().is_none()).map(Statistic::Asked);
+    STATISTICS.into_iter().chain(others).collect()
 }
 
 /// Whether `repeats.json` has the figure: all but those that follow from others.
@@ -266,11 +265,10 @@ fn by_kind<S: Serializer>(figures: &FigureSet, serializer: S) -> Result<S::Ok, S
         shares: Ordered<String, Option<&'a AcrossRuns>>,
     }
     let statistics = |metric: Metric| {
-        let of =
-            |statistic: Statistic| (statistic.field(), figures.get(&FigureKey::latency(statistic, metric)));
+        let of = |of: Statistic| (of.field(), figures.get(&FigureKey::latency(of, metric)));
         let of_metric = figures.iter().filter(|(key, _)| key.metric == metric);
-        let asked =
-            of_metric.filter_map(|(key, _)| key.statistic.filter(|of| matches!(of, Statistic::Asked(_))));
+        let statistics = of_metric.filter_map(|(key, _)| key.statistic);
+        let asked = statistics.filter(|of| matches!(of, Statistic::Asked(_)));
         let known: Vec<_> = STATISTICS.into_iter().chain(asked).map(of).collect();
         (metric.name(), known.iter().any(|(_, figure)| figure.is_some()).then_some(Ordered(known)))
     };

@@ -104,20 +104,20 @@ impl Limit {
                 "give it more of the servers (--pools), or fewer bits to the KV cache or the weights",
             ),
             Self::Compute => (
-                "computing; it takes the largest part of the steps, and requests wait little in the queue",
+                "computing takes the largest part of the steps; requests wait little in the queue",
                 "TTFT falls with more FLOP/s: tensor parallelism, fp8, a larger accelerator",
             ),
             Self::Memory => (
-                "reading memory; it takes the largest part of the steps, and requests wait little in the queue",
+                "reading memory takes the largest part of the steps; requests wait little in the queue",
                 "TPOT falls with fewer bytes or more bandwidth: fewer bits for the weights, tensor parallelism, \
                  speculation; a larger batch costs little",
             ),
             Self::Communication => (
-                "all-reduces; they take the largest part of the steps, and requests wait little in the queue",
+                "all-reduces take the largest part of the steps; requests wait little in the queue",
                 "TPOT falls with fewer accelerators to a model (--tensor-parallel) or faster links",
             ),
             Self::Overhead => (
-                "the fixed cost of every step; requests wait little in the queue",
+                "the fixed cost of every step takes the largest part of the steps; requests wait little in the queue",
                 "the model is small for this hardware: serve more requests on less of it",
             ),
             Self::Slots => ("requests wait for slots of the plain server", "give it more slots or replicas"),

@@ -142,6 +142,8 @@ fn changes(trace: &Trace, format: TraceFormat) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::render::text;
+    use crate::report::{Extent, Style};
     use crate::workload::{TraceFormat, TraceKind};
 
     fn found() -> TraceFindings {
@@ -193,6 +195,23 @@ mod tests {
             what(&thinned, &found())
                 .ends_with("4.00 times as slow, thinned, each request kept with a chance of 25 %")
         );
+    }
+
+    #[test]
+    fn a_trace_of_many_kinds_fits_a_screen() {
+        let kind =
+            |number| TraceKind { name: format!("kind-{number}"), requests: 40, called: None, rarer_kinds: 0 };
+        let found = TraceFindings { kinds: (0..30).map(kind).collect(), ..found() };
+        let shown = |extent| {
+            text(&document(&Trace::whole("a.jsonl"), &found), Style { width: 80, ..Style::PLAIN }, extent)
+        };
+        let screen = shown(Extent::Summary);
+        assert!(
+            screen.lines().count() <= 24 && screen.contains("  … and 20 more kinds (--full)\n"),
+            "{screen}"
+        );
+        assert!(screen.contains("7,000 prompt and 180 answer tokens"), "{screen}");
+        assert!(shown(Extent::Full).contains("kind-29"));
     }
 
     #[test]

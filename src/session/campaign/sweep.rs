@@ -75,7 +75,7 @@ pub(crate) fn check_axis(spec: &WorkloadSpec, axis: &LoadAxis, option: &str) -> 
     match (spec.arrival.users(), axis) {
         (None, _) | (Some(_), LoadAxis::Users { .. }) => Ok(()),
         (Some(users), _) => Err(Stop::usage(format!(
-            "`{}` is a closed loop of {users} users, whose rate is the server's doing\n\
+            "`{}` is a closed loop of {users} users, so its rate depends on the server\n\
              hint: sweep the users, such as {option} 1:{users}:x2",
             spec.name
         ))),

@@ -24,7 +24,7 @@ pub(crate) fn fit(spec: &WorkloadSpec, endpoint: Endpoint) -> Result<(), Stop> {
     let chat = spec.checks.iter().find(|check| check.messages.is_some());
     match (chat, endpoint) {
         (Some(check), Endpoint::Completions) => Err(Stop::usage(format!(
-            "check `{}` has messages of a chat, which the endpoint {endpoint} cannot carry\n\
+            "check `{}` has chat messages, which the endpoint {endpoint} cannot carry\n\
              hint: give it a `prompt`, or give --endpoint {}",
             check.name,
             Endpoint::Chat
@@ -120,7 +120,7 @@ impl<'a> Golden<'a> {
         let prompts = counted(self.named.len() as u64, "golden prompt");
         let _line = StepLine::start(
             screen,
-            format!("asking {prompts}, each for up to {}", spoken(self.checks.patience())),
+            format!("sending {prompts}, each for up to {}", spoken(self.checks.patience())),
         );
         self.server.runtime.block_on(self.checks.before())
     }

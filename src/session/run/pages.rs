@@ -38,7 +38,7 @@ pub(super) fn find(
                 "start SGLang with --enable-metrics, llama.cpp with --metrics, trtllm-serve with return_perf_metrics; \
                  or leave its page out with --no-metrics"
             } else {
-                "see that the address is that of a page of metrics, and that it can be reached from here"
+                "check that the address is that of a metrics page, and that this machine can reach it"
             };
             printer.words(&format!("{url} is not read: {problem}\nhint: {cure}"));
         }
@@ -49,7 +49,7 @@ pub(super) fn find(
 /// Why the page of a server is refused that would count for `all` of several.
 pub(crate) fn of_one_server(page: &str, all: &str) -> Stop {
     Stop::usage(format!(
-        "--metrics-url: {page} is the page of a server, and would count for {all}\n\
+        "--metrics-url: {page} is the metrics page of a server, and would count for {all}\n\
          hint: each server's own page is read anyway; only pages of GPUs can be added"
     ))
 }

@@ -64,8 +64,8 @@ impl RunContext {
                 Some(Ok(())) => stays.push(clock.now().since(begin)),
                 Some(Err(failure)) => {
                     return Err(Stop::impossible(format!(
-                        "the server answered a request that was alone with {failure}\n\
-                         hint: look at the server's log; --start-rate begins the search without asking"
+                        "the server answered a single request with {failure}\n\
+                         hint: look at the server's log; with --start-rate the search starts without this request"
                     )));
                 }
                 None => return Ok(None),
@@ -111,7 +111,7 @@ impl RunContext {
     /// Waits for `pause`, and then until the server has nothing left to do, where it reports that; an interrupt ends it.
     pub(crate) fn let_rest(&self, pause: Duration) {
         let Self { server, printer, settings, .. } = self;
-        let waiting = "waiting for the server to rest";
+        let waiting = "waiting until the server is idle";
         let line = StepLine::start(settings.screen, format!("{waiting}: {} at least", spoken(pause)));
         let at_rest = async {
             tokio::time::sleep(pause).await;

@@ -316,7 +316,7 @@ fn rounds_of_a_server_that_was_exchanged_are_not_pooled() {
     let sides = ["--engine", "vllm", "--b-engine", "mock", "--a", &url, "--b", &mock.url];
     let out = desk.skyline(&[&QUICK[..], &sides].concat()).assert().code(3);
     let words = String::from_utf8_lossy(&out.get_output().stderr).into_owned();
-    for part in ["side A", "server version was 9.9", "is 10.0 now", "not one experiment", "resume with:"] {
+    for part in ["side A", "server version changed from 9.9 to 10.0", "not one experiment", "resume with:"] {
         assert!(words.contains(part), "no {part} in {words}");
     }
     std::fs::remove_file(results.join(".keep")).unwrap();

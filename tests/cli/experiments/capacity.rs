@@ -1,5 +1,6 @@
 //! `skyline simulate --sweep` and `skyline capacity`: from virtual runs to instances and money.
 
+use predicates::prelude::PredicateBooleanExt as _;
 use predicates::str::contains;
 use serde_json::Value;
 
@@ -101,7 +102,7 @@ fn what_cannot_be_searched_or_read_is_refused() {
     desk.skyline(&["capacity", "nowhere", "--target-rate", "1"])
         .assert()
         .code(2)
-        .stderr(contains("folder of a sweep"));
+        .stderr(contains("there is no nowhere").and(contains("`skyline report results` lists")));
 }
 
 /// Where the pace of tokens decides, the instances are engines fitted to the sweep; without its runs there is division.

@@ -244,7 +244,7 @@ fn the_page_of_one_server_is_not_read_for_all_variants() {
     // That of a variant is known by its address, and that of another engine by what it says.
     let page = serve(|_| answer("200 OK", "text/plain", "vllm:num_requests_running 3\n"));
     for page in [format!("{b}/metrics"), format!("http://{page}/metrics")] {
-        let refused = contains("is the page of a server, and would count for every variant");
+        let refused = contains("is the metrics page of a server, and would count for every variant");
         flown("t.toml", &page).code(2).stderr(refused.and(contains("only pages of GPUs")));
     }
     // That of devices is read in the runs of both, and that of a server where all rows have the same.

@@ -56,6 +56,7 @@ fn every_result_fits_a_screen_and_begins_with_its_answer() {
         ("matrix rows_a_to_f --plan", &["DRY RUN: "]),
         ("calibrate --seconds 1", &["READY: ", "NOISY: ", "NOT FIT: "]),
         ("simulate short_chat 60 --hardware h100 --rate 20", &["VALID: "]),
+        ("simulate short_chat 30 --hardware h100 --rate 60 --pools 2:2", &["VALID: "]),
         ("simulate short_chat 30 --hardware a10g --rate 20", &["OVERLOADED: ", "INVALID: "]),
         ("simulate short_chat 20 --hardware h100 --rate 20 --repeats 5", &["VALID: "]),
         ("trace show DATA/traces/bailian.jsonl", &["Trace "]),

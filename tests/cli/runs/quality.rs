@@ -204,7 +204,7 @@ fn what_an_endpoint_cannot_carry_is_refused_before_anything_is_sent() {
     desk.file("gated.toml", &gated());
     desk.file("formed.toml", &formed());
     for (workload, says) in [
-        ("gated.toml", "check `year` has messages of a chat, which the endpoint completions cannot carry"),
+        ("gated.toml", "check `year` has chat messages, which the endpoint completions cannot carry"),
         (
             "formed.toml",
             "class `extraction` asks for answers of a form, which the endpoint completions does not have",

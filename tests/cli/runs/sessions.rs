@@ -127,7 +127,7 @@ fn mistakes_about_sessions_are_told_before_anything_is_sent() {
     for (arguments, said) in [
         (&["quick.toml", "--users", "3", "--rate", "2"][..], "cannot be used with"),
         (&["quick.toml", "--users", "3", "--requests", "2"], "there are 3 users"),
-        (&["quick.toml", "--users", "0"], "0 is not in 1..=100000"),
+        (&["quick.toml", "--users", "0"], "`0` is not a whole number from 1 to 100,000"),
         (&["quick.toml", "--think-time", "1s"], "`--think-time` is what users in a closed loop wait"),
         (&["quick.toml", "0.1", "--users", "3"], "and users still begin until 0.15 s (`ramp_s`)"),
     ] {

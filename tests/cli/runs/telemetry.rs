@@ -177,7 +177,9 @@ fn a_page_that_cannot_be_read_is_told_of_once_and_is_missing() {
         .args(["--metrics-url", &format!("http://{nobody}/")])
         .assert()
         .code(0)
-        .stderr(contains("/metrics is not read: it has no series").count(1).and(contains("hint: see that")));
+        .stderr(
+            contains("/metrics is not read: it has no series").count(1).and(contains("hint: check that")),
+        );
     let desk = Desk::new();
     desk.skyline(&["bench", "quick.toml", "--allow-invalid", "--no-calibration", "--no-metrics"])
         .args(["--metrics-url", &format!("http://{nobody}")])
@@ -219,7 +221,7 @@ fn a_page_that_fails_now_and_then_costs_no_more_than_its_readings() {
         .assert()
         .code(0)
         .stderr(contains("could not be read").and(contains("it answers 500")))
-        .stdout(contains("running mean 3.00, max 3.00").and(contains("not reported  hardware, driver")));
+        .stdout(contains("running mean 3.00, max 3.00").and(contains("hardware, driver, engine version")));
     let header = &desk.lines("header")[0];
     let flags = serde_json::json!({"tp_size": 2, "dtype": "bfloat16", "version": "0.5.1"});
     assert_eq!(header["engine"]["serving_flags"], flags);

@@ -141,7 +141,7 @@ fn the_mock_takes_images_in_its_stride() {
     assert_eq!(summary["requests"]["completed"], 6);
     assert_eq!(summary["run"]["images"][0]["images"], 2);
     let refused = desk.skyline(&["bench", "look.toml", "--endpoint", "completions"]).assert().code(2);
-    refused.stderr(contains("images go along, which the endpoint completions cannot carry"));
+    refused.stderr(contains("the requests have images, which the endpoint completions cannot carry"));
 }
 
 #[test]

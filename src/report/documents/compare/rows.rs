@@ -72,13 +72,8 @@ pub(super) fn table<'a>(
         .column("verdict", |(_, row)| verdict(row.standing))
         .table();
     table.detail_rows(|place| !is_headline(&rows[place].1.figure));
-    explain(&mut table, rows.iter().map(|(_, row)| *row));
+    explain_levels(&mut table, rows.iter().flat_map(|(_, row)| [&row.baseline, &row.other]));
     table
-}
-
-/// Says what the marks of both sides mean.
-pub(super) fn explain<'a>(table: &mut Table, rows: impl Iterator<Item = &'a ComparedRow>) {
-    explain_levels(table, rows.flat_map(|row| [&row.baseline, &row.other]));
 }
 
 /// Says what the marks of figures mean.
@@ -157,22 +152,20 @@ pub(super) const fn verdict(standing: ChangeStanding) -> &'static str {
 /// Conditions that a screen has room for.
 const CONDITIONS: usize = 4;
 
-/// A condition that is not the same on all sides, or that not all report: what is said of it, and its values.
-pub(super) type ConditionFact = (&'static str, String);
-
-/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and the conditions.
+/// A comparison up to its figures: the verdict, the sides in words by their names, the baseline first, and what is said of
+/// the conditions that are not the same on all of them, or that not all report.
 pub(super) fn begun(
     title: String,
     verdict: VerdictLine,
     sides: &[(&str, String)],
-    mut conditions: Vec<ConditionFact>,
+    mut conditions: Vec<(&'static str, String)>,
 ) -> Document {
     let place = |number| if number == 0 { "baseline" } else { "against" };
-    let mut facts: Vec<ConditionFact> =
+    let mut facts: Vec<(&'static str, String)> =
         sides.iter().enumerate().map(|(number, (_, side))| (place(number), side.clone())).collect();
     let hidden = conditions.split_off(conditions.len().min(CONDITIONS));
     let mut document = Document::new(title).verdict(verdict);
-    let section = |level: Level, facts: Vec<ConditionFact>| {
+    let section = |level: Level, facts: Vec<(&'static str, String)>| {
         let mut section = Section::continued(level);
         for (name, value) in facts {
             section.fact(name, value);
@@ -193,7 +186,7 @@ pub(super) fn begun(
 }
 
 /// The conditions that differ.
-pub(super) fn conditions(differences: &[Difference]) -> Vec<ConditionFact> {
+pub(super) fn conditions(differences: &[Difference]) -> Vec<(&'static str, String)> {
     let fact = |difference: &Difference| {
         let values = difference.values.iter().map(|value| value.as_deref().unwrap_or("not reported"));
         let name = if difference.role == Role::Varied { "varied" } else { "differs" };

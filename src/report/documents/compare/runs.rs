@@ -3,13 +3,13 @@
 use super::over_time;
 use super::rows::{self, Runs, begun, change, conditions, demands, label, unmet, value, verdict_line};
 use crate::analysis::wording::counted;
-use crate::analysis::{FigureKey, FigureKind, FigureLevel, Metric, Quantile, VerdictOutcome};
+use crate::analysis::{FigureKind, Metric, Quantile, VerdictOutcome};
 use crate::experiment::compare::{
     AgainstBaseline, AgainstForeign, AnySideDescription, ChangeStanding, Compared, ComparedForeign,
     ComparedRow, Interval, Pairing, SideDescription,
 };
 use crate::report::chart::{self, Axis, LineStyle, Palette, Plot, Point, ReferenceLine, Series};
-use crate::report::document::{Chart, Document, Level, Note, Section, Table, TableColumn, cut};
+use crate::report::document::{Chart, Document, Level, Note, Section};
 use crate::report::documents::parts::cells::versioned;
 use crate::report::documents::parts::diagnosis::{self, Detail};
 
@@ -175,19 +175,20 @@ pub fn compared_foreign(compared: &ComparedForeign) -> Document {
     });
     let conditions = conditions(&compared.differences).into_iter().chain(unchecked).collect();
     let mut document = begun(title, verdict_line(gates, Vec::new(), &sides), &sides, conditions);
-    let several = compared.against.len() > 1;
-    for against in &compared.against {
+    for (place, against) in compared.against.iter().enumerate() {
         let section = one_foreign(against);
-        // Of many sides a screen has one table.
-        document.add(if several {
-            vec![Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
+        // Of many sides a screen has the first.
+        document.add(if place > 0 {
+            [Section { level: Level::Page, ..section }, unmet(&against.side, &against.gates)]
         } else {
-            vec![section]
+            [section, Section::continued(Level::Brief)]
         });
     }
-    if several {
-        document.add([side_by_side(compared)]);
+    let mut more = Section::continued(Level::Brief);
+    if let others @ 1.. = compared.against.len().saturating_sub(1) {
+        more.text(format!("… and {} (--full)", counted(others as u64, "more side")));
     }
+    document.add([more]);
     document.add([reservations(&compared.sides)]);
     let mut how = Section::detail("How to read this comparison").with_notes(FOREIGN_ADVICE.map(Note::info));
     how.more(["compare", "other-tools"]);
@@ -206,34 +207,6 @@ fn reservations(sides: &[AnySideDescription]) -> Section {
     }
     let note = |(text, names): (&str, Vec<&str>)| Note::warning(format!("{}: {text}", names.join(", ")));
     Section::continued(Level::Summary).with_notes(texts.into_iter().map(note))
-}
-
-/// Characters of a side's name at the head of its column.
-const COLUMN: usize = 14;
-
-/// The headline figures of all sides.
-fn side_by_side(compared: &ComparedForeign) -> Section {
-    let rows: Vec<&ComparedRow> = compared.against.iter().flat_map(|against| &against.rows).collect();
-    let mut figures: Vec<&FigureKey> = Vec::new();
-    for row in rows.iter().filter(|row| rows::is_headline(&row.figure)) {
-        if !figures.contains(&&row.figure) {
-            figures.push(&row.figure);
-        }
-    }
-    let of = |rows: &[ComparedRow], figure: &FigureKey, read: fn(&ComparedRow) -> &FigureLevel| {
-        rows.iter().find(|row| row.figure == *figure).map(|row| value(row, read(row)))
-    };
-    let mut table =
-        Table::of("Headline figures by side", figures).column("", label).column("baseline", |figure| {
-            compared.against.iter().find_map(|against| of(&against.rows, figure, |row| &row.baseline))
-        });
-    for against in &compared.against {
-        let title = TableColumn::new(cut(&against.side, COLUMN)).worth(1);
-        table = table.column(title, |figure| of(&against.rows, figure, |row| &row.other));
-    }
-    let mut table = table.table();
-    rows::explain(&mut table, rows.into_iter());
-    Section { level: Level::Brief, ..Section::summary("Side by side").with_table(table) }
 }
 
 fn any_side_in_words(side: &AnySideDescription) -> String {

@@ -1,7 +1,7 @@
 //! A prediction as a document: that of its run, with bandwidth math, the bottleneck and the baseline.
 
 use super::engine_fit;
-use crate::experiment::{LayoutComparison, LayoutFigures, Limit, Prediction};
+use crate::experiment::{LayoutComparison, LayoutFigures, Prediction};
 use crate::report::document::{Document, Level, Note, Section, Table};
 use crate::report::documents;
 use crate::report::documents::parts::cells::latency;
@@ -14,12 +14,7 @@ pub fn document(prediction: &Prediction) -> Document {
     let extras =
         Extras { paired_open: prediction.paired_open.as_ref(), diagnosis: Some(&prediction.diagnosis) };
     let mut document = documents::run(&prediction.summary, extras, None);
-    let found = &prediction.bottleneck;
-    let bottleneck = match found.limit {
-        Limit::Refused => Note::info(&found.sentence),
-        _ => Note::info(format!("the bottleneck is {}", found.sentence)),
-    };
-    let bottleneck = bottleneck.cure(&found.cure);
+    let bottleneck = Note::info(&prediction.bottleneck.sentence).cure(&prediction.bottleneck.cure);
     document.add([Section::summary("Bottleneck, over the window").with_notes([bottleneck])]);
     document.add(prediction.baseline.iter().flat_map(baseline));
     document.add(prediction.bandwidth_math.as_ref().map(bandwidth_math));

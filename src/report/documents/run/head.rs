@@ -191,6 +191,9 @@ pub(super) fn findings(summary: &Summary) -> [Section; 3] {
     if hidden > 0 {
         more.text(format!("… and {} (--full)", counted(hidden as u64, "more finding")));
     }
+    if !summary.verdict.reasons.is_empty() {
+        more.text("More: skyline guide validity");
+    }
     [
         Section { level: Level::Brief, ..Section::summary("Findings").with_notes(news.take(room).map(note)) },
         more,

@@ -1,0 +1,172 @@
+//! What the pages show of the program's output is what it prints, where the same input always gives the same output.
+
+use skyline::guide::Topic;
+
+use super::pages::{blocks, root};
+use crate::support::Desk;
+
+/// A topic, the first line of a block of text in it, and the commands before; the last one prints the lines.
+type Example = (&'static str, &'static str, &'static [&'static [&'static str]]);
+
+const EXAMPLES: [Example; 7] = [
+    ("conversations", "Sessions, of those", &[&["simulate", "agents", "--hardware", "l40s"]]),
+    ("conversations", "What the closed loop hides", &[&["simulate", "short_chat", "600", "--users", "64"]]),
+    (
+        "validity",
+        "Latency over 5 runs",
+        &[&[
+            "simulate",
+            "short_chat",
+            "60",
+            "--rate",
+            "3",
+            "--repeats",
+            "5",
+            "--objective",
+            "p99 ttft < 450ms",
+        ]],
+    ),
+    (
+        "compare",
+        "                     baseline",
+        &[
+            &[
+                "simulate",
+                "short_chat",
+                "60",
+                "--rate",
+                "8",
+                "--repeats",
+                "5",
+                "--hardware",
+                "h100",
+                "--out",
+                "h100",
+            ],
+            &[
+                "simulate",
+                "short_chat",
+                "60",
+                "--rate",
+                "8",
+                "--repeats",
+                "5",
+                "--hardware",
+                "l40s",
+                "--out",
+                "l40s",
+            ],
+            &["compare", "h100/*", "l40s/*", "--vary", "hardware"],
+        ],
+    ),
+    ("ab", "PASSED: the highest load", &[&["report", "DATA/experiments/sweep-schema-1"]]),
+    ("other-tools", "NO VERDICT", &[&["report", "DATA/foreign/vllm.json"]]),
+    (
+        "other-tools",
+        "FAILED",
+        &[&[
+            "compare",
+            "DATA/foreign/vllm.json",
+            "DATA/foreign/sglang.jsonl",
+            "--max-regression",
+            "p95 ttft_from_send 10%",
+            "--allow-invalid",
+        ]],
+    ),
+];
+
+const SLOW: [Example; 3] = [
+    (
+        "sweep",
+        "PASSED: the highest load that meets the objectives is 74.0/s",
+        &[&["simulate", "short_chat", "--sweep", "--hardware", "h100", "--objective", "p99 ttft < 100ms"]],
+    ),
+    (
+        "sweep",
+        "short_chat-sweep-simulator",
+        &[
+            &[
+                "simulate",
+                "short_chat",
+                "--sweep",
+                "--hardware",
+                "h100",
+                "--objective",
+                "p99 ttft < 100ms",
+                "--out",
+                "sweep",
+            ],
+            &[
+                "capacity",
+                "sweep/*",
+                "--target-rate",
+                "400",
+                "--gpus-per-instance",
+                "1",
+                "--gpu-hour",
+                "2.5",
+                "--replicas",
+            ],
+        ],
+    ),
+    (
+        "sweep",
+        "  by queueing model  9",
+        &[
+            &[
+                "simulate",
+                "short_chat",
+                "--sweep",
+                "--rates",
+                "20,40,80",
+                "--hardware",
+                "h100",
+                "--objective",
+                "p95 tpot < 15ms",
+                "--out",
+                "pace",
+            ],
+            &["capacity", "pace/*", "--target-rate", "500", "--gpus-per-instance", "1", "--replicas"],
+        ],
+    ),
+];
+
+/// Checks that every line of the block is printed.
+fn check((topic, first, commands): &Example) {
+    let desk = Desk::new();
+    let data = root().join("tests/data").display().to_string();
+    let mut printed = String::new();
+    for command in *commands {
+        let words: Vec<String> = command
+            .iter()
+            .map(|word| match word.strip_suffix("/*") {
+                Some(folder) => {
+                    let mut found = std::fs::read_dir(desk.path().join(folder)).unwrap();
+                    found.next().unwrap().unwrap().path().display().to_string()
+                }
+                None => word.replace("DATA", &data),
+            })
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let output = desk.skyline(&words).output().unwrap();
+        printed = String::from_utf8(output.stdout).unwrap();
+    }
+    let mut shown = blocks(Topic::find(topic).unwrap().text, "text").into_iter();
+    let block = shown.find(|block| block.starts_with(first)).unwrap_or_else(|| panic!("{topic}: {first}"));
+    for line in block.lines().filter(|line| line.trim() != "…") {
+        // The name of a folder has the time in it.
+        let is_printed = printed.lines().any(|other| other.trim_end() == line.trim_end());
+        assert!(is_printed || line.contains("-simulator-"), "{topic}: {line}\nprinted:\n{printed}");
+    }
+}
+
+#[test]
+fn examples_of_output_are_what_is_printed() {
+    EXAMPLES.iter().for_each(check);
+}
+
+#[test]
+#[ignore = "searches of minutes without optimisation"]
+fn slow_examples_of_output_are_what_is_printed() {
+    SLOW.iter().for_each(check);
+}
