@@ -218,7 +218,8 @@ fn the_percentiles_that_were_asked_for_are_in_every_form() {
     for (form, text) in [("text", &text), ("page", &page)] {
         assert!(text.contains("p97.5"), "{form}:\n{text}");
     }
-    assert!(markdown.contains("p50"), "{markdown}");
+    assert!(markdown.contains("p97.5"), "{markdown}");
     let summary = desk.summary();
     assert!(summary["latency"]["ttft"]["p97_5"]["value_ms"].is_f64(), "{summary}");
+    desk.assert_schema("summary", &summary);
 }

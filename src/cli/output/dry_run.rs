@@ -22,7 +22,9 @@ pub(in crate::cli) fn planned_requests(spec: &WorkloadSpec) -> Vec<PlanFact> {
             let mean = lengths.mean();
             if mean.is_nan() { "as the file says".to_owned() } else { three_digits(mean) }
         });
-        let slo = |slo: Slo| if slo.is_empty() { "no SLO".to_owned() } else { documents::bounds(slo) };
+        let slo = |slo: Slo| {
+            if slo.is_empty() { "no SLO".to_owned() } else { format!("SLO {}", documents::bounds(slo)) }
+        };
         let slos: Vec<_> = class.priorities.iter().map(|share| slo(share.slo)).collect();
         let line = format!(
             "{}: {input} prompt tokens and {output} answer tokens on average, {}",
