@@ -63,6 +63,7 @@
 //! | from when they count: open and closed loops | `analysis/load/form.rs` |
 //! | the 95 % interval of a percentile | `analysis/latency/row.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
+//! | whether a log is that of its plan | `generator/plan_check.rs` |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |
 //! | how an interrupted experiment is resumed | `session/campaign/mod.rs` |

@@ -227,6 +227,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             host: HostFacts { os: "linux x86_64".to_owned(), cpu: None, cores: 2, priority: None },
             stamps: StampSource::default(),
             shard: None,
+            shard_delays_ns: Vec::new(),
             calibration: None,
             telemetry: Vec::new(),
             deployment: DeploymentFacts::default(),
@@ -243,6 +244,7 @@ pub(crate) fn run(window_ms: u64, records: Vec<RequestRecord>) -> RunLog {
             client: None,
             server: None,
         }),
+        plan_check: None,
     }
 }
 

@@ -3,6 +3,7 @@
 mod datasets;
 mod draws;
 mod plan;
+mod plan_check;
 mod prompts;
 mod request;
 mod rows;
@@ -12,6 +13,7 @@ mod traces;
 
 pub use datasets::{Datasets, RequiredEndpoint};
 pub use draws::{LengthSampler, prefixes_of};
+pub use plan_check::check_plan;
 pub use prompts::{PromptBuilder, TokenCounter};
 pub use request::{PlannedRequest, Prompt, RequestSpec};
 pub use schedule::Schedule;

@@ -143,22 +143,8 @@ impl Schedule {
     /// many requests has [`PlanFacts::OPEN_END`] there.
     /// `measured_requests` is 0 when nothing would be measured: such a run is not worth sending.
     pub fn facts(&self) -> PlanFacts {
-        let marked = !self.workload.tenants.is_empty()
-            || self.workload.models.is_some()
-            || self.workload.classes.iter().any(|class| class.shared_prefix.is_some());
         let sessions = self.all_sessions();
-        let mut hash = Sha256::new_with_prefix(match (&sessions, marked) {
-            (Some(_), _) => SESSIONS_HASH_DOMAIN,
-            (None, true) => MARKED_HASH_DOMAIN,
-            (None, false) => HASH_DOMAIN,
-        });
-        for (class, number) in self.workload.classes.iter().zip(0_u16..) {
-            for sha256 in class.files() {
-                hash.update(number.to_le_bytes());
-                hash.update(sha256);
-            }
-        }
-        let marked = marked || sessions.is_some();
+        let mut hash = PlanHash::of(&self.workload);
         let (mut warmup_requests, mut measured_requests) = (0, 0);
         let window_start = Timestamp::from_secs_f64(self.workload.warmup_s);
         let mut window_end = match self.workload.requests {
@@ -174,21 +160,18 @@ impl Schedule {
                 Phase::Measured => measured_requests += own,
                 Phase::Cooldown => break,
             }
-            hash_request(&mut hash, &request, marked);
+            hash.add(&request);
             let later = sessions.as_ref().map(|sessions| sessions.sketch(request));
             for turn in later.into_iter().flatten() {
-                hash_request(&mut hash, &turn, true);
+                hash.add(&turn);
             }
-            if !blocks.ids.is_empty() {
-                hash.update(blocks.tokens.to_le_bytes());
-                blocks.ids.iter().for_each(|id| hash.update(id.to_le_bytes()));
-            }
+            hash.add_blocks(&blocks);
         }
         if self.workload.requests.is_some() {
             window_end = source.latest_arrival().max(window_end);
         }
         PlanFacts {
-            hash: hexadecimal(&hash.finalize()),
+            hash: hash.in_digits(),
             warmup_requests,
             measured_requests,
             window_start,
@@ -201,29 +184,72 @@ fn with_prompt((request, blocks): (PlannedRequest, Blocks), prompts: &PromptBuil
     request.into_spec(prompts.prompt_after(&blocks, &request))
 }
 
-/// Hashes a request without its blocks.
-fn hash_request(hash: &mut Sha256, request: &PlannedRequest, marked: bool) {
-    hash.update(request.scheduled.as_nanos().to_le_bytes());
-    hash.update(request.class.to_le_bytes());
-    hash.update(request.input_tokens.to_le_bytes());
-    hash.update(request.output_tokens.to_le_bytes());
-    hash.update(match request.priority {
-        Priority::High => [0],
-        Priority::Medium => [1],
-        Priority::Low => [2],
-    });
-    if marked {
-        let prefix = request.prefix.unwrap_or(SharedPrefix { number: u32::MAX, tokens: u32::MAX });
-        hash.update(prefix.number.to_le_bytes());
-        hash.update(prefix.tokens.to_le_bytes());
-        hash.update(request.tenant.unwrap_or(u16::MAX).to_le_bytes());
-        hash.update(request.model.unwrap_or(u16::MAX).to_le_bytes());
+/// The hash of a plan, request by request; see [`Schedule::facts`].
+pub(super) struct PlanHash {
+    hash: Sha256,
+    /// Whether requests have prefixes, tenants, models or places in a session.
+    marked: bool,
+}
+
+impl PlanHash {
+    /// The hash of a plan of `workload` before its first request.
+    pub(super) fn of(workload: &WorkloadSpec) -> Self {
+        let marked = !workload.tenants.is_empty()
+            || workload.models.is_some()
+            || workload.classes.iter().any(|class| class.shared_prefix.is_some());
+        let sessions = SessionPlanner::are_in(workload);
+        let mut hash = Sha256::new_with_prefix(match (sessions, marked) {
+            (true, _) => SESSIONS_HASH_DOMAIN,
+            (false, true) => MARKED_HASH_DOMAIN,
+            (false, false) => HASH_DOMAIN,
+        });
+        for (class, number) in workload.classes.iter().zip(0_u16..) {
+            for sha256 in class.files() {
+                hash.update(number.to_le_bytes());
+                hash.update(sha256);
+            }
+        }
+        Self { hash, marked: marked || sessions }
     }
-    if let Some(row) = request.row {
-        hash.update(row.to_le_bytes());
+
+    /// Adds a request without its blocks.
+    pub(super) fn add(&mut self, request: &PlannedRequest) {
+        let Self { hash, marked } = self;
+        hash.update(request.scheduled.as_nanos().to_le_bytes());
+        hash.update(request.class.to_le_bytes());
+        hash.update(request.input_tokens.to_le_bytes());
+        hash.update(request.output_tokens.to_le_bytes());
+        hash.update(match request.priority {
+            Priority::High => [0],
+            Priority::Medium => [1],
+            Priority::Low => [2],
+        });
+        if *marked {
+            let prefix = request.prefix.unwrap_or(SharedPrefix { number: u32::MAX, tokens: u32::MAX });
+            hash.update(prefix.number.to_le_bytes());
+            hash.update(prefix.tokens.to_le_bytes());
+            hash.update(request.tenant.unwrap_or(u16::MAX).to_le_bytes());
+            hash.update(request.model.unwrap_or(u16::MAX).to_le_bytes());
+        }
+        if let Some(row) = request.row {
+            hash.update(row.to_le_bytes());
+        }
+        if request.images > 0 {
+            hash.update(request.images.to_le_bytes());
+        }
     }
-    if request.images > 0 {
-        hash.update(request.images.to_le_bytes());
+
+    /// Adds the blocks of the request before.
+    fn add_blocks(&mut self, blocks: &Blocks) {
+        if !blocks.ids.is_empty() {
+            self.hash.update(blocks.tokens.to_le_bytes());
+            blocks.ids.iter().for_each(|id| self.hash.update(id.to_le_bytes()));
+        }
+    }
+
+    /// The hash as hexadecimal digits.
+    pub(super) fn in_digits(self) -> String {
+        hexadecimal(&self.hash.finalize())
     }
 }
 

@@ -12,8 +12,8 @@ pub use request::{
 };
 pub use run::{
     CachePreparation, Calibration, ClientFacts, ClientLimits, Delays, DeploymentFacts, EngineFacts,
-    HostFacts, HostStall, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters, RunEnding,
-    RunFooter, RunHeader, ServerCounters, Shard, StampSource,
+    HostFacts, HostStall, PlanCheck, PlanFacts, PromptFacts, PromptMethod, Repeat, RequestParameters,
+    RunEnding, RunFooter, RunHeader, ServerCounters, Shard, StampSource,
 };
 pub use telemetry::{
     ClientSample, Counter, DeviceReading, Gauge, PageKind, Reading, ServerState, ServerTime, Telemetry,

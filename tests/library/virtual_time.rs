@@ -50,6 +50,7 @@ pub(crate) fn header(spec: &WorkloadSpec) -> RunHeader {
         host: HostFacts::default(),
         stamps: StampSource::default(),
         shard: None,
+        shard_delays_ns: Vec::new(),
         calibration: None,
         telemetry: Vec::new(),
         deployment: DeploymentFacts::default(),

@@ -139,6 +139,8 @@ pub enum Rule {
     WholeWindow,
     /// planned = completed + failed + censored, exactly.
     Conservation,
+    /// The records are those of the plan, drawn again from the header.
+    Plan,
     /// At least one request completed.
     SomethingCompleted,
     /// Failures are rare.
@@ -149,6 +151,8 @@ pub enum Rule {
     DeliveredArrivals,
     /// Requests were sent on time.
     ScheduleLag,
+    /// No stamp of a request lies before its cause.
+    Stamps,
     /// L = λW holds between what was in flight and how long it stayed.
     LittlesLaw,
     /// X = N ÷ (R + Z) holds between the users of a closed loop, their requests and their think times.

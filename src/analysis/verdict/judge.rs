@@ -1,18 +1,18 @@
 //! Judges a run, first by what became of the planned requests: all accounted for, the run whole, failures rare.
 
 use super::check::{Check, CheckOutcome, Measure, Reason, Rule, Verdict, VerdictOutcome};
-use super::{client, laws, steady_state, tokens};
+use super::{client, laws, stamps, steady_state, tokens};
 use crate::analysis::requests::observed::Observed;
 use crate::analysis::slo::objective::Objective;
 use crate::analysis::summary::run::Summary;
 use crate::analysis::wording::{counted, percent, seconds};
-use crate::record::RunEnding;
+use crate::record::{PlanCheck, RunEnding};
 use crate::units::count;
 use crate::workload::Purpose;
 
 /// Judges a run by what it is for. Where an objective is about the error rate, it takes the place of the limit here.
 pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Verdict {
-    let mut checks = accounting(summary, objectives);
+    let mut checks = accounting(observed, summary, objectives);
     // Of a run without a request there is nothing else to say.
     let purpose = Some(summary.run.purpose).filter(|_| !observed.requests.is_empty());
     if purpose == Some(Purpose::Smoke) {
@@ -22,6 +22,8 @@ pub(crate) fn judge(observed: &Observed<'_>, summary: &Summary, objectives: &[Ob
     } else if purpose.is_some() {
         checks.extend(summary.arrivals.checks(&summary.run.arrival));
         checks.push(client::lag_check(summary));
+        checks.extend(stamps::handed_over(observed));
+        checks.push(stamps::check(observed));
         checks.push(laws::littles_law(observed));
         checks.extend(laws::interactive_law(summary));
         checks.extend(steady_state::checks(summary));
@@ -57,8 +59,9 @@ fn blame(rule: Rule, summary: &Summary) -> VerdictOutcome {
 /// Largest share of failed requests in a valid run that declares no objective on it.
 pub(crate) const ERROR_RATE_BAR: f64 = 0.01;
 
-fn accounting(summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
+fn accounting(observed: &Observed<'_>, summary: &Summary, objectives: &[Objective]) -> Vec<Check> {
     let mut checks = vec![measured_requests(summary), whole_window(summary), conservation(summary)];
+    checks.extend(observed.log.plan_check.as_ref().map(plan));
     if summary.requests.executed() > 0 {
         checks.extend([something_completed(summary), error_rate(summary, objectives)]);
     }
@@ -145,6 +148,32 @@ impl Part {
         let sentence = format!("{} of {planned} left no record; limit: none", count(*lost));
         let cure = "keep the log complete (is the disk full?), free up CPU on this machine, and run again";
         (*lost > 0).then_some((sentence, cure))
+    }
+}
+
+/// What came of holding the records to their plan.
+fn plan(found: &PlanCheck) -> Check {
+    let measure =
+        Measure { rule: Rule::Plan, statistic: "records, and facts of the header, that are not the plan's" };
+    match found {
+        PlanCheck::NotChecked(why) => measure.not_tested(format!("the plan was not checked: {why}")),
+        PlanCheck::Held { records, unchecked } => {
+            let held =
+                format!("{} agree with the plan, drawn again from the header", counted(*records, "record"));
+            let sentence = match unchecked.as_slice() {
+                [] => held,
+                unchecked => format!("{held}; not checked: {}", unchecked.join(", ")),
+            };
+            measure.at_most(0.0, 0.0, sentence, "")
+        }
+        PlanCheck::Differs { number, first } => {
+            let more = number.saturating_sub(first.len() as u64);
+            let more = if more > 0 { format!("; and {} more", count(more)) } else { String::new() };
+            let sentence =
+                format!("the log is not that of its plan: {}{more}; limit: no difference", first.join("; "));
+            let cure = "do not use these figures: the log was changed after the run; use a copy that was not, or run again";
+            measure.at_most(*number as f64, 0.0, sentence, cure)
+        }
     }
 }
 

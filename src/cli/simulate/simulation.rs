@@ -62,6 +62,7 @@ impl Simulation {
             host: host_facts(None),
             stamps: StampSource::default(),
             shard: None,
+            shard_delays_ns: Vec::new(),
             calibration: None,
             telemetry: Vec::new(),
             deployment: model.deployment(),

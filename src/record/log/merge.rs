@@ -147,6 +147,10 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
     if let Some(last) = parts.iter().find(|part| late(&part.log) == apart && apart > limit) {
         return Err(MergeError::Apart { name: last.name.clone(), late: apart, limit });
     }
+    let mut delays: Vec<(u64, u64)> = (shards.iter().zip(&parts))
+        .map(|(shard, part)| (shard.number, late(&part.log).as_nanos() as u64))
+        .collect();
+    delays.sort_unstable();
     let logs: Vec<RunLog> = parts
         .into_iter()
         .map(|part| {
@@ -154,7 +158,9 @@ pub fn merge(parts: Vec<NamedLog>) -> Result<MergedRun, MergeError> {
             later(part.log, by)
         })
         .collect();
-    Ok(MergedRun { log: join(logs), apart })
+    let mut log = join(logs);
+    log.header.shard_delays_ns = delays.into_iter().map(|(_, late)| late).collect();
+    Ok(MergedRun { log, apart })
 }
 
 fn shard_of(part: &NamedLog) -> Result<Shard, MergeError> {
@@ -225,7 +231,7 @@ fn join(logs: Vec<RunLog>) -> RunLog {
     }
     records.sort_by_key(|record| (record.ended, record.index));
     checks.sort_by_key(|check| check.released);
-    RunLog { header, records, checks, telemetry, footer: Some(footer) }
+    RunLog { header, records, checks, telemetry, footer: Some(footer), plan_check: None }
 }
 
 /// Every metrics page, as seen by the first shard that read it, numbered as in the merged header. Samples of a

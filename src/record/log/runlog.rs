@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::plausibility::{self, SessionChecker};
 use crate::record::request::record::{CheckRecord, CountedAnswer, RequestRecord};
 use crate::record::run::header::{RunFooter, RunHeader};
+use crate::record::run::plan_check::PlanCheck;
 use crate::record::telemetry::{ClientSample, Reading, Telemetry};
 
 /// A whole run: every number that Skyline prints can be recomputed from it.
@@ -30,6 +31,8 @@ pub struct RunLog {
     pub telemetry: Telemetry,
     /// How the run ended; absent when it was cut off.
     pub footer: Option<RunFooter>,
+    /// What came of holding the records to their plan; absent until somebody has done so, and never stored.
+    pub plan_check: Option<PlanCheck>,
 }
 
 /// A run log that cannot be used.
@@ -114,7 +117,8 @@ enum StoredLine {
 impl RunLog {
     /// A run with requests only, as in virtual time.
     pub fn of_requests(header: RunHeader, records: Vec<RequestRecord>, footer: RunFooter) -> Self {
-        Self { header, records, checks: Vec::new(), telemetry: Telemetry::default(), footer: Some(footer) }
+        let (checks, telemetry) = (Vec::new(), Telemetry::default());
+        Self { header, records, checks, telemetry, footer: Some(footer), plan_check: None }
     }
 
     /// Name of the log inside a run's folder.
@@ -207,7 +211,7 @@ impl RunLog {
             line: 1,
             message: "the file is empty; a run log begins with a header".to_owned(),
         })?;
-        Ok(Self { header, records, checks, telemetry, footer })
+        Ok(Self { header, records, checks, telemetry, footer, plan_check: None })
     }
 
     /// Writes a whole run into `folder`, which must exist.

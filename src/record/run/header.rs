@@ -54,6 +54,9 @@ pub struct RunHeader {
     /// The shard of the plan that was run; absent for the whole plan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<Shard>,
+    /// Of a merged run: how much later than the first each shard began, nanoseconds, in the order of their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub shard_delays_ns: Vec<u64>,
     /// Calibration of the client machine before the run, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,

@@ -3,6 +3,7 @@
 pub(super) mod client;
 pub(super) mod engine;
 pub(super) mod header;
+pub(super) mod plan_check;
 
 pub use client::{Calibration, ClientFacts, Delays, HostStall, ServerCounters, Shard, StampSource};
 pub use engine::{DeploymentFacts, EngineFacts, RequestParameters};
@@ -10,3 +11,4 @@ pub use header::{
     CachePreparation, ClientLimits, HostFacts, PlanFacts, PromptFacts, PromptMethod, Repeat, RunEnding,
     RunFooter, RunHeader,
 };
+pub use plan_check::PlanCheck;

@@ -230,7 +230,7 @@ impl CollectedRun {
     pub fn finish(self, header: RunHeader, footer: RunFooter) -> (RunLog, Result<(), RunLogError>) {
         let Self { records, checks, telemetry, log, .. } = self;
         let written = log.and_then(|log| log.finish(&footer));
-        (RunLog { header, records, checks, telemetry, footer: Some(footer) }, written)
+        (RunLog { header, records, checks, telemetry, footer: Some(footer), plan_check: None }, written)
     }
 }
 

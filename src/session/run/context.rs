@@ -252,6 +252,7 @@ impl RunContext {
             percentiles: settings.percentiles.clone(),
             host: machine::host_facts(Some(settings.pacing.priority())),
             shard: settings.share.shard,
+            shard_delays_ns: Vec::new(),
             calibration: conditions.calibration,
             telemetry: prepared.pages.iter().map(|page| page.source.clone()).collect(),
             stamps: prepared.engine.stamp_source(),

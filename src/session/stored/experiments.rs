@@ -5,14 +5,13 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::run::completed;
+use super::run::{completed, read_log};
 use crate::analysis::{Objective, summarise};
 use crate::experiment::matrix::{CellRuns, Ended, Experiments, Matrix, MatrixSlot, RowRun};
 use crate::experiment::{
     AbExperiment, AbTest, CompletedRun, Executor, Experiment, InvalidRuns, NotRounds, RunOutcome, RunRequest,
     Search, Sweep, SweepPlan, Swept, Trial, TrialRequest, drive,
 };
-use crate::record::RunLog;
 use crate::session::campaign::ab::{AbQuestion, Require};
 use crate::session::campaign::dir::MANIFEST;
 use crate::session::campaign::matrix::FILES;
@@ -108,7 +107,7 @@ pub(crate) fn sweep_judged_by(stored: Sweep, path: &Path, objectives: &[Objectiv
     let mut trials: Vec<_> = stored.points.into_iter().flat_map(|point| point.trials).collect();
     trials.sort_by_key(|trial| trial.number);
     for Trial { number, load, seed, window_s, run, .. } in trials {
-        let log = RunLog::read(&folder::of(path).join(&run)).map_err(Stop::usage)?;
+        let log = read_log(&folder::of(path).join(&run))?;
         let request = TrialRequest { number, load, repeat: 1, seed, window_s, run };
         search.record(Trial::of(&request, &summarise(&log, objectives)));
     }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use super::save;
 use crate::analysis::{Objective, Summary, summarise};
 use crate::experiment::{Diagnosis, PairedOpen, Repeats};
+use crate::generator::check_plan;
 use crate::record::{RunEnding, RunFooter, RunLog};
 use crate::report::{Extras, RunReport};
 use crate::session::console::Stop;
@@ -22,8 +23,9 @@ pub(crate) struct JudgedRun {
 }
 
 impl JudgedRun {
-    /// The run of `log`, judged by `objectives`.
+    /// The run of `log`, held to its plan and judged by `objectives`.
     pub(crate) fn of(log: RunLog, objectives: &[Objective]) -> Self {
+        let log = held_to_plan(log);
         let summary = summarise(&log, objectives);
         let diagnosis = Diagnosis::of_run(&log, &summary);
         Self { log, summary, diagnosis }
@@ -31,7 +33,7 @@ impl JudgedRun {
 
     /// The run stored at `path`, judged by `objectives`, or by those that it was started with where there are none.
     pub(crate) fn read(path: &Path, objectives: &[Objective]) -> Result<Self, Stop> {
-        let log = RunLog::read(path).map_err(Stop::usage)?;
+        let log = read_log(path)?;
         if objectives.is_empty() {
             let own = save::objectives_of(&log.header)?;
             return Ok(Self::of(log, &own));
@@ -58,6 +60,19 @@ pub(crate) fn open_folder(closed: &Path) -> Result<PathBuf, Stop> {
     folder::inside(closed, OPEN)
 }
 
+/// The same log with what came of holding its records to its plan.
+fn held_to_plan(log: RunLog) -> RunLog {
+    match log.plan_check {
+        Some(_) => log,
+        None => RunLog { plan_check: Some(check_plan(&log)), ..log },
+    }
+}
+
+/// The log at `path`, held to its plan.
+pub(crate) fn read_log(path: &Path) -> Result<RunLog, Stop> {
+    RunLog::read(path).map(held_to_plan).map_err(Stop::usage)
+}
+
 /// The log in `folder`, if there is one and its run came to its end.
 pub(crate) fn completed(folder: &Path) -> Result<Option<RunLog>, Stop> {
     if !folder.join(RunLog::FILE_NAME).exists() {
@@ -65,7 +80,7 @@ pub(crate) fn completed(folder: &Path) -> Result<Option<RunLog>, Stop> {
     }
     let ended = |footer: &RunFooter| matches!(footer.ending, RunEnding::Finished | RunEnding::DrainLimit);
     match RunLog::read(folder) {
-        Ok(log) => Ok(Some(log).filter(|log| log.footer.as_ref().is_some_and(ended))),
+        Ok(log) => Ok(Some(log).filter(|log| log.footer.as_ref().is_some_and(ended)).map(held_to_plan)),
         Err(_) if broken_off_at_once(folder) => Ok(None),
         Err(error) => Err(Stop::usage(error)),
     }
@@ -120,7 +135,7 @@ pub(crate) fn repeats_again(
     let (mut runs, mut diagnoses) = (Vec::new(), Vec::new());
     let mut demanded = objectives.to_vec();
     for folder in folders {
-        let log = RunLog::read(folder).map_err(Stop::usage)?;
+        let log = read_log(folder)?;
         if demanded.is_empty() {
             demanded = save::objectives_of(&log.header)?;
         }

@@ -275,6 +275,7 @@ impl Model<'_> {
             host: HostFacts::default(),
             stamps: StampSource::default(),
             shard: None,
+            shard_delays_ns: Vec::new(),
             calibration: None,
             telemetry: Vec::new(),
         }

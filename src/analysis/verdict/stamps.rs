@@ -1,0 +1,101 @@
+//! The rule on stamps: nothing came before its cause, and nothing lay in the client for as long as no client takes.
+
+use std::time::Duration;
+
+use super::check::{Check, Measure, Rule};
+use crate::analysis::requests::observed::Observed;
+use crate::analysis::wording::{counted, percent};
+use crate::clock::Timestamp;
+use crate::record::{Outcome, RequestRecord};
+use crate::units::{count, spoken};
+
+/// Two clocks stamp a request, the kernel's and the program's; they agree far better than this.
+const APART: Duration = Duration::from_millis(1);
+/// Largest share of requests with impossible stamps.
+const IMPOSSIBLE: f64 = 0.001;
+/// Longest time from dispatch to sending on a connection that stands, which nothing in this program takes …
+const HELD: Duration = Duration::from_secs(1);
+/// … and for each token of the prompt so much more: a slow network takes its time for a long one.
+const HELD_PER_TOKEN: Duration = Duration::from_micros(10);
+/// Largest share of requests that lay in the client for longer.
+const HELD_BACK: f64 = 0.01;
+
+/// The check of [`Rule::Stamps`].
+pub(super) fn check(observed: &Observed<'_>) -> Check {
+    let measure = Measure { rule: Rule::Stamps, statistic: "share of requests with impossible stamps" };
+    let records = observed.requests.iter().map(|request| request.record);
+    let (mut number, mut worst) = (0_u64, None::<(Duration, String)>);
+    for record in records {
+        let Some((by, what)) = impossible(record) else { continue };
+        number += 1;
+        if worst.as_ref().is_none_or(|(most, _)| by > *most) {
+            worst = Some((by, format!("request {} {what} by {}", record.index, spoken(by))));
+        }
+    }
+    let share = number as f64 / observed.requests.len().max(1) as f64;
+    let limit = percent(IMPOSSIBLE);
+    let sentence = match worst {
+        None => "no request has a stamp before its cause".to_owned(),
+        Some((_, worst)) => format!(
+            "{} ({}) with stamps before their causes by over 1 ms, such as {worst}; limit: {limit}",
+            counted(number, "request"),
+            percent(share)
+        ),
+    };
+    let cure =
+        "do not use these figures: the clock was changed during the run, or the log after it; run again";
+    measure.at_most(share, IMPOSSIBLE, sentence, cure)
+}
+
+/// The part of [`Rule::ScheduleLag`] between dispatch and sending; `None` where nothing was sent.
+pub(super) fn handed_over(observed: &Observed<'_>) -> Option<Check> {
+    let measure = Measure {
+        rule: Rule::ScheduleLag,
+        statistic: "share of requests that lay for over a second between dispatch and sending",
+    };
+    let classes = &observed.log.header.workload.classes;
+    let has_images = |record: &RequestRecord| {
+        classes.get(usize::from(record.class)).is_some_and(|class| class.images.is_some())
+    };
+    let sent = || {
+        let records = observed.requests.iter().map(|request| request.record);
+        records.filter(|record| record.sent.is_some() && !has_images(record))
+    };
+    let late =
+        |record: &&RequestRecord| record.handed_over_in() > HELD + HELD_PER_TOKEN * record.input_tokens_asked;
+    let (number, all) = (sent().filter(late).count() as u64, sent().count());
+    if all == 0 {
+        return None;
+    }
+    let longest = sent().map(RequestRecord::handed_over_in).max().unwrap_or_default();
+    let share = number as f64 / all as f64;
+    let sentence = format!(
+        "{} of {} lay for over a second between dispatch and sending, {} at most; limit: {}",
+        count(number),
+        counted(all as u64, "request"),
+        spoken(longest),
+        percent(HELD_BACK)
+    );
+    let cure = "do not use these figures: requests left later than they say; free up CPU on this machine, or split the load \
+                (--shard)";
+    Some(measure.at_most(share, HELD_BACK, sentence, cure))
+}
+
+/// What came before its cause, and by how much, if anything did by over a millisecond.
+fn impossible(record: &RequestRecord) -> Option<(Duration, &'static str)> {
+    let answered =
+        [record.headers, record.chunks.first_at(), record.whole_answer].into_iter().flatten().min();
+    // An error may come before the whole request is written.
+    let answered = answered.filter(|_| record.outcome == Outcome::Completed);
+    let pairs = [
+        (Some(record.scheduled), Some(record.dispatched), "was dispatched before its moment"),
+        (Some(record.dispatched), record.sent, "was sent before its dispatch"),
+        (record.sent, answered, "was answered before it was sent"),
+        (record.chunks.last_at(), Some(record.ended), "ended before its last chunk"),
+    ];
+    let early = |(cause, effect, what): (Option<Timestamp>, Option<Timestamp>, &'static str)| {
+        let by = cause?.since(effect?);
+        (by > APART).then_some((by, what))
+    };
+    pairs.into_iter().filter_map(early).max_by_key(|(by, _)| *by)
+}

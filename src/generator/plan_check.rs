@@ -1,0 +1,360 @@
+//! Holds the records of a run to its plan, drawn again from the header.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::datasets::sources::Datasets;
+use super::prompts::tokenizer::TokenCounter;
+use super::request::PlannedRequest;
+use super::schedule::{PlanHash, Schedule};
+use super::sessions::{SessionPlanner, TurnEnd};
+use super::traces::survey::survey;
+use crate::clock::Timestamp;
+use crate::record::{Outcome, Phase, PlanCheck, PlanFacts, PromptMethod, RequestRecord, RunHeader, RunLog};
+use crate::workload::{Distribution, WorkloadSpec};
+
+/// Differences that are put into words.
+const NAMED: usize = 3;
+/// Largest file of prompts that is read once more for this, bytes …
+const LARGEST: u64 = 32 << 20;
+/// … and the largest where a tokenizer has to count all of it again.
+const LARGEST_COUNTED: u64 = 4 << 20;
+
+/// Holds the records of a run to its plan.
+///
+/// A plan is decided before its run, and the header has all that decides it, so it can be drawn again at any time. Its
+/// hash, its window and its counts must be those in the header. Of each record the scheduled moment, the part of the
+/// run, the class, the lengths, the priority, prefix, tenant and model, and the place in a session must be the plan's. A
+/// later turn of a session follows from the record of the turn before: it was due a think time after that one's end.
+/// Each comparison is exact: nothing that happens in a run changes what was planned.
+///
+/// A run that was interrupted and one shard of a run have fewer records, each of which is compared. In a merged run the
+/// moments of a shard lie as much later as the shard began.
+///
+/// What a plan takes from files can be compared only while they are there and as they were. Without the file of a
+/// dataset the lengths that it gives are not compared. Without a trace, the hash of the plan is computed from the records
+/// instead, where they have all that is in it. What was not compared is said, and is no difference.
+pub fn check_plan(log: &RunLog) -> PlanCheck {
+    let workload = &log.header.workload;
+    if let Some(trace) = workload.arrival.trace() {
+        let why = match survey(trace, workload.seed) {
+            Ok(found) if trace.found.as_ref() == Some(&found) => None,
+            Ok(_) => Some(format!("{} has changed since the run", trace.path)),
+            Err(_) if !Path::new(&trace.path).exists() => Some(format!("{} is missing", trace.path)),
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = why {
+            return by_hash(log, why);
+        }
+    }
+    Comparison::of(log).result()
+}
+
+/// The part of the check that needs no file: whether the records give the hash in the header.
+fn by_hash(log: &RunLog, why: String) -> PlanCheck {
+    let RunHeader { workload, plan, shard, .. } = &log.header;
+    let found = workload.arrival.trace().and_then(|trace| trace.found.as_ref());
+    let blocks = found.is_none_or(|found| found.reusable_share.is_some() || found.too_many_blocks);
+    let files =
+        workload.classes.iter().any(|class| class.images.is_some() || class.prompt.dataset().is_some());
+    let Some(shift) = Shift::of(&log.header) else { return PlanCheck::NotChecked(why) };
+    if blocks || files || shard.is_some() || SessionPlanner::are_in(workload) {
+        return PlanCheck::NotChecked(why);
+    }
+    let in_run = |record: &&RequestRecord| record.phase != Phase::Cooldown;
+    let mut records: Vec<_> = log.records.iter().filter(in_run).collect();
+    records.sort_by_key(|record| record.index);
+    if records.len() as u64 != plan.warmup_requests + plan.measured_requests {
+        // Their number is against the run already, or the run was broken off.
+        return PlanCheck::NotChecked(why);
+    }
+    let mut hash = PlanHash::of(workload);
+    for record in &records {
+        hash.add(&PlannedRequest { scheduled: shift.back(record, record.scheduled), ..planned(record) });
+    }
+    let unchecked = vec![format!("each request by itself ({why})")];
+    match hash.in_digits() {
+        hash if hash == plan.hash => PlanCheck::Held { records: records.len() as u64, unchecked },
+        hash => {
+            let first = vec![format!(
+                "the records are those of a plan {hash:.12}, and the header says {:.12}",
+                plan.hash
+            )];
+            PlanCheck::Differs { number: 1, first }
+        }
+    }
+}
+
+/// By how much the moments of a merged run lie later than planned.
+struct Shift<'a>(&'a [u64]);
+
+impl<'a> Shift<'a> {
+    /// `None` for a run that was merged before merged runs said it.
+    fn of(header: &'a RunHeader) -> Option<Self> {
+        let merged = header.command.iter().any(|word| word == "merge");
+        let delays = &header.shard_delays_ns;
+        (!merged || !delays.is_empty()).then_some(Self(delays))
+    }
+
+    /// A moment of this record on the clock of its own generator.
+    fn back(&self, record: &RequestRecord, moment: Timestamp) -> Timestamp {
+        let session = record.turn.map_or(record.index, |turn| turn.session);
+        let shard = session.checked_rem(self.0.len() as u64).unwrap_or_default();
+        let by = self.0.get(shard as usize).copied().unwrap_or_default();
+        Timestamp::from_nanos(moment.as_nanos().saturating_sub(by))
+    }
+}
+
+/// The planned part of a record.
+fn planned(record: &RequestRecord) -> PlannedRequest {
+    PlannedRequest {
+        index: record.index,
+        phase: record.phase,
+        class: record.class,
+        scheduled: record.scheduled,
+        input_tokens: record.input_tokens_asked,
+        output_tokens: record.output_tokens_asked,
+        priority: record.priority,
+        prefix: record.prefix,
+        tenant: record.tenant,
+        model: record.model,
+        turn: record.turn,
+        ..PlannedRequest::default()
+    }
+}
+
+/// The records of a run beside its plan.
+struct Comparison<'a> {
+    log: &'a RunLog,
+    /// Absent where no moment can be compared.
+    shift: Option<Shift<'a>>,
+    schedule: Schedule,
+    /// The classes whose lengths come from rows that are not there: of prompts, of answers.
+    rows_missing: Vec<(bool, bool)>,
+    /// Whether the plan has all that its hash is of.
+    is_whole: bool,
+    unchecked: Vec<String>,
+    number: u64,
+    first: Vec<String>,
+}
+
+impl<'a> Comparison<'a> {
+    fn of(log: &'a RunLog) -> Self {
+        let header = &log.header;
+        let shift = Shift::of(header);
+        let mut unchecked = Vec::new();
+        if shift.is_none() {
+            unchecked.push("the moments (the run was merged by an older Skyline)".to_owned());
+        }
+        let (mut workload, mut rows_missing) = (header.workload.clone(), Vec::new());
+        let datasets = rows(header);
+        if let Err(why) = &datasets {
+            for class in &mut workload.classes {
+                let missing = (class.input_tokens.is_of_rows(), class.output_tokens.is_of_rows());
+                // A length moves no other draw.
+                for (length, missing) in
+                    [(&mut class.input_tokens, missing.0), (&mut class.output_tokens, missing.1)]
+                {
+                    if missing {
+                        *length = Distribution::Constant { value: 1 };
+                    }
+                }
+                rows_missing.push(missing);
+            }
+            unchecked.push(format!("the rows of datasets ({why})"));
+        }
+        let is_whole = datasets.is_ok();
+        let schedule = Schedule::draw_from(&workload, datasets.unwrap_or_default());
+        Self { log, shift, schedule, rows_missing, is_whole, unchecked, number: 0, first: Vec::new() }
+    }
+
+    fn result(mut self) -> PlanCheck {
+        self.facts();
+        let (mut openers, mut turns): (Vec<&RequestRecord>, Vec<_>) =
+            self.log.records.iter().partition(|record| record.is_opener());
+        openers.sort_by_key(|record| record.index);
+        self.openers(&openers);
+        turns.sort_by_key(|record| record.turn.map(|turn| (turn.session, turn.number)));
+        self.turns(&openers, &turns);
+        match self.number {
+            0 => PlanCheck::Held { records: self.log.records.len() as u64, unchecked: self.unchecked },
+            number => PlanCheck::Differs { number, first: self.first },
+        }
+    }
+
+    fn differs(&mut self, what: String) {
+        self.number += 1;
+        if self.first.len() < NAMED {
+            self.first.push(what);
+        }
+    }
+
+    /// The header's facts of the plan beside those of the plan itself.
+    fn facts(&mut self) {
+        let PlanFacts { hash, warmup_requests, measured_requests, window_start, window_end } =
+            self.log.header.plan.clone();
+        let share = self.log.header.shard.map(|shard| self.schedule.shard(shard.number - 1, shard.of));
+        let Some(drawn) =
+            share.transpose().ok().map(|share| share.as_ref().unwrap_or(&self.schedule).facts())
+        else {
+            return self.differs("the shard does not exist".to_owned());
+        };
+        if self.is_whole && hash != drawn.hash {
+            self.differs(format!("the header has the hash {hash:.12}, and the plan {:.12}", drawn.hash));
+        }
+        let counts = [
+            ("warm-up requests", warmup_requests, drawn.warmup_requests),
+            ("requests in the window", measured_requests, drawn.measured_requests),
+        ];
+        for (what, said, planned) in counts {
+            if said != planned {
+                self.differs(format!("the header has {said} {what}, and the plan {planned}"));
+            }
+        }
+        if (window_start, window_end) != (drawn.window_start, drawn.window_end) {
+            let window = |from: Timestamp, to: Timestamp| {
+                format!("from {} s to {} s", from.as_secs_f64(), to.as_secs_f64())
+            };
+            let [said, planned] =
+                [window(window_start, window_end), window(drawn.window_start, drawn.window_end)];
+            self.differs(format!("the header has a window {said}, and the plan {planned}"));
+        }
+    }
+
+    /// The requests that were planned, in order of their indices.
+    fn openers(&mut self, records: &[&RequestRecord]) {
+        let mut plan = self.schedule.plan();
+        let (mut next, mut before) = (plan.next(), None);
+        for &record in records {
+            let index = record.index;
+            if before.replace(index) == Some(index) {
+                self.differs(format!("request {index} has two records"));
+                continue;
+            }
+            while next.is_some_and(|request| request.index < index) {
+                next = plan.next();
+            }
+            let of_another = self.log.header.shard.is_some_and(|shard| index % shard.of != shard.number - 1);
+            match next.filter(|request| request.index == index && !of_another) {
+                Some(planned) => self.compare(record, &planned, true),
+                None => self.differs(format!("request {index} is not in the plan")),
+            }
+        }
+    }
+
+    /// The requests that follow others in their sessions, in order of their sessions and numbers.
+    fn turns(&mut self, openers: &[&RequestRecord], records: &[&RequestRecord]) {
+        let Some(sessions) = self.schedule.sessions(&self.log.header.plan) else {
+            // What is read from a file has been held to that already.
+            return records.iter().for_each(|record| {
+                self.differs(format!("request {} is not in the plan", record.index));
+            });
+        };
+        // The server decides where a window ends that a number of requests ends.
+        let phases_known = !self.log.header.workload.ends_by_count();
+        let mut last: HashMap<u64, &RequestRecord> =
+            openers.iter().map(|record| (planned(record).session(), *record)).collect();
+        for &record in records {
+            let session = planned(record).session();
+            let Some(before) = last.insert(session, record) else {
+                self.differs(format!("request {} follows no other in session {session}", record.index));
+                continue;
+            };
+            match self.sequel(&sessions, before, record) {
+                Some(planned) => self.compare(record, &planned, phases_known),
+                None => {
+                    self.differs(format!("request {} does not follow request {}", record.index, before.index))
+                }
+            }
+        }
+    }
+
+    /// What the plan says to come after `before`, where `record` came.
+    fn sequel(
+        &self,
+        sessions: &SessionPlanner,
+        before: &RequestRecord,
+        record: &RequestRecord,
+    ) -> Option<PlannedRequest> {
+        let answered = match (record.turn?, &before.outcome) {
+            // The next turn says how many tokens of the answer it repeats.
+            (turn, Outcome::Completed) if turn.place() > 0 => {
+                Some(turn.history_tokens.checked_sub(before.input_tokens_asked)?)
+            }
+            // More than any context has room for.
+            (_, Outcome::Completed) => Some(if before.context_full { u32::MAX } else { 0 }),
+            _ => None,
+        };
+        let at = self.shift.as_ref().map_or(before.ended, |shift| shift.back(before, before.ended));
+        sessions.after(&planned(before), TurnEnd { at, answered }).next
+    }
+
+    fn compare(&mut self, record: &RequestRecord, request: &PlannedRequest, phase_known: bool) {
+        let (rows_of_prompts, rows_of_answers) =
+            self.rows_missing.get(usize::from(record.class)).copied().unwrap_or_default();
+        let seconds = |moment: Timestamp| format!("scheduled at {} s", moment.as_secs_f64());
+        let moment = self.shift.as_ref().map(|shift| shift.back(record, record.scheduled));
+        let same = |what: &str, said: String, planned: String| {
+            (said != planned).then(|| format!("request {} is {what}{said}, planned: {planned}", record.index))
+        };
+        let tokens = |known: bool, what: &str, said: u32, planned: u32| {
+            (known && said != planned)
+                .then(|| format!("request {} has {what} of {said} tokens, planned: {planned}", record.index))
+        };
+        let phase = |phase: Phase| <&str>::from(phase).to_owned();
+        let priority = |priority| format!("{priority}");
+        let difference = moment
+            .filter(|moment| *moment != request.scheduled)
+            .and_then(|moment| same("", seconds(moment), seconds(request.scheduled)))
+            .or_else(|| same("of the ", phase(record.phase), phase(request.phase)).filter(|_| phase_known))
+            .or_else(|| same("of class ", record.class.to_string(), request.class.to_string()))
+            .or_else(|| same("of priority ", priority(record.priority), priority(request.priority)))
+            .or_else(|| tokens(!rows_of_prompts, "a prompt", record.input_tokens_asked, request.input_tokens))
+            .or_else(|| {
+                tokens(!rows_of_answers, "an answer", record.output_tokens_asked, request.output_tokens)
+            })
+            .or_else(|| {
+                let marks = |of: &PlannedRequest| (of.prefix, of.tenant, of.model, of.turn);
+                (marks(&planned(record)) != marks(request))
+                    .then(|| format!("request {} has another prefix, tenant, model or session", record.index))
+            });
+        if let Some(difference) = difference {
+            self.differs(difference);
+        }
+    }
+}
+
+/// The rows of the run's datasets, or why they are not there.
+fn rows(header: &RunHeader) -> Result<Arc<Datasets>, String> {
+    let files: Vec<_> = header.workload.classes.iter().filter_map(|class| class.prompt.dataset()).collect();
+    if files.is_empty() {
+        return Ok(Arc::default());
+    }
+    let tokenizer = match &header.prompts.method {
+        PromptMethod::Tokenizer { source } => Some(source.as_str()),
+        _ => None,
+    };
+    if let Some(source) = tokenizer.filter(|source| !Path::new(source).exists()) {
+        return Err(format!("the tokenizer {source} is no file here"));
+    }
+    let largest = if tokenizer.is_some() { LARGEST_COUNTED } else { LARGEST };
+    for file in files {
+        match std::fs::metadata(&file.path) {
+            Err(_) => return Err(format!("{} is missing", file.path)),
+            Ok(facts) if facts.len() > largest => return Err(format!("{} is large", file.path)),
+            Ok(_) => {}
+        }
+    }
+    let mut workload: WorkloadSpec = header.workload.clone();
+    // Their number is drawn without them.
+    workload.classes.iter_mut().for_each(|class| class.images = None);
+    let asked = workload.classes.clone();
+    let counter = TokenCounter::open(tokenizer).map_err(|error| error.to_string())?;
+    let (found, datasets) = Datasets::open(workload, &counter).map_err(|error| error.to_string())?;
+    if found.classes == asked {
+        Ok(Arc::new(datasets))
+    } else {
+        Err("a file has changed since the run, or its tokens are counted in another way".to_owned())
+    }
+}
