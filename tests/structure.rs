@@ -38,7 +38,7 @@ mod ceiling {
     /// Lines of production code: no blanks, no comments, no tests.
     pub(crate) const PRODUCTION_LINES: usize = 72_364;
     /// Types that are `pub`, and those that are `pub(…)`.
-    pub(crate) const PUBLIC_TYPES: usize = 588;
+    pub(crate) const PUBLIC_TYPES: usize = 590;
     pub(crate) const RESTRICTED_TYPES: usize = 459;
     /// Names that several public types share.
     pub(crate) const SHARED_NAMES: usize = 0;

@@ -12,7 +12,7 @@ use crate::cli::args::{
 };
 use crate::engine::{AnswerForm, BaseUrl, DEFAULT_WAIT, Dialect};
 use crate::experiment::{
-    AbDesign, AbExperiment, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
+    AbDesign, AbExperiment, AbOrder, AbOverall, AbTest, DEFAULT_ROUNDS, Experiment, NotRounds, drive,
 };
 use crate::record::DeploymentFacts;
 use crate::report::documents;
@@ -95,8 +95,8 @@ struct SideArgs {
 /// How the comparison is made; all of it is fixed before the first round.
 #[derive(Debug, Args)]
 struct DesignArgs {
-    /// Rounds: one run of each side, in the order A B, B A, A B and so on, each round with its own seed; all rounds
-    /// run, whatever their results
+    /// Rounds: one run of each side, each round with its own seed; which side runs first is drawn from the seed (with
+    /// --switch-cmd: A B, B A, A B and so on); all rounds run, whatever their results
     #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS,
           value_parser = whole::<u64>(1..=1000), allow_negative_numbers = true)]
     rounds: u64,
@@ -224,13 +224,17 @@ impl AbArgs {
     /// What is executed, what decides, and the manifest of both, or the mistakes in it.
     fn plan(&self, printer: Printer) -> Result<PlannedAb, Stop> {
         let begun = self.campaign.resume.as_deref().and_then(AbQuestion::read);
-        let salt = self.target.salt().or(begun.map(|question| question.salt)).unwrap_or_else(rand::random);
+        let stored_salt = begun.as_ref().map(|question| question.salt);
+        let salt = self.target.salt().or(stored_salt).unwrap_or_else(rand::random);
+        // One machine is switched once a round; an experiment goes on in the order in which it began.
+        let usual = if self.sides.switch_cmd.is_some() { AbOrder::Alternating } else { AbOrder::Drawn };
+        let order = begun.map_or(usual, |question| question.order);
         let (spec, [a, b]) = both(
             self.load.spec_of(&self.work, self.target.max_concurrency(), None, printer),
             self.settings(salt),
         )?;
         let (workload, datasets) = datasets::open(spec, a.requests.tokenizer.as_deref(), a.screen, printer)?;
-        let design = design(self, &workload)?;
+        let design = design(self, &workload)?.ordered(order, workload.seed);
         let manifest = self.manifest([&a, &b], &workload, &design, salt)?;
         let (a, b) = both(a.check(&workload, &datasets), b.check(&workload, &datasets))?;
         let rounds = PlannedRun::all(&workload, &datasets, design.rounds())?;

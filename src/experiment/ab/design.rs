@@ -6,6 +6,7 @@ use super::power::{Power, fewest_rounds};
 use crate::analysis::statistics::{CONFIDENCE, SECTIONS, student_t_quantile};
 use crate::analysis::wording::percent;
 use crate::analysis::{FigureKey, Metric, Summary};
+use crate::random::RandomStream;
 use crate::units::{count, three_digits};
 
 /// Default number of rounds: with the default metrics one round can be lost, and differences of 1.4 spreads are found.
@@ -26,8 +27,8 @@ impl AbSide {
     /// Both sides, in order.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// The order in which round number `round`, counted from 1, runs the two: A B, B A, A B, …
-    pub const fn order(round: u64) -> [Self; 2] {
+    /// The order of round number `round`, counted from 1, where rounds alternate: A B, B A, A B, …
+    const fn alternating(round: u64) -> [Self; 2] {
         if round % 2 == 1 { [Self::A, Self::B] } else { [Self::B, Self::A] }
     }
 
@@ -40,10 +41,43 @@ impl AbSide {
     }
 }
 
+/// The order of the two runs within rounds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum AbOrder {
+    /// A B, B A, A B and so on: one machine that serves both sides in turn is switched once a round.
+    #[default]
+    Alternating,
+    /// Drawn from the seed. Of every two rounds one goes A B and the other B A.
+    Drawn,
+}
+
+impl AbOrder {
+    /// Whether rounds alternate, as all did once.
+    #[allow(clippy::trivially_copy_pass_by_ref)] // serde asks by reference
+    pub fn is_alternating(&self) -> bool {
+        *self == Self::Alternating
+    }
+
+    /// The order in words.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Alternating => "in the order A B, B A, A B, …",
+            Self::Drawn => "in an order drawn from the seed, of every two rounds one A B and one B A",
+        }
+    }
+}
+
+/// The stream that draws the order of runs.
+const ORDERS: &str = "order of A and B";
+
 /// The design of an A/B test, fixed before the first round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbDesign {
     rounds: u64,
+    /// The seed that the order of runs is drawn from; absent where rounds alternate.
+    order_seed: Option<u64>,
     margin: f64,
     metrics: Vec<FigureKey>,
 }
@@ -79,7 +113,30 @@ impl AbDesign {
         if rounds < fewest_rounds(tests) {
             return Err(TooFewRounds { rounds, tests });
         }
-        Ok(Self { rounds, margin, metrics: family })
+        Ok(Self { rounds, order_seed: None, margin, metrics: family })
+    }
+
+    /// The same with this order of the two runs within rounds, drawn from `seed` where it is drawn.
+    #[must_use]
+    pub fn ordered(self, order: AbOrder, seed: u64) -> Self {
+        let order_seed = match order {
+            AbOrder::Alternating => None,
+            AbOrder::Drawn => Some(seed),
+        };
+        Self { order_seed, ..self }
+    }
+
+    /// How the order of the two runs within rounds is found.
+    pub const fn order(&self) -> AbOrder {
+        if self.order_seed.is_some() { AbOrder::Drawn } else { AbOrder::Alternating }
+    }
+
+    /// The order in which round number `round`, counted from 1, runs the two.
+    pub fn order_of(&self, round: u64) -> [AbSide; 2] {
+        let Some(seed) = self.order_seed else { return AbSide::alternating(round) };
+        let pair = round.saturating_sub(1) / 2;
+        let first = RandomStream::named(seed, ORDERS).branch(pair).below(2);
+        AbSide::alternating(round + first)
     }
 
     /// Pairs of runs.
@@ -186,7 +243,26 @@ mod tests {
     #[test]
     fn rounds_alternate() {
         let [a, b] = AbSide::BOTH;
-        assert_eq!([1, 2, 3].map(AbSide::order), [[a, b], [b, a], [a, b]]);
+        let design = AbDesign::new(10, measures(&["p50 ttft"]), 0.05).unwrap();
+        assert_eq!([1, 2, 3].map(|round| design.order_of(round)), [[a, b], [b, a], [a, b]]);
+    }
+
+    #[test]
+    fn a_drawn_order_has_both_orders_in_every_two_rounds() {
+        let [a, b] = AbSide::BOTH;
+        let design = AbDesign::new(10, measures(&["p50 ttft"]), 0.05).unwrap();
+        let mut a_begins = 0;
+        for seed in 0..200 {
+            let design = design.clone().ordered(AbOrder::Drawn, seed);
+            let orders: Vec<_> = (1..=10).map(|round| design.order_of(round)).collect();
+            assert!(
+                orders.chunks(2).all(|pair| pair.contains(&[a, b]) && pair.contains(&[b, a])),
+                "{orders:?}"
+            );
+            a_begins += orders.iter().step_by(2).filter(|order| order[0] == a).count();
+        }
+        // 1,000 fair coins: four standard deviations are 63.
+        assert!((437..=563).contains(&a_begins), "{a_begins}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! An A/B test as an experiment: rounds of two runs, whose order alternates.
+//! An A/B test as an experiment: rounds of two runs, in an order that is fixed before.
 
 use super::design::{AbDesign, AbSide};
 use super::outcome::AbTest;
@@ -70,7 +70,7 @@ impl Experiment for AbExperiment {
         if self.interrupted || round > of {
             return None;
         }
-        let order = AbSide::order(round);
+        let order = self.design.order_of(round);
         let side = if self.first_run.is_none() { order[0] } else { order[1] };
         Some(RunRequest {
             name: Self::folder(round, side),

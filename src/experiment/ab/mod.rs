@@ -3,8 +3,12 @@
 //!
 //! - **The unit is the run.** Requests of one run depend on one another, because a queue remembers; rounds do not. In a
 //!   round both sides execute the same plan with the same texts, so that the plan cancels out of the ratio
-//!   of the two runs. Rounds alternate, A B, B A, A B …, so that a machine that warms up or slows down over the day
-//!   affects both alike.
+//!   of the two runs. Which side runs first is drawn from the seed, and of every two rounds each side is first once,
+//!   so that a machine that warms up or slows down over the day affects both alike. Where one machine serves both in
+//!   turn, rounds alternate, A B, B A, A B …
+//! - **A round counts by the instrument, not by what it found.** What spoils the measurement excludes a round; what the
+//!   server does, that its queue grows or that it fails requests, is what is compared. A side that does not keep up in
+//!   most rounds, while the other does, is worse.
 //! - **The test** is Wilcoxon's exact signed-rank test over the rounds' log ratios (of shares: differences), Holm's
 //!   procedure over the metrics, which are chosen before the first round: in nineteen of twenty experiments with two
 //!   equal sides, no metric that decides comes out better or worse. Where there are classes, the metrics of all classes
@@ -27,15 +31,17 @@ mod differences;
 mod experiment;
 mod metric;
 mod outcome;
+mod overload;
 mod power;
 mod rounds;
 #[cfg(test)]
 mod tests;
 
-pub use design::{AbDesign, AbSide, DEFAULT_ROUNDS, TooFewRounds};
+pub use design::{AbDesign, AbOrder, AbSide, DEFAULT_ROUNDS, TooFewRounds};
 pub use differences::{AbPair, DifferenceScale};
 pub use experiment::{AbExperiment, AbRun};
 pub use metric::{AbEstimate, AbMetric, AbOverall, AbVerdict};
 pub use outcome::{AbClass, AbTest};
+pub use overload::AbOverload;
 pub use power::{Power, fewest_rounds};
 pub use rounds::{AbRound, AbSides, CompletedRound, CompletedSide, NotRounds, Unlike};

@@ -3,14 +3,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::design::{AbDesign, AbSide};
+use super::design::{AbDesign, AbOrder, AbSide};
 use super::differences::Differences;
 use super::metric::{AbMetric, AbOverall, AbVerdict, FAILURE_MARGIN};
+use super::overload::AbOverload;
 use super::power::{LEVEL, POWER, Power, fewest_rounds};
 use super::rounds::{AbRound, AbSides, CompletedRound, NotRounds, failed_share, fails_more, stayed};
 use crate::analysis::statistics::holm;
 use crate::analysis::wording::{counted, percent};
-use crate::analysis::{FigureKey, Metric, Quantile, VerdictOutcome};
+use crate::analysis::{FigureKey, Metric, Quantile};
 use crate::experiment::driver::InvalidRuns;
 use crate::units::three_digits;
 
@@ -24,6 +25,9 @@ pub struct AbTest {
     pub verdict: AbOverall,
     /// The verdict in a sentence.
     pub sentence: String,
+    /// Why there is no answer although there are figures: rounds with INVALID runs count on request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<String>,
     /// Notes on the verdict.
     pub notes: Vec<String>,
     /// Name of the workload.
@@ -46,6 +50,12 @@ pub struct AbTest {
     pub detectable_spreads: Option<f64>,
     /// The servers of both sides.
     pub sides: AbSides,
+    /// How the order of the two runs within rounds was found; absent where they alternated.
+    #[serde(skip_serializing_if = "AbOrder::is_alternating")]
+    pub order: AbOrder,
+    /// Which side keeps up; absent where both did in every round.
+    #[serde(skip_serializing_if = "AbOverload::is_nowhere")]
+    pub overload: AbOverload,
     /// The rounds that both sides completed.
     pub rounds: Vec<CompletedRound>,
     /// The metrics that decide, chosen before the first round.
@@ -85,25 +95,22 @@ impl AbTest {
         }
         stayed(rounds)?;
         let counting: Vec<_> = rounds.iter().copied().filter(|round| round.counts(invalid)).collect();
-        let failing: Vec<_> =
-            rounds.iter().copied().filter(|round| round.counts_for_failures(invalid)).collect();
-        let judged = JudgedRounds {
-            design,
-            counting: &counting,
-            failing: &failing,
-            finished: rounds.len() as u64 >= design.rounds(),
-        };
+        let finished = rounds.len() as u64 >= design.rounds();
+        let spoiled = counting.iter().filter(|round| !round.counts(InvalidRuns::LeftOut)).count() as u64;
+        let judged = JudgedRounds { design, counting: &counting, is_spoiled: spoiled > 0, finished };
         let metrics = judged.family(design.metrics());
-        let completed: Vec<_> = rounds.iter().map(|round| round.completed(invalid)).collect();
+        let completed: Vec<_> = rounds.iter().map(|round| round.completed(design, invalid)).collect();
+        let overload = AbOverload::of(&completed, finished);
         let classes = judged.classes(&first.a.run.classes);
         let failures = failed_share(completed.iter().map(|round| &round.a))
             .zip(failed_share(completed.iter().map(|round| &round.b)))
             .filter(|(a, b)| b - a > FAILURE_MARGIN);
-        let verdict = judged.overall(&metrics, failures.is_some());
+        let verdict = judged.overall(&metrics, overload.worse, failures.is_some());
         let mut test = Self {
             schema: Self::SCHEMA,
             verdict,
             sentence: String::new(),
+            caution: (spoiled > 0).then(|| caution(spoiled, rounds.len() as u64)),
             notes: Vec::new(),
             workload: first.a.run.workload.clone(),
             first_seed: first.a.run.repeat.map_or(first.a.run.seed, |repeat| repeat.first_seed),
@@ -115,6 +122,8 @@ impl AbTest {
             margin: design.margin(),
             detectable_spreads: design.power().detectable(),
             sides: AbSides::of(first),
+            order: design.order(),
+            overload,
             rounds: completed,
             explored: judged.explored(),
             metrics,
@@ -135,22 +144,31 @@ impl AbTest {
         )
     }
 
-    /// Metrics of this verdict, in words.
+    /// What speaks for this verdict, in words.
     fn changes(&self, verdict: AbVerdict) -> String {
+        let of_overload = match self.overload.worse {
+            Some(AbSide::A) => AbVerdict::Better,
+            Some(AbSide::B) | None => AbVerdict::Worse,
+        };
+        let overload = self.overload.in_words().filter(|_| verdict == of_overload);
         let such = self.metrics.iter().filter(|metric| metric.verdict == Some(verdict));
-        such.map(AbMetric::change_in_words).collect::<Vec<_>>().join(", ")
+        overload.into_iter().chain(such.map(AbMetric::change_in_words)).collect::<Vec<_>>().join(", ")
     }
 
     fn verdict_in_words(&self) -> String {
         let (better, worse) = (self.changes(AbVerdict::Better), self.changes(AbVerdict::Worse));
         let of_rounds = format!("{} of {}", self.counted_rounds, counted(self.planned_rounds, "round"));
-        match self.verdict {
+        let found = match self.verdict {
             AbOverall::Better => format!("B is better than A: {better}"),
             AbOverall::Worse => format!("B is worse than A: {worse}"),
+            AbOverall::Mixed if worse.is_empty() => {
+                format!("B is both better than A ({better}) and worse (it failed more requests)")
+            }
             AbOverall::Mixed => format!("B is both better than A ({better}) and worse ({worse})"),
             AbOverall::Equivalent => {
                 format!("B is equivalent to A: no metric differs beyond the margin in {of_rounds}")
             }
+            AbOverall::Inconclusive if self.caution.is_some() => "they give no answer".to_owned(),
             AbOverall::Inconclusive if !better.is_empty() => {
                 format!("B would be better ({better}), but perhaps only because more of its requests failed")
             }
@@ -164,6 +182,10 @@ impl AbTest {
                 self.rounds.len(),
                 counted(self.planned_rounds, "round")
             ),
+        };
+        match &self.caution {
+            Some(caution) => format!("{caution}; {found}"),
+            None => found,
         }
     }
 
@@ -185,23 +207,17 @@ impl AbTest {
                 left_out.join(", ")
             ));
         }
-        let invalid = |round: &&CompletedRound| round.counted && !(round.a.valid && round.b.valid);
-        let counted_anyway = self.rounds.iter().filter(invalid).count() as u64;
-        if counted_anyway > 0 {
-            let rounds = counted(counted_anyway, "round");
-            notes.push(format!("WARNING: {rounds} with INVALID runs included (--allow-invalid)"));
+        if self.overload.is_both() {
+            notes.push(
+                "neither side keeps up with this load: a difference says which is slower, and its size depends on how \
+                 long a run lasted; compare the completed requests/s, or run at a lower load"
+                    .to_owned(),
+            );
         }
-        for side in [AbSide::A, AbSide::B] {
-            let of = |round: &&CompletedRound| match side {
-                AbSide::A => round.a.outcome,
-                AbSide::B => round.b.outcome,
-            };
-            let overloaded =
-                |round: &&CompletedRound| round.counted && of(round) == VerdictOutcome::Overloaded;
-            let rounds = self.rounds.iter().filter(overloaded).count() as u64;
+        for (side, rounds) in [(AbSide::A, self.overload.a), (AbSide::B, self.overload.b)] {
             if rounds > 0 {
                 notes.push(format!(
-                    "{side} was OVERLOADED in {}: its latencies there depend on how long a run lasted",
+                    "{side} did not keep up in {}: its latencies there depend on how long a run lasted",
                     counted(rounds, "round")
                 ));
             }
@@ -226,7 +242,9 @@ impl AbTest {
 struct JudgedRounds<'a> {
     design: &'a AbDesign,
     counting: &'a [AbRound<'a>],
-    failing: &'a [AbRound<'a>],
+    /// Whether some of them count on request, although their measurement cannot be trusted: such figures may warn, and
+    /// show nothing good.
+    is_spoiled: bool,
     /// Whether all planned rounds ran.
     finished: bool,
 }
@@ -242,6 +260,14 @@ impl JudgedRounds<'_> {
         if self.finished {
             judge(&mut metrics);
         }
+        for metric in metrics.iter_mut().filter(|_| self.is_spoiled) {
+            metric.verdict = metric.verdict.map(|verdict| match verdict {
+                AbVerdict::Worse => AbVerdict::Worse,
+                AbVerdict::Better | AbVerdict::Equivalent | AbVerdict::Inconclusive => {
+                    AbVerdict::Inconclusive
+                }
+            });
+        }
         metrics
     }
 
@@ -250,8 +276,7 @@ impl JudgedRounds<'_> {
         // The power of so many rounds is simulated once.
         let mut powers: BTreeMap<u64, Power> = BTreeMap::new();
         let compared = measures.iter().map(|measure| {
-            let rounds = if measure.metric.counts_failures() { self.failing } else { self.counting };
-            let differences = Differences::of(measure, rounds);
+            let differences = Differences::of(measure, self.counting);
             let pairs = differences.pairs.len() as u64;
             let power = powers.entry(pairs).or_insert_with(|| Power::new(pairs, tests));
             AbMetric::of(measure, &differences, self.design.margin(), power)
@@ -277,7 +302,7 @@ impl JudgedRounds<'_> {
         let mut metrics = self.family(&measures.concat()).into_iter();
         let judged = classes.iter().zip(&measures).map(|(class, measures)| {
             let metrics: Vec<_> = metrics.by_ref().take(measures.len()).collect();
-            AbClass { class: class.clone(), verdict: self.overall(&metrics, false), metrics }
+            AbClass { class: class.clone(), verdict: self.overall(&metrics, None, false), metrics }
         });
         judged.filter(|class| class.metrics.iter().any(|metric| metric.rounds > 0)).collect()
     }
@@ -294,20 +319,32 @@ impl JudgedRounds<'_> {
         })
     }
 
-    /// The overall verdict of a family. Where B failed more requests than A by more than the margin, good
+    /// The overall verdict of a family. A side that alone does not keep up is worse, whatever the latencies say: they
+    /// then depend on how long a run lasted. Where B failed more requests than A by more than the margin, good
     /// latencies of the other requests prove nothing.
-    fn overall(&self, metrics: &[AbMetric], fails_more: bool) -> AbOverall {
+    fn overall(&self, metrics: &[AbMetric], overloaded: Option<AbSide>, fails_more: bool) -> AbOverall {
         if !self.finished {
             return AbOverall::Unfinished;
         }
         let verdicts: Vec<_> = metrics.iter().filter_map(|metric| metric.verdict).collect();
+        let is_worse = fails_more || verdicts.contains(&AbVerdict::Worse);
         match AbOverall::of(&verdicts) {
+            _ if overloaded == Some(AbSide::B) => AbOverall::Worse,
+            _ if overloaded == Some(AbSide::A) && self.is_spoiled => AbOverall::Inconclusive,
+            _ if overloaded == Some(AbSide::A) && is_worse => AbOverall::Mixed,
+            _ if overloaded == Some(AbSide::A) => AbOverall::Better,
             overall @ (AbOverall::Worse | AbOverall::Mixed) => overall,
             _ if (self.counting.len() as u64) < self.fewest() => AbOverall::Invalid,
             AbOverall::Better | AbOverall::Equivalent if fails_more => AbOverall::Inconclusive,
             overall => overall,
         }
     }
+}
+
+/// That `spoiled` of `rounds` rounds count although they cannot be trusted.
+fn caution(spoiled: u64, rounds: u64) -> String {
+    let of = counted(rounds, "round");
+    format!("the runs of {spoiled} of {of} are INVALID and count because of --allow-invalid")
 }
 
 /// The exploratory metrics.

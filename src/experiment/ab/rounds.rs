@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
-use super::design::AbSide;
+use super::design::{AbDesign, AbSide};
 use crate::analysis::wording::percent;
-use crate::analysis::{Rule, Summary, VerdictOutcome};
+use crate::analysis::{Summary, VerdictOutcome};
 use crate::experiment::driver::InvalidRuns;
+use crate::experiment::sweep::{SERVER_RULES, Trial};
 use crate::record::{DeploymentFacts, EngineFacts};
 
 /// The two runs of one round.
@@ -57,6 +58,9 @@ pub struct CompletedSide {
     pub completed: u64,
     /// Those that failed.
     pub failed: u64,
+    /// Why the server counts as overloaded; absent where it kept up.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overloaded: Option<String>,
 }
 
 /// Runs that do not form rounds of one experiment.
@@ -93,21 +97,11 @@ pub enum NotRounds {
 }
 
 impl AbRound<'_> {
-    /// Whether its latencies and rates count.
+    /// Whether its figures count. What spoils the measurement excludes it. What the server does, that its queue grows or
+    /// that it fails requests, excludes nothing: that is what is compared.
     pub(super) fn counts(&self, invalid: InvalidRuns) -> bool {
-        self.is_whole() && (invalid == InvalidRuns::Counted || (self.a.verdict.valid && self.b.verdict.valid))
-    }
-
-    /// Whether its failures count: also where its runs are INVALID only because too many requests failed, since
-    /// failures are what is compared.
-    pub(super) fn counts_for_failures(&self, invalid: InvalidRuns) -> bool {
-        let only_failures = |run: &Summary| {
-            let about_failures = |rule| matches!(rule, Rule::ErrorRate | Rule::SomethingCompleted);
-            let mut distrusted =
-                run.verdict.reasons.iter().filter(|reason| reason.outcome == VerdictOutcome::Invalid);
-            distrusted.all(|reason| about_failures(reason.rule))
-        };
-        self.counts(invalid) || (self.is_whole() && only_failures(self.a) && only_failures(self.b))
+        let trusted = || distrust(self.a).chain(distrust(self.b)).next().is_none();
+        self.is_whole() && (invalid == InvalidRuns::Counted || trusted())
     }
 
     /// Whether both runs completed.
@@ -115,19 +109,15 @@ impl AbRound<'_> {
         self.a.window.is_whole() && self.b.window.is_whole()
     }
 
-    /// Its runs, and whether they count.
-    pub(super) fn completed(&self, invalid: InvalidRuns) -> CompletedRound {
+    /// Its runs under `design`, and whether they count.
+    pub(super) fn completed(&self, design: &AbDesign, invalid: InvalidRuns) -> CompletedRound {
         let counted = self.counts(invalid);
-        let why = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted).flat_map(
-            |(side, run)| {
-                let reasons = run.verdict.reasons.iter();
-                let distrusted = reasons.filter(|reason| reason.outcome == VerdictOutcome::Invalid);
-                distrusted.map(move |reason| format!("{side}: {}", reason.sentence))
-            },
-        );
+        let sides = [(AbSide::A, self.a), (AbSide::B, self.b)].into_iter().filter(|_| !counted);
+        let why =
+            sides.flat_map(|(side, run)| distrust(run).map(move |sentence| format!("{side}: {sentence}")));
         CompletedRound {
             number: self.number,
-            order: AbSide::order(self.number),
+            order: design.order_of(self.number),
             seed: self.a.run.seed,
             plan_hash: self.a.run.plan_hash.clone(),
             a: CompletedSide::of(self.a),
@@ -136,6 +126,14 @@ impl AbRound<'_> {
             left_out: why.collect(),
         }
     }
+}
+
+/// Why the measurement of a run cannot be trusted, a sentence each, apart from what the server did.
+fn distrust(run: &Summary) -> impl Iterator<Item = &str> {
+    let reasons = run.verdict.reasons.iter();
+    let of_instrument = reasons
+        .filter(|reason| reason.outcome == VerdictOutcome::Invalid && !SERVER_RULES.contains(&reason.rule));
+    of_instrument.map(|reason| reason.sentence.as_str())
 }
 
 impl CompletedSide {
@@ -147,7 +145,13 @@ impl CompletedSide {
             planned: run.requests.planned,
             completed: run.requests.completed,
             failed: run.requests.failed,
+            overloaded: Trial::overload(run),
         }
+    }
+
+    /// Whether the server did not keep up.
+    pub(super) const fn is_overloaded(&self) -> bool {
+        self.overloaded.is_some()
     }
 }
 

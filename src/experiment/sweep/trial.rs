@@ -133,11 +133,16 @@ impl Trial {
             offered_per_s: run.rates.offered_requests_per_s,
             achieved_per_s: run.rates.achieved_requests_per_s,
             completed_per_s: run.rates.completed_requests_per_s,
-            invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone.clone()).collect(),
-            saturated: if gone.is_some() { None } else { saturated(run) },
+            invalid: reasons.map(|reason| reason.sentence.clone()).chain(gone).collect(),
+            saturated: Self::overload(run),
             judged: run.objectives.iter().map(JudgedObjective::of).collect(),
             figures: figures_of(run),
         }
+    }
+
+    /// Why the server of `run` did not keep up; `None` where it did, and where it is [gone](Self::server_gone).
+    pub fn overload(run: &Summary) -> Option<String> {
+        if Self::server_gone(run).is_some() { None } else { saturated(run) }
     }
 
     /// Why the server of `run` counts as gone: nothing completed, or it refused connections. That is not overload, and

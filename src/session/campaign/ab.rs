@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::dir::{ExperimentDir, MANIFEST, ServerManifest};
 use super::executor::Campaign;
 use crate::analysis::Objective;
-use crate::experiment::{AbDesign, AbExperiment, AbRun, AbSide, Experiment, NotRounds, RunRequest};
+use crate::experiment::{AbDesign, AbExperiment, AbOrder, AbRun, AbSide, Experiment, NotRounds, RunRequest};
 use crate::record::RunEnding;
 use crate::report::{self, documents, render};
 use crate::session::console::{Interrupts, Printer, Stop};
@@ -47,6 +47,9 @@ pub(crate) struct AbQuestion {
     rounds: u64,
     metrics: Vec<String>,
     margin: f64,
+    /// The order of the two runs within rounds; left out where rounds alternate, as in older experiments.
+    #[serde(default, skip_serializing_if = "AbOrder::is_alternating")]
+    pub(crate) order: AbOrder,
     /// What a script requires of B; left out where that is the usual.
     #[serde(default, skip_serializing_if = "Require::is_usual")]
     pub(crate) require: Require,
@@ -64,7 +67,7 @@ impl AbQuestion {
     pub(crate) fn new(workload: WorkloadSpec, design: &AbDesign, require: Require, salt: u64) -> Self {
         let metrics = design.metrics().iter().map(ToString::to_string).collect();
         let (rounds, margin) = (design.rounds(), design.margin());
-        Self { kind: Kind::Ab, workload, rounds, metrics, margin, require, salt }
+        Self { kind: Kind::Ab, workload, rounds, metrics, margin, order: design.order(), require, salt }
     }
 
     /// That of the experiment in `folder`; `None` where there is none of this kind.
@@ -75,7 +78,8 @@ impl AbQuestion {
     /// What was decided before the first round.
     pub(crate) fn design(&self) -> Result<AbDesign, Stop> {
         let metrics = self.metrics.iter().map(|metric| metric.parse()).collect::<Result<_, _>>();
-        AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin).map_err(Stop::usage)
+        let design = AbDesign::new(self.rounds, metrics.map_err(Stop::usage)?, self.margin);
+        Ok(design.map_err(Stop::usage)?.ordered(self.order, self.workload.seed))
     }
 }
 

@@ -77,7 +77,7 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
     assert!(name.starts_with("quick-ab-"), "{name}");
     assert_eq!(read(&folder.join("ab.json")), test);
     assert!(std::fs::read_to_string(folder.join("page.html")).unwrap().contains("p50 ttft"));
-    // Both sides of a round are asked the same, other rounds something else; who goes first alternates.
+    // Both sides of a round are asked the same, other rounds something else; each goes first in one of two rounds.
     let mut texts = BTreeSet::new();
     for round in 1..=7 {
         let [a, b] = ["a", "b"].map(|side| header(&folder, &format!("round-{round}/{side}")));
@@ -85,13 +85,15 @@ fn a_slower_server_is_found_and_every_run_is_kept() {
         assert_eq!(a["prompts"]["salt"], b["prompts"]["salt"]);
         assert!(texts.insert((a["prompts"]["salt"].to_string(), a["plan"]["hash"].to_string())));
         let a_first = a["started_at"].as_str() < b["started_at"].as_str();
-        assert_eq!(a_first, round % 2 == 1, "round {round}");
         assert_eq!(test["rounds"][round - 1]["order"][0], if a_first { "a" } else { "b" });
+    }
+    for pair in test["rounds"].as_array().unwrap().chunks_exact(2) {
+        assert_ne!(pair[0]["order"], pair[1]["order"]);
     }
     let again = ["report", folder.to_str().unwrap(), "--allow-invalid"];
     let shown = desk.skyline(&[&again[..], &["--json"]].concat()).assert().code(1);
     assert_eq!(serde_json::from_slice::<Value>(&shown.get_output().stdout).unwrap(), test);
-    desk.skyline(&again).assert().code(1).stdout(contains("WORSE: B is worse than A: p50 ttft"));
+    desk.skyline(&again).assert().code(1).stdout(contains("B is worse than A").and(contains("p50 ttft")));
     desk.skyline(&["report", folder.join("round-2/b").to_str().unwrap(), "--allow-invalid"]).assert().code(0);
 }
 
@@ -105,7 +107,7 @@ fn a_server_against_itself_is_not_told_apart_and_a_script_may_ask_for_more() {
     desk.skyline(&[&QUICK[..], &same].concat())
         .assert()
         .code(1)
-        .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")))
+        .stdout(contains("EQUIVALENT").or(contains("INCONCLUSIVE")).or(contains("they give no answer")))
         .stderr(
             contains("are one server, which gets the same requests twice").and(contains("an even number")),
         );
@@ -238,7 +240,9 @@ fn failures_are_compared_whatever_was_chosen() {
     desk.skyline(&[&QUICK[..], &["--a", &a.url, "--b", &b.url, "--warmup-requests", "0"]].concat())
         .assert()
         .code(1)
-        .stdout(contains("MIXED").or(contains("WORSE")).and(contains("error_rate")))
+        .stdout(
+            contains("MIXED").or(contains("WORSE")).or(contains("worse than A")).and(contains("error_rate")),
+        )
         .stdout(contains("leave failed requests out"));
 }
 
@@ -261,7 +265,7 @@ fn a_stored_experiment_is_judged_again_from_its_logs() {
         for round in &mut rounds {
             for side in ["a", "b"] {
                 let side = round[side].as_object_mut().unwrap();
-                side.retain(|key, _| key != "outcome" && key != "valid");
+                side.retain(|key, _| !["outcome", "valid", "overloaded"].contains(&key.as_str()));
             }
         }
         rounds

@@ -3,7 +3,9 @@
 
 use skyline::analysis::statistics::{Estimate, bootstrap, hodges_lehmann, mean};
 use skyline::analysis::{Summary, summarise};
-use skyline::experiment::{AbDesign, AbOverall, AbRound, AbTest, AbVerdict, InvalidRuns, Power, seed_of_run};
+use skyline::experiment::{
+    AbDesign, AbOverall, AbRound, AbSide, AbTest, AbVerdict, InvalidRuns, Power, seed_of_run,
+};
 use skyline::random::RandomStream;
 use skyline::record::RunLog;
 use skyline::simulator::{Delay, FixedQueue};
@@ -72,6 +74,15 @@ fn experiment(number: u64, server: Plain, seconds: u64, slower: f64) -> AbTest {
         .collect();
     let rounds: Vec<_> = flown.iter().map(|(number, a, b)| AbRound { number: *number, a, b }).collect();
     AbTest::of(&design(), &rounds, InvalidRuns::LeftOut).unwrap()
+}
+
+/// A is at 68 % of what it can serve and B, 1.78 times as slow, at 121 %: that excludes no round, and decides.
+#[test]
+fn a_server_that_does_not_keep_up_is_worse() {
+    let test = experiment(1, BUSY, 60, 1.78);
+    assert!(test.counted_rounds + 2 >= ROUNDS && test.verdict == AbOverall::Worse, "{}", test.sentence);
+    assert_eq!(test.overload.worse, Some(AbSide::B), "{:?}", test.overload);
+    assert!(test.sentence.starts_with("B is worse than A: B does not keep up (in "), "{}", test.sentence);
 }
 
 /// How often equal sides come out different in `experiments`; an experiment with too few valid rounds counts as none.
