@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::key::FigureKey;
 use super::percentile::Figure;
-use super::quantile::SampleWarning;
+use super::quantile::{SampleWarning, Unresolvable};
 use crate::analysis::statistics::{CONFIDENCE, Estimate, mean, student_t_quantile, variance};
 use crate::analysis::summary::run::Summary;
 
@@ -70,17 +70,6 @@ pub struct FigureLevel {
     pub high: Option<f64>,
     /// A warning about it.
     pub mark: Option<SampleWarning>,
-}
-
-/// Why a figure over the runs has no useful interval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Unresolvable {
-    /// One run has no spread.
-    TooFewRuns,
-    /// A run does not know its figure, or only the least that it can be.
-    UnknownInSomeRun,
 }
 
 impl AcrossRuns {

@@ -39,7 +39,7 @@ impl FigureKey {
     /// The 95 % interval that one run gives it, where it is a percentile.
     pub fn interval(&self, summary: &Summary) -> Option<(Option<f64>, Option<f64>)> {
         let (row, quantile) = self.percentile_row(summary)?;
-        Some(row.percentile(quantile).best_interval())
+        Some(row.percentile(quantile).interval)
     }
 
     /// A reservation about it, and the samples it rests on.
@@ -48,11 +48,11 @@ impl FigureKey {
         Some((row.percentile(quantile).mark?, row.n))
     }
 
-    /// Half of the 95 % interval that one run gives it by its sections, as a share of it; `None` where there is none.
+    /// Half of the 95 % interval that one run gives it as a share of it; `None` where there is none.
     pub fn relative_half_width(&self, summary: &Summary) -> Option<f64> {
         let (row, quantile) = self.percentile_row(summary)?;
         let percentile = row.percentile(quantile);
-        let (low, high) = percentile.batch_interval?;
+        let (low, high) = percentile.interval;
         let value = percentile.figure.exact().filter(|&value| value > 0.0)?;
         Some((high? - low?) / 2.0 / value)
     }

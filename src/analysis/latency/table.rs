@@ -3,7 +3,8 @@
 use serde::Serialize;
 
 use super::gaps::{Gaps, Received, Stalls};
-use super::row::{LatencyRow, Percentile, add_intervals, are_dependent};
+use super::intervals::{add_intervals, add_intervals_of_many, are_dependent};
+use super::row::{LatencyRow, Percentile};
 use crate::analysis::figures::catalogue::Metric;
 use crate::analysis::figures::percentile::{Figure, Sample};
 use crate::analysis::figures::quantile::Quantile;
@@ -74,7 +75,15 @@ impl LatencyTable {
     }
 
     fn from_rows<const N: usize>(metrics: [Metric; N], row: impl Fn(Metric) -> Option<LatencyRow>) -> Self {
-        Self { rows: metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect() }
+        let mut rows: Vec<_> =
+            metrics.into_iter().filter_map(|metric| Some((metric, row(metric)?))).collect();
+        // Where noise hides from one latency that the server remembers, the wait for the first token shows it.
+        let of =
+            |metric: Metric| rows.iter().find(|(of, _)| *of == metric).map(|(_, row)| row.correlation_times);
+        if let Some(times) = of(Metric::Ttft).or_else(|| of(Metric::E2e)) {
+            rows.iter_mut().for_each(|(_, row)| row.lose_unseen(times));
+        }
+        Self { rows }
     }
 }
 
@@ -91,7 +100,7 @@ impl LatencyRow {
     pub fn of_gaps(answers: &[&[f64]]) -> Option<Self> {
         let sample = Sample::new(answers.iter().copied().flatten().copied().collect());
         let mut row = Self::of(&sample)?;
-        add_intervals(&mut row, &sample, answers, |gaps, take| {
+        add_intervals_of_many(&mut row, &sample, answers, |gaps, take| {
             gaps.iter().for_each(|gap| take(*gap, 1));
         });
         Some(row)
@@ -107,7 +116,7 @@ fn figures<'r, 'a: 'r>(requests: impl Iterator<Item = &'r Measured<'a>>, metric:
 pub(crate) fn of_requests(figures: &[Figure]) -> Option<LatencyRow> {
     let sample = figures.iter().copied().collect();
     let mut row = LatencyRow::of(&sample)?;
-    add_intervals(&mut row, &sample, figures, |figure, take| take(figure.at_least(), 1));
+    add_intervals(&mut row, &sample, figures);
     Some(row)
 }
 
@@ -118,7 +127,7 @@ fn of_answers<'c, G: Iterator<Item = (f64, u32)>>(
     gaps: impl Fn(Received<'c>) -> G,
 ) -> Option<LatencyRow> {
     let mut row = LatencyRow::of(sample)?;
-    add_intervals(&mut row, sample, answers, |answer, take| {
+    add_intervals_of_many(&mut row, sample, answers, |answer, take| {
         gaps(*answer).for_each(|(gap, weight)| take(gap, weight));
     });
     Some(row)
