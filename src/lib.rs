@@ -59,7 +59,7 @@
 //! | how long a server is awaited | `engine/openai/readiness.rs` |
 //! | when bytes are stamped | `engine/wire/socket/stamped.rs` |
 //! | the latencies of a request: TTFT, TPOT, e2e, schedule lag | `analysis/latency/request.rs` |
-//! | the 95 % interval of a percentile | `analysis/latency/row.rs` |
+//! | the 95 % interval of a percentile | `analysis/latency/intervals.rs`; how much requests depend on one another: `analysis/statistics/memory.rs` |
 //! | the names, units and formulas of figures; to add one | `analysis/figures/catalogue.rs` |
 //! | what makes a run INVALID; to add a rule | `analysis/verdict/judge.rs`, and the rules beside it |
 //! | the format of the run log, and how older ones are read | `record/log/runlog.rs` |

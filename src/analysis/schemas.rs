@@ -64,7 +64,7 @@ struct PercentileFields {
     at_least_ms: Option<f64>,
     /// The most that it can be, where it is not known and there is a most.
     at_most_ms: Option<f64>,
-    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where it cannot be told.
+    /// Lower end of the 95 % interval, which respects that requests depend on one another; null where nothing bounds it.
     interval_low_ms: Option<f64>,
     /// Upper end.
     interval_high_ms: Option<f64>,

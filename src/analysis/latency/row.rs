@@ -42,7 +42,7 @@ pub struct Percentile {
     /// Its value, milliseconds, exact over every sample (numpy's default interpolation).
     pub figure: Figure,
     /// 95 % interval, milliseconds, which respects that requests depend on one another: never narrower than the window
-    /// bears out. A side is `None` where it cannot be told.
+    /// bears out. A side is `None` where nothing bounds it.
     pub interval: (Option<f64>, Option<f64>),
     /// How many independent samples tell as much of it as these; absent where there are too few to tell.
     pub effective_samples: Option<f64>,

@@ -30,7 +30,7 @@ impl Effective {
     /// Of `n` values with this memory.
     pub fn of(n: u64, memory: Memory) -> Self {
         let n = n as f64;
-        Self { samples: n / memory.correlation_time, cautious: n / memory.cautious_time }
+        Self { samples: (n / memory.correlation_time).max(1.0), cautious: n / memory.cautious_time }
     }
 
     /// Whether the window is long enough to know anything of what lies outside of it.

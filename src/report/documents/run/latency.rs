@@ -76,7 +76,7 @@ fn table(summary: &Summary, rows: &[Row<'_>]) -> Table {
     let mut table = Table::of("Latencies, ms", rows.iter().copied())
         .column("", |(metric, _)| metric.title())
         .column(detail("n", 6), |(_, row)| row.n)
-        .column(detail("n eff", 3), |(_, row)| {
+        .column(detail("n eff", 1), |(_, row)| {
             row.percentile(Quantile::P50).effective_samples.map(|effective| effective.round() as u64)
         })
         .column(detail("mean", 4), |(_, row)| row.mean_ms)
